@@ -20,7 +20,7 @@ from warplog.metrics import METRICS
 from warplog.plotting import style
 from warplog.plotting.settings import settings_of
 from warplog.tables import files, view
-from warplog.tables.quantities import Quantities
+from warplog.analysis.quantities import Quantities
 
 ROOT = Path(__file__).parents[3]
 TABLES = ROOT / "tests" / "data" / "recorded" / "h200-first" / "tables"

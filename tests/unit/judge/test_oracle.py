@@ -18,7 +18,7 @@ from warplog.metrics import STALL_REASONS
 from warplog.plan import plan
 from warplog.plan.selection import choose_families
 from warplog.tables import files
-from warplog.tables.quantities import Quantities
+from warplog.analysis.quantities import Quantities
 
 PROJECT = Path(__file__).parents[3]
 FAMILY = shipped_families.FAMILIES["oracle"]

@@ -8,7 +8,7 @@ import pytest
 
 from warplog.core.errors import WarplogError
 from warplog.tables.files import read_table
-from warplog.tables.quantities import Found, Quantities
+from warplog.analysis.quantities import Found, Quantities
 
 TABLES = Path(__file__).parents[3] / "tests" / "data" / "recorded" / "h200-first" / "tables"
 

@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import Any
 
+from warplog.analysis.quantities import Quantities
 from warplog.core.columns import MEASUREMENTS, METRICS, ORACLE
 from warplog.judge.oracle import Oracle
 from warplog.machine import device
 from warplog.plan.plan import Plan
 from warplog.plan.script import job
 from warplog.tables.files import as_frame, write_table
-from warplog.tables.quantities import Quantities
 from warplog.tables.records import Source
 from warplog.tables.rows import make_rows
 

@@ -48,17 +48,15 @@ examples:
 """
 _COMPARE = """\
 Compares B with A, for each variant and case, by the medians of their processes.
-FASTER, SLOWER at rest: the gap reaches the least gap, the rank-sum test of all samples gives p < 0.002 after Holm's
-correction, the 99 % interval of the ratio excludes 1, and clock cycles give the same result.
-FASTER, SLOWER sustained, where measured: the gap reaches the least gap.
-SAME: the interval lies within the least gap. AMBIGUOUS: neither; the remarks state why.
+FASTER, SLOWER: the gap is larger than the floor, which the same code exceeds from run to run with p = 0.002.
+SAME: the 95 % interval of the ratio lies within --margin. AMBIGUOUS: neither; the interval states what is not excluded.
 REFUSED: GPU, driver or clocks differ, or the case is missing or failed in A or B. Cases that are unsupported in both
 are left out.
-The least gap is the largest gap that the same code is likely to show from process to process (p = 0.002), estimated
-from the processes and A/A rounds of A, B or results/ (`snakemake aa`). It is 1.3 % between single processes without
-such rounds, and at least --min-effect.
+Floors are estimated from the processes and A/A rounds of A and B, else of results/ (`snakemake aa`); without any, 0.3 %
+between processes is assumed.
 Counters get a separate verdict: MORE, LESS, MIXED or SAME.
-Exit status 1: a case is SLOWER both in time and in cycles, on the same board, or no case could be compared.
+Exit status 1: a case is certain to be SLOWER (in time and in cycles, on the same board, in every process, of another
+build, with p below 0.05 divided by the number of such pairs), or no case could be compared.
 """
 
 
@@ -161,7 +159,7 @@ def _add_compare(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
         action="append",
         default=[],
         metavar="A2",
-        help="a further run of A's sources (repeatable): pooled with A and used to estimate the least gap",
+        help="a further run of A's sources (repeatable): pooled with A and used to estimate the floors",
     )
     compare.add_argument(
         "--kernels",
@@ -172,11 +170,11 @@ def _add_compare(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="with parents: a folder of families in addition to kernels/ (repeatable)",
     )
     compare.add_argument(
-        "--min-effect",
+        "--margin",
         type=fraction,
-        default=0.005,
+        default=0.02,
         metavar="X",
-        help="smallest relative gap that counts (default: 0.005)",
+        help="largest relative gap between two times that are SAME (default: 0.02)",
     )
     compare.add_argument("--gpu", default="", help=_GPU)
     compare.add_argument("--all", action="store_true", help="also show the cases that are SAME")
@@ -308,7 +306,7 @@ def _compare(options: argparse.Namespace) -> int:
     found = comparison.run(
         (options.a, options.b, *options.again),
         Sources(here, store(here), options.gpu, read_report=profiled.load),
-        options.min_effect,
+        options.margin,
         parent_of(catalog.load(folders)),
     )
     if options.json:

@@ -494,7 +494,14 @@ FLOORS: Mapping[str, Column] = {
         "float",
         "",
         "smallest relative gap that counts between two campaigns, each with the median of that many processes:"
-        " the same code exceeds it with p = 0.002, at least 0.005; empty if nothing ran in two processes",
+        " the same code exceeds it with p = 0.002; empty if nothing ran in two processes",
+    ),
+    "deviation": Column(
+        "float", "", "standard deviation of the logarithm of the time between runs of the same code"
+    ),
+    "freedom": Column("float", "", "degrees of freedom of `deviation`; empty if it is known exactly"),
+    "groups": Column(
+        "float", "", "range of the logarithms of the processes' times if these form two groups, else 0"
     ),
     **ORIGIN,
 }

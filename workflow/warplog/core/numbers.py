@@ -25,6 +25,11 @@ def percent_digits(ratio: float) -> str:
     return f"{100 * ratio:.{0 if ratio >= 10 else 1}f}"
 
 
+def signed_percent(ratio: float) -> str:
+    """Formats a ratio as a signed change: "+2.00 %" for 1.02."""
+    return f"{100 * (ratio - 1):+.2f} %"
+
+
 def short_number(value: float) -> str:
     """Formats three significant digits with the suffix k, M, G or T: "285 M"; "n/a" for NaN and infinity."""
     if not math.isfinite(value):

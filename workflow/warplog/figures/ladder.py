@@ -8,6 +8,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from warplog.analysis import verdicts
 from warplog.core.numbers import rate_unit
 from warplog.plotting.labels import (
     INK,
@@ -68,7 +69,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
     rows["gain_over_parent"] = parents / median
     records = {str(row["variant"]): row for row in as_rows(rows)}
     rows["tied"] = [
-        bool(gain > 0) and regimes.tied(row, records[row["parent"]])
+        bool(gain > 0) and verdicts.tied(row, records[row["parent"]])
         for row, gain in zip(records.values(), rows["gain_over_parent"], strict=True)
     ]
     found = [regimes.long_run(row, tables.peak("max_sm_mhz")) for row in records.values()]

@@ -12,7 +12,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLo
 
 from warplog.core.numbers import rate_unit
 from warplog.core.text import listed
-from warplog.plotting.highlight import GREY, wins
+from warplog.plotting.highlight import GREY, leads, wins
 from warplog.plotting.labels import (
     INK,
     MUTED,
@@ -63,6 +63,8 @@ def data(tables: FigureTables) -> pd.DataFrame:
     rows["rate"] = rate
     rows["rate_q1"] = rate * scale["low"] if inverse else rate / scale["high"]
     rows["rate_q3"] = rate * scale["high"] if inverse else rate / scale["low"]
+    rows["leads"] = False
+    rows.loc[good, "leads"] = leads(rows[good])
     rows["regime"], rows["interval"] = regimes.where_timed(records), regimes.interval_words(records)
     rows["quantity"], rows["unit"] = quantity.label, quantity.unit
     rows["peak"], rows["peak_label"] = quantity.peak, quantity.peak_label
@@ -84,7 +86,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
         "median_us",
     ]
     kept += ["rate", "rate_q1", "rate_q3", "quantity", "unit", "peak", "peak_label", "peak_source"]
-    return rows[[*kept, "is_headline", "size_label", "regime", "interval", *ORIGIN_COLUMNS]]
+    return rows[[*kept, "leads", "is_headline", "size_label", "regime", "interval", *ORIGIN_COLUMNS]]
 
 
 def _cases(tables: FigureTables) -> pd.DataFrame:
@@ -209,7 +211,8 @@ def _title(first: pd.Series, good: pd.DataFrame) -> str:
     if good.empty:
         return f"{TITLE} · {first['family']}"
     last = good[good["size"] == good["size"].max()]
-    best, tied = _tied(last)
+    best = last.sort_values("rate", ascending=bool((last["unit"] == "µs").any()), kind="stable").iloc[0]
+    tied = last[last["leads"]]
     return f"{TITLE}: {_leading(str(best['variant']), list(tied['variant']))} at {best['case']} · {first['family']}"
 
 
@@ -221,20 +224,9 @@ def _leading(best: str, tied: list[str]) -> str:
     return f"{listed([best, *(others if len(others) < MOST_NAMED else [f'{len(others)} more'])])} are tied"
 
 
-def _tied(rows: pd.DataFrame) -> tuple[pd.Series, pd.DataFrame]:
-    """Returns the row of the fastest variant, and the rows that are tied with it, which include it."""
-    best = rows.sort_values("rate", ascending=bool((rows["unit"] == "µs").any()), kind="stable").iloc[0]
-    low, high = float(best["rate_q1"]), float(best["rate_q3"])
-    return best, rows.loc[rows["rate_q1"].le(high) & rows["rate_q3"].ge(low)]
-
-
 def _wins(data: pd.DataFrame) -> dict[str, float]:
     """Returns in how many cases each variant is the fastest or tied with it (see warplog.plotting.highlight.wins)."""
-    good = data[data["gap"] == ""]
-    ends = [good["rate_q1"], good["rate_q3"]]
-    if not (good["unit"] == "µs").any():
-        ends = [good["median_us"] * good["rate"] / rate for rate in reversed(ends)]
-    return dict.fromkeys(map(str, data["variant"]), 0.0) | wins(good.assign(low=ends[0], high=ends[1]))
+    return dict.fromkeys(map(str, data["variant"]), 0.0) | wins(data[data["gap"] == ""])
 
 
 def _title_by_case(data: pd.DataFrame, wins: Mapping[str, float]) -> str:

@@ -5,50 +5,49 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from statistics import median, median_high
+from statistics import median_high
 from typing import Any
 
+from warplog.analysis.verdicts import between
 from warplog.core.csv_text import csv_of_rows
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
 from warplog.core.paths import command
 from warplog.core.text import Table, markdown_table
 from warplog.judge.comparison import WORDS, Comparison, as_csv, compare
-from warplog.judge.floors import Floors, Spread, measure_floors, same_code
-from warplog.judge.samples import CONDITIONS, REGIMES, Campaign, load_rounds
+from warplog.judge.floors import Floors, measure_floors, same_code, with_times
+from warplog.judge.samples import CONDITIONS, Campaign, load_rounds
 
 CLAIMS = ("FASTER", "SLOWER")
 LONG_US = 10  # floors of shorter kernels are those of the clock that times them
 _NO_GAPS = {"median_gap": math.nan, "worst_gap": math.nan}
 
 
+# Where the floors of a pair of rounds come from: each round's own processes, or the rounds that are not compared.
+OWN, OTHERS = "own", "others"
+
+
 @dataclass(frozen=True)
 class SelfCheck:
-    """The rounds, and each pair of them compared, with the measured floor (`judged`) and with 0.5 % only (`bare`)."""
+    """The rounds, and each pair of them compared, by where its floors come from: OWN, and OTHERS from three rounds."""
 
     measured: tuple[Campaign, ...]
-    judged: tuple[Comparison, ...]
-    bare: tuple[Comparison, ...]
+    compared: Mapping[str, tuple[Comparison, ...]]
     floors: Floors
-
-    @property
-    def rounds(self) -> int:
-        """The number of rounds."""
-        return len(self.measured)
 
     @property
     def regimes(self) -> tuple[str, ...]:
         """The regimes in which the rounds measured."""
         return tuple(self.floors.typical)
 
-    def counts(self, judged: Sequence[Comparison], regime: str) -> dict[str, int]:
+    def counts(self, origin: str, regime: str) -> dict[str, int]:
         """Returns the number of rows of a regime per verdict."""
-        words = [row.word for one in judged for row in one.rows if row.regime == regime]
+        words = [row.word for one in self.compared[origin] for row in one.rows if row.regime == regime]
         return {word: words.count(word) for word in WORDS}
 
-    def false_share(self, judged: Sequence[Comparison], regime: str) -> float:
+    def false_share(self, origin: str, regime: str) -> float:
         """Returns the share of FASTER and SLOWER among all rows of a regime that were compared."""
-        counts = self.counts(judged, regime)
+        counts = self.counts(origin, regime)
         compared = sum(counts.values()) - counts["REFUSED"]
         return sum(counts[word] for word in CLAIMS) / compared if compared else 0.0
 
@@ -61,33 +60,32 @@ class SelfCheck:
         rows: list[Mapping[str, Any]] = []
         for key, gaps in self.floors.gaps.items():
             case, regime = key[:3], key[3]
-            runs = [found.numbers(regime) for found in same_code(case, self.measured, regime)]
-            counts = [len(run) for run in runs]
+            runs = same_code(case, self.measured, regime)
+            one, all_of_them = (self.floors.timed(case, found, regime) for found in (runs[-1:], runs))
             row: dict[str, Any] = dict(zip(("family", "variant", "case", "regime"), key, strict=True))
-            row |= {"processes": counts[-1], "median_us": median(us for run in runs for us in run)}
+            row |= {"processes": len(runs[-1].numbers(regime)), "median_us": all_of_them.us}
             row |= {"median_gap": median_high(gaps), "worst_gap": max(gaps)} if gaps else _NO_GAPS
-            row |= {"floor": self.floors.gap(case, regime, counts[-1:], counts[-1:])}
-            row |= {"floor_with_rounds": self.floors.gap(case, regime, counts, counts[-1:])}
-            noise = self.floors.noise(case, regime, counts[-1:], counts[-1:])
-            rows.append(row | {"freedom": noise.freedom})
+            row |= {"floor": between(one.noise, one.noise).gap()}
+            row |= {"floor_with_rounds": between(all_of_them.noise, one.noise).gap()}
+            rows.append(row | {"freedom": one.noise.freedom})
         return rows
 
     def summary(self) -> str:
         """Returns the rounds, and per regime the share of false verdicts and the floors to use, one line each."""
-        pairs = self.rounds * (self.rounds - 1) // 2
+        pairs = math.comb(len(self.measured), 2)
         gpu, driver, clocks = (self.floors.conditions[name] for name in CONDITIONS)
         rows = self.floor_rows()
         cases = len({(row["family"], row["variant"], row["case"]) for row in rows})
-        lines = [
-            f"A/A of {self.rounds} rounds ({pairs} pairs), {cases} cases: {gpu}, driver {driver}, clocks {clocks}"
-        ]
+        count = f"A/A of {len(self.measured)} rounds ({pairs} pairs), {cases} cases"
+        lines = [f"{count}: {gpu}, driver {driver}, clocks {clocks}"]
         for regime in self.regimes:
-            false, bare = (100 * self.false_share(judged, regime) for judged in (self.judged, self.bare))
-            lines.append(
-                f"false FASTER or SLOWER, {regime}: {false:.2f} % with the floor, {bare:.2f} % with 0.5 % for all"
-            )
+            shares = [f"{100 * self.false_share(o, regime):.2f} % with {_FLOORS[o]}" for o in self.compared]
+            lines.append(f"false FASTER or SLOWER, {regime}: {', '.join(shares)}")
         lines += [_floors_to_use([row for row in rows if row["regime"] == r], r) for r in self.regimes]
         return "\n".join(lines)
+
+
+_FLOORS = {OWN: "the floors of the two rounds themselves", OTHERS: "floors of the other rounds"}
 
 
 def _floors_to_use(rows: Sequence[Mapping[str, Any]], regime: str) -> str:
@@ -114,31 +112,33 @@ def judge_rounds(folder: Path, gpu: str) -> SelfCheck:
             f"{folder}/aa: {len(rounds)} rounds with timings of {gpu}; run `{command('aa')}`"
             " on a machine with that GPU"
         )
-    no_floor = Floors({}, {}, dict.fromkeys(REGIMES, Spread(0.0, 1.0)), floors.conditions, 1)
     pairs = list(combinations(rounds, 2))
-    judged = tuple(compare(a, b, floors) for a, b in pairs)
-    bare = tuple(compare(a, b, no_floor) for a, b in pairs)
-    return SelfCheck(rounds, judged, bare, floors)
+    compared = {OWN: tuple(compare(with_times(a), with_times(b)) for a, b in pairs)}
+    if len(rounds) > 2:
+        compared[OTHERS] = tuple(_by_others(pair, rounds) for pair in pairs)
+    return SelfCheck(rounds, compared, floors)
+
+
+def _by_others(pair: tuple[Campaign, Campaign], rounds: Sequence[Campaign]) -> Comparison:
+    """Compares two rounds with the floors of the others."""
+    others = measure_floors([one for one in rounds if one not in pair])
+    a, b = (with_times(one, others, own=False) for one in pair)
+    return compare(a, b, others)
 
 
 def write(found: SelfCheck, verdicts: Path, floors: Path, summary: Path) -> None:
-    """Writes all verdicts and all floors as CSV, and a summary as Markdown."""
-    write_text(verdicts, as_csv(*found.judged))
+    """Writes all verdicts by the rounds' own floors and all floors as CSV, and a summary as Markdown."""
+    write_text(verdicts, as_csv(*found.compared[OWN]))
     write_text(floors, csv_of_rows(found.floor_rows()))
     first, *rest = found.summary().splitlines()
-    kinds = {"floor of each case (below)": found.judged, "0.5 % for all cases": found.bare}
     counted = [
-        {"regime": regime, "least gap": kind, **found.counts(judged, regime)}
-        | {"false": f"{100 * found.false_share(judged, regime):.2f} %"}
+        {"regime": regime, "floors": _FLOORS[origin], **found.counts(origin, regime)}
+        | {"false": f"{100 * found.false_share(origin, regime):.2f} %"}
         for regime in found.regimes
-        for kind, judged in kinds.items()
+        for origin in found.compared
     ]
     shares = [{name: _shown(name, value) for name, value in row.items()} for row in found.floor_rows()]
-    remark = (
-        "The floors were estimated from the same rounds that they are applied to here, so the first row of a regime"
-        " only shows that the estimate is consistent."
-    )
-    parts = [f"# {first}", *rest, _table(counted, 2), remark, _table(shares, 4)]
+    parts = [f"# {first}", *rest, _table(counted, 2), _table(shares, 4)]
     write_text(summary, "\n\n".join(parts) + "\n")
 
 

@@ -1,12 +1,14 @@
 """Stage claims: judge the claims of the families by a campaign's numbers, one row per claim."""
 
-import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any, TextIO
 
+from warplog.analysis.quantities import Found, Quantities
+from warplog.analysis.verdicts import EXACT, Noise, between
 from warplog.catalog.claims import (
     CONFIRMED,
     GPU_NAMES,
@@ -22,16 +24,12 @@ from warplog.catalog.family import Family
 from warplog.core import formula
 from warplog.core.errors import WarplogError
 from warplog.core.text import printable
-from warplog.judge.floors import load_table as load_floors
 from warplog.tables.files import ORIGIN_COLUMNS, read_table
-from warplog.tables.quantities import Found, Quantities
 
 _MOST_REASONS = 2
 EXCEEDED = "exceeded"
 _EXCEEDED_FROM = 1.5
 _GAIN_HALVED = 1.15  # a lower bound of a speed-up is half of the published gain
-# Up to this number of times in a formula, all combinations of the ends of their intervals are evaluated.
-_MOST_CORNERS = 10
 
 
 @dataclass(frozen=True)
@@ -90,18 +88,17 @@ def judge(
 def judge_all(families: Mapping[str, Family], tables: Path, gpu: str = "") -> list[dict[str, Any]]:
     """Returns the rows of the table `claims` for each family in the tables that is also in `families`.
 
-    A folder without the table `floors`, of an earlier campaign, is judged by the spread of its times alone.
-
     Raises:
         WarplogError: a table is not readable, or holds several GPUs and `gpu` names none of them.
     """
-    measurements, metrics, gpus = (read_table(tables, n) for n in ("measurements", "metrics", "gpus"))
+    names = ("measurements", "metrics", "gpus", "floors")
+    measurements, metrics, gpus, floors = (read_table(tables, name) for name in names)
     known = sorted(set(measurements["gpu"]))
     if gpu not in known and len(known) != 1:
         raise WarplogError(f"{tables}/measurements: {', '.join(known) or 'no GPU'}: name the GPU to judge by")
     gpu = gpu if gpu in known else known[0]
-    measurements, metrics, gpus = (t[t["gpu"] == gpu] for t in (measurements, metrics, gpus))
-    numbers = Quantities(measurements, metrics, load_floors(tables, gpu))
+    measurements, metrics, gpus, floors = (t[t["gpu"] == gpu] for t in (measurements, metrics, gpus, floors))
+    numbers = Quantities(measurements, metrics, floors)
     peaks = {
         name: float(gpus[name].iloc[0]) if name in gpus and len(gpus) else math.nan for name in GPU_NAMES
     }
@@ -156,17 +153,14 @@ def _verdict(
     claim: Claim, measured: float, named: Mapping[str, float], found: Mapping[str, Found]
 ) -> tuple[str, str]:
     """Returns the verdict on a claim that can be judged, and EXCEEDED or ""."""
-    noisy = [name for name, number in found.items() if number.low < number.high]
-    values = {**named, **{name: number.value for name, number in found.items()}}
     holds = claim.holds(measured)
-    for ends in _corners(noisy, found):
-        value = _value(claim, {**values, **ends})
-        if not math.isnan(value) and claim.holds(value) != holds:
-            return WITHIN_NOISE, ""
+    low, high = _interval(claim, measured, named, found)
+    if claim.holds(low) != holds or claim.holds(high) != holds:
+        return WITHIN_NOISE, ""
     if not holds:
         return REFUTED, ""
     bound = claim.one_sided_bound
-    if not (noisy and bound and measured > 0 and bound[1] not in (0, 1)):
+    if not (low < high and bound and measured > 0 and bound[1] not in (0, 1)):
         return CONFIRMED, ""
     distance = measured / bound[1] if bound[0] else bound[1] / measured
     if bound[0] and 1 < bound[1] < _GAIN_HALVED:
@@ -174,15 +168,40 @@ def _verdict(
     return CONFIRMED, EXCEEDED if distance >= _EXCEEDED_FROM else ""
 
 
-def _corners(noisy: Sequence[str], found: Mapping[str, Found]) -> Iterator[dict[str, float]]:
-    """Yields combinations of the ends of the numbers' intervals: all, or one number at a time if there are many."""
-    ends = {
-        name: (found[name].value * found[name].low, found[name].value * found[name].high) for name in noisy
-    }
-    if len(noisy) <= _MOST_CORNERS:
-        yield from (dict(zip(noisy, corner, strict=True)) for corner in itertools.product(*ends.values()))
-    else:
-        yield from ({name: end} for name, pair in ends.items() for end in pair)
+def _interval(
+    claim: Claim, measured: float, named: Mapping[str, float], found: Mapping[str, Found]
+) -> tuple[float, float]:
+    """Returns the ends between which the same code shows the formula's value, with the probability of a verdict.
+
+    Each time is moved by its standard deviation, and the changes of the value add up in quadrature. A product or
+    quotient of times has the interval of its logarithm, so that a claim about which of two times is shorter is judged
+    as the two are compared.
+    """
+    values = {**named, **{name: number.value for name, number in found.items()}}
+
+    def moved(name: str, by: float) -> float:
+        value = _value(claim, {**values, name: values[name] * math.exp(by)})
+        return measured if math.isnan(value) else value
+
+    noisy = {name: number.noise for name, number in found.items() if number.noise.deviation > 0}
+    ends = [(moved(name, noise.deviation), moved(name, -noise.deviation)) for name, noise in noisy.items()]
+    is_product = measured > 0 and all(
+        min(pair) > 0 and math.isclose(pair[0] * pair[1], measured**2, rel_tol=1e-9) for pair in ends
+    )
+    scale = math.log if is_product else float
+    changes = [
+        Noise(abs(scale(up) - scale(down)) / 2, noise.freedom)
+        for (up, down), noise in zip(ends, noisy.values(), strict=True)
+    ]
+    groups = [
+        abs(scale(moved(name, by)) - scale(measured))
+        for name, noise in noisy.items()
+        for by in (noise.groups, -noise.groups)
+    ]
+    half = max(reduce(between, changes, EXACT).half(), *groups, 0.0)
+    if is_product:
+        return measured * math.exp(-half), measured * math.exp(half)
+    return measured - half, measured + half
 
 
 def _find(term: Term, numbers: Quantities) -> Found:

@@ -8,17 +8,20 @@ from itertools import groupby
 from statistics import median_high
 from typing import Any, TextIO
 
+from warplog.analysis.verdicts import ALPHA, FASTER, MARGIN, SLOWER, TWO_GROUPS, WIDE, Verdict, judge
 from warplog.core.csv_text import csv_of_rows
+from warplog.core.numbers import signed_percent
 from warplog.core.paths import command
 from warplog.core.text import Table, escape_markdown, join_notes, markdown_table, printable, visible
 from warplog.judge import sources as compared_campaigns
-from warplog.judge import verdicts
-from warplog.judge.floors import ASSUMED, Floors, measure_floors, same_code
-from warplog.judge.samples import CONDITIONS, REGIMES, REST, SUSTAINED, Campaign, Key, Measured, load_rounds
+from warplog.judge.floors import Floors, measure_floors, with_times
+from warplog.judge.samples import CONDITIONS, REGIMES, REST, Campaign, Key, Measured, load_rounds
 from warplog.judge.sources import PARENTS, Sources
-from warplog.judge.verdicts import Noise, Verdict, percent
 
 WORDS = ("SLOWER", "FASTER", "SAME", "AMBIGUOUS", "REFUSED")
+# Whether FASTER or SLOWER at rest holds in SM cycles, too; with another clock, it is no property of the code.
+IN_CYCLES, NOT_IN_CYCLES, NO_CLOCKS = "in_cycles", "not_in_cycles", "no_clocks"
+_ALARM = 0.05  # probability that a command with no slower case fails
 # Largest relative change of each counter between runs of the same code, and values too small to matter.
 TOLERANCES: Mapping[str, float] = {
     "instructions_executed": 0.01,
@@ -27,7 +30,7 @@ TOLERANCES: Mapping[str, float] = {
     "shared_wavefronts": 0.01,
     "registers_per_thread": 0.0,
 }
-_BOARD = "gpu_uuid"
+_BOARD, _TOOLCHAIN = "gpu_uuid", ("nvcc", "cuda_runtime")
 _SMALL: Mapping[str, float] = {"dram_bytes": 1e6, "l2_bytes": 1e6}
 
 
@@ -45,7 +48,9 @@ class Change:
 class Row:
     """One case of one variant in one regime (rest or sustained), B against A.
 
-    `word` is the verdict on time, or REFUSED if the two cannot be compared. `counters` is MORE, LESS, MIXED,
+    `word` is the verdict on time, or REFUSED if the two cannot be compared, for the `reason`. `clock` is IN_CYCLES,
+    NOT_IN_CYCLES or NO_CLOCKS for FASTER and SLOWER at rest, else "". `same_build` states that source and toolchain are
+    equal, and `apart` that no process of one side is as fast as one of the other. `counters` is MORE, LESS, MIXED,
     SAME, or "" if A and B have no counter in common; `changes` lists the counters beyond their tolerance.
     """
 
@@ -59,6 +64,9 @@ class Row:
     verdict: Verdict | None
     counters: str
     changes: tuple[Change, ...]
+    clock: str = ""
+    same_build: bool = False
+    apart: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,48 +86,55 @@ class Comparison:
 
     @property
     def status(self) -> int:
-        """1 if a case is confirmed SLOWER, or if no case could be compared; else 0."""
-        return 1 if self.confirmed or all(row.word == "REFUSED" for row in self.rows) else 0
+        """1 if a case is an alarm, or if no case could be compared; else 0."""
+        return 1 if self.alarms or all(row.word == "REFUSED" for row in self.rows) else 0
 
     @property
-    def confirmed(self) -> int:
-        """The number of cases that are SLOWER in time and in cycles, on the same board."""
-        slower = [row for row in self.rows if row.word == "SLOWER" and _key(row) not in self.moved]
-        return sum(1 for row in slower if row.verdict and row.verdict.confirmed)
+    def alarms(self) -> list[Row]:
+        """The cases that are SLOWER beyond doubt: in time and in cycles, in every process, on the same board.
+
+        The builds differ, and the same code would show that anywhere among the pairs whose builds differ with a
+        probability of 0.05 (Bonferroni). A verdict does not depend on the number of pairs; this does.
+        """
+        pairs = [row for row in self.rows if row.verdict and not row.same_build]
+        slower = [row for row in pairs if row.word == SLOWER and row.clock == IN_CYCLES and row.apart]
+        least = _ALARM / max(len(pairs), 1)
+        return [
+            row for row in slower if row.verdict and row.verdict.p < least and _key(row) not in self.moved
+        ]
 
     def summary(self) -> str:
-        """Returns lines: the number of rows per verdict, the range and origin of the least gap, and the remarks."""
+        """Returns lines: the number of rows per verdict, how many chance explains, the floors, and the remarks."""
         counts = {word: sum(row.word == word for row in self.rows) for word in WORDS}
         listed = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
-        lines = [f"{self.b} against {self.a}: {listed or 'no cases'}; {self.confirmed} confirmed SLOWER"]
-        if gaps := [100 * row.verdict.least for row in self.rows if row.verdict]:
-            span = f"{min(gaps):.2f} to {max(gaps):.2f} % (median {median_high(gaps):.2f} %)"
-            lines.append(f"least gap that counts: {span}, based on {self._origin()}")
+        lines = [
+            f"{self.b} against {self.a}: {listed or 'no cases'}; {len(self.alarms)} certain to be SLOWER"
+        ]
+        if floors := [100 * row.verdict.floor for row in self.rows if row.verdict]:
+            lines.append(
+                f"FASTER or SLOWER to be expected by chance: {ALPHA * len(floors):.1f} of {len(floors)}"
+            )
+            span = f"{min(floors):.2f} to {max(floors):.2f} % (median {median_high(floors):.2f} %)"
+            lines.append(f"smallest gap that counts: {span}, based on {self._origin()}")
         return "\n".join((*lines, *self.remarks))
 
     def _origin(self) -> str:
         if self.floors is None:
-            drift = f"an assumed drift of {100 * math.sqrt(ASSUMED.variance):g} % between processes"
-            return f"{drift}; campaigns of several processes, or `{command('aa')}`, measure it"
+            return f"an assumed spread between processes; several processes, or `{command('aa')}`, measure it"
         return f"up to {self.floors.processes} processes of the same code"
 
 
-def compare(
-    a: Campaign, b: Campaign, floors: Floors | None = None, least: float = verdicts.LEAST_EFFECT
-) -> Comparison:
+def compare(a: Campaign, b: Campaign, floors: Floors | None = None, margin: float = MARGIN) -> Comparison:
     """Compares every case of either campaign at rest, in the order of A, then those that either measured sustained.
 
-    Cases that are unsupported in both are left out, since there was nothing to measure.
-
-    The A/A rounds of a campaign with the same sources count as further processes of its code, so that the floor falls
-    with their number.
+    Both have the times that `with_times` adds; `floors` are only reported. Cases that are unsupported in both are left
+    out, since there was nothing to measure.
     """
     keys = [key for key in dict.fromkeys((*a.cases, *b.cases)) if not _is_unsupported(key, a, b)]
     rows: list[Row] = []
     for regime in REGIMES:
         listed = [key for key in keys if regime == REST or _is_sustained(key, a, b)]
-        judged = _judged(listed, regime, a, b, floors, least)
-        rows += [_row(key, regime, judged.get(key), a, b) for key in listed]
+        rows += [_row(key, regime, a, b, margin) for key in listed]
     gpu = next((measured.conditions["gpu_name"] for measured in b.cases.values()), "no GPU")
     compared = {_key(row) for row in rows if row.verdict}
     moved = frozenset(key for key in compared if _board(a, key) != _board(b, key))
@@ -142,29 +157,31 @@ def _is_sustained(key: Key, a: Campaign, b: Campaign) -> bool:
     return any(key in one.cases and one.cases[key].sustained_us for one in (a, b))
 
 
-def _judged(
-    keys: Sequence[Key], regime: str, a: Campaign, b: Campaign, floors: Floors | None, least: float
-) -> dict[Key, Verdict]:
-    """Returns the verdicts of the cases that can be compared in a regime."""
-    good = [key for key in keys if not _why_not(key, regime, a, b)]
-    sides = {key: [same_code(key, (*one.rounds, one), regime) for one in (a, b)] for key in good}
-    noises = [_noise(key, regime, sides[key], floors) for key in good]
-    if regime == SUSTAINED:
-        times = [tuple([t for m in side for t in m.sustained_us] for side in sides[key]) for key in good]
-        found = verdicts.judge_sustained([(first, second) for first, second in times], noises, least)
-    else:
-        processes = [tuple([one for m in side for one in m.processes] for side in sides[key]) for key in good]
-        found = verdicts.judge([(first, second) for first, second in processes], noises, least)
-    return dict(zip(good, found, strict=True))
-
-
-def _row(key: Key, regime: str, verdict: Verdict | None, a: Campaign, b: Campaign) -> Row:
-    if verdict is None:
-        return Row(*key, regime, "REFUSED", _why_not(key, regime, a, b), (), None, "", ())
+def _row(key: Key, regime: str, a: Campaign, b: Campaign, margin: float) -> Row:
+    if why := _why_not(key, regime, a, b):
+        return Row(*key, regime, "REFUSED", why, (), None, "", ())
     first, second = a.cases[key], b.cases[key]
+    found = judge(first.times[regime], second.times[regime], margin)
     word, changes = counted(first.counters, second.counters) if regime == REST else ("", ())
+    clock = _clock(found, first.cycles, second.cycles) if regime == REST else ""
+    toolchains = [tuple(side.remarks.get(name) for name in _TOOLCHAIN) for side in (first, second)]
+    same_build = bool(first.source) and first.source == second.source and toolchains[0] == toolchains[1]
+    before, after = first.numbers(regime), second.numbers(regime)
+    apart = max(before) < min(after) or max(after) < min(before)
     remarks = _remarks(first, second)
-    return Row(*key, regime, verdict.word, verdict.reason, remarks, verdict, word, changes)
+    return Row(
+        *key, regime, found.word, found.reason, remarks, found, word, changes, clock, same_build, apart
+    )
+
+
+def _clock(found: Verdict, before: float | None, after: float | None) -> str:
+    """Returns whether FASTER or SLOWER holds in cycles, given those of both sides; "" for another word."""
+    if found.word not in (FASTER, SLOWER):
+        return ""
+    if before is None or after is None:
+        return NO_CLOCKS
+    change = math.log(after / before) * (1 if found.word == SLOWER else -1)
+    return IN_CYCLES if change > math.log1p(found.floor) else NOT_IN_CYCLES
 
 
 def counted(before: Mapping[str, float], after: Mapping[str, float]) -> tuple[str, tuple[Change, ...]]:
@@ -183,7 +200,7 @@ def counted(before: Mapping[str, float], after: Mapping[str, float]) -> tuple[st
 def run(
     names: Sequence[str],
     sources: Sources,
-    least: float = verdicts.LEAST_EFFECT,
+    margin: float = MARGIN,
     above: Mapping[tuple[str, str], str] | None = None,
 ) -> Comparison:
     """Compares campaigns given by name: A, B, then further runs of A's code.
@@ -198,10 +215,11 @@ def run(
     again = tuple(sources.load(name) for name in names[2:])
     first = replace(first, rounds=(*first.rounds, *again))
     floors = floors_of(first, second, sources)
+    first, second = with_times(first, floors), with_times(second, floors)
     if names[0] == PARENTS:
         first = compared_campaigns.parents(first, above or {})
         second = replace(second, cases={k: m for k, m in second.cases.items() if k in first.cases})
-    return compare(first, second, floors, least)
+    return compare(first, second, floors, margin)
 
 
 def floors_of(a: Campaign, b: Campaign, sources: Sources) -> Floors | None:
@@ -255,15 +273,8 @@ def _remarks(a: Measured, b: Measured) -> tuple[str, ...]:
     return tuple(remarks)
 
 
-def _noise(key: Key, regime: str, sides: Sequence[Sequence[Measured]], floors: Floors | None) -> Noise:
-    first, second = ([len(measured.numbers(regime)) for measured in side] for side in sides)
-    if floors is None or floors.conditions != sides[0][-1].conditions:
-        return ASSUMED.noise(first, second)
-    return floors.noise(key, regime, first, second)
-
-
 _KEY = ("family", "variant", "case", "regime", "verdict")
-_NUMBERS = ("A us", "time", "99 % interval", "least gap", "cycles", "p", "effect")
+_NUMBERS = ("A us", "time", "interval", "floor", "p")
 _WORDS = ("counters", "remarks")
 _LEAST_WORDS = 24  # characters
 
@@ -347,60 +358,45 @@ def as_csv(*found: Comparison) -> str:
     return csv_of_rows([{"a": one.a, "b": one.b, **_flat(row)} for one in found for row in one.rows])
 
 
+_FLAT = ("before_us", "ratio", "low", "high", "floor", "p")
+
+
 def _flat(row: Row) -> dict[str, Any]:
-    flat: dict[str, Any] = {
-        "family": row.family,
-        "variant": row.variant,
-        "case": row.case,
-        "regime": row.regime,
-        "verdict": row.word,
-    }
-    verdict = row.verdict
-    flat |= {"confirmed": bool(verdict and verdict.confirmed), "reason": row.reason}
-    names = (
-        "before_us",
-        "ratio",
-        "low",
-        "high",
-        "p",
-        "least_gap",
-        "samples_p",
-        "effect",
-        "cycles_ratio",
-        "cycles_p",
-    )
-    flat |= dict.fromkeys(names)
-    if verdict:
-        time, cycles = verdict.time, verdict.cycles
-        numbers = (verdict.before_us, time.ratio, time.low, time.high, verdict.p, verdict.least)
-        flat |= dict(zip(names, numbers, strict=False))
-        flat |= {"samples_p": verdict.p_samples, "effect": time.effect}
-        flat |= {"cycles_ratio": cycles.ratio if cycles else None, "cycles_p": verdict.p_cycles}
-    return flat | {
-        "counters": row.counters,
-        "changes": _changes(row),
-        "remarks": join_notes(*row.remarks),
-    }
+    flat: dict[str, Any] = {name: getattr(row, name) for name in ("family", "variant", "case", "regime")}
+    flat |= {"verdict": row.word, "reason": row.reason}
+    flat |= {name: getattr(row.verdict, name) if row.verdict else None for name in _FLAT}
+    flat |= {"clock": row.clock, "same_build": row.same_build, "apart": row.apart, "counters": row.counters}
+    return flat | {"changes": _changes(row), "remarks": join_notes(*row.remarks)}
+
+
+# What the codes of a row say where they are shown; WIDE is told by the interval.
+_SAYS = {
+    WIDE: "",
+    TWO_GROUPS: "the processes form two groups",
+    NOT_IN_CYCLES: "not in cycles: the clock differed",
+    NO_CLOCKS: "no clocks were recorded",
+}
 
 
 def _cells(row: Row) -> list[str]:
     found, changes = row.verdict, _changes(row)
-    last = [f"{row.counters}: {changes}" if changes else row.counters]
-    last.append(join_notes(row.reason, *row.remarks))
-    key = [row.family, row.variant, row.case, row.regime, row.word]
+    said = [
+        _SAYS.get(row.reason, row.reason),
+        _SAYS.get(row.clock, ""),
+        "same build" if row.same_build else "",
+    ]
+    last = [f"{row.counters}: {changes}" if changes else row.counters, join_notes(*said, *row.remarks)]
     numbers = [""] * len(_NUMBERS)
     if found is not None:
-        low, high, effect = found.time.low, found.time.high, found.time.effect
-        interval = "n/a" if effect is None else f"{percent(low)} to {percent(high)}"
-        cycles = percent(found.cycles.ratio) if found.cycles else "n/a"
-        gap = f"{100 * found.least:.2f} %"
-        numbers = [f"{found.before_us:.5g}", percent(found.time.ratio), interval, gap, cycles]
-        numbers += [f"{found.p:.1g}", "n/a" if effect is None else f"{effect:+.2f}"]
+        interval = f"{signed_percent(found.low)} to {signed_percent(found.high)}"
+        numbers = [f"{found.before_us:.5g}", signed_percent(found.ratio), interval]
+        numbers += [f"{100 * found.floor:.2f} %", f"{found.p:.1g}"]
+    key = (row.family, row.variant, row.case, row.regime, row.word)
     return [printable(cell) for cell in (*key, *numbers, *last)]
 
 
 def _claim(row: Row) -> str:
-    change = percent(row.verdict.time.ratio) if row.verdict else ""
+    change = signed_percent(row.verdict.ratio) if row.verdict else ""
     regime = "" if row.regime == REST else f" {row.regime}"
     return printable(f"{row.word}  {row.family}/{row.variant}  {row.case}{regime}  {change}")
 
@@ -410,4 +406,4 @@ def _changes(row: Row) -> str:
 
 
 def _change(change: Change) -> str:
-    return percent(change.ratio) if math.isfinite(change.ratio) else f"0 to {change.after:.4g}"
+    return signed_percent(change.ratio) if math.isfinite(change.ratio) else f"0 to {change.after:.4g}"

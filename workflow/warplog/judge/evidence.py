@@ -14,12 +14,14 @@ from typing import Any
 import pandas as pd
 from pyarrow import ArrowException
 
+from warplog.analysis import verdicts
 from warplog.core import paths
 from warplog.core.errors import WarplogError
+from warplog.tables.view import with_floors
 
 Row = Mapping[Any, Any]
 _TABLES = ("measurements", "metrics", "variants", "gpus", "published")
-_OPTIONAL = ("lines", "claims", "launches")  # earlier campaigns may lack them
+_OPTIONAL = ("lines", "claims", "launches", "floors")  # earlier campaigns may lack them
 _NOISE_LONG = 1.02
 _SAME_COUNT = 1e-3
 _MOST_NAMED, _NAMING = 3, ("claim", "condition", "measure")
@@ -73,8 +75,10 @@ class Evidence:
         variants = tables["variants"].sort_values(["order", "variant"], kind="stable")
         self.variants: dict[str, dict[Any, Any]] = {str(r["variant"]): r for r in variants.to_dict("records")}
         self.case = str(variants["headline_case"].iloc[0])
+        measured, floors = tables["measurements"], tables["floors"]
+        measured = measured if floors.empty else with_floors(measured, floors)
         self.rows: dict[tuple[str, str], dict[Any, Any]] = {
-            (str(r["variant"]), str(r["case"])): r for r in tables["measurements"].to_dict("records")
+            (str(r["variant"]), str(r["case"])): r for r in measured.to_dict("records")
         }
         self.cases = list(dict.fromkeys(case for _, case in self.rows))
 
@@ -194,9 +198,8 @@ class Evidence:
         return low / most, high / least
 
     def tied(self, a: str, b: str, case: str = "") -> bool:
-        """Returns whether the intervals of two variants overlap."""
-        (low_a, high_a), (low_b, high_b) = self.interval(a, case), self.interval(b, case)
-        return not (high_a < low_b or high_b < low_a) and not math.isnan(low_a + low_b)
+        """Returns whether neither of two variants is faster than the other."""
+        return verdicts.tied(*(self.rows.get((name, case or self.case), {}) for name in (a, b)))
 
     def kernels_tied(self, a: str, b: str) -> bool:
         """Returns whether the kernels of two variants are tied at the headline case, under each of their names."""

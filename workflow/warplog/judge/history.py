@@ -1,8 +1,7 @@
 """The history of a family: the headline time (rest) of each variant over the campaigns, and its changes."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache, partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -13,14 +12,14 @@ from warplog.catalog.family import Family
 from warplog.core.records import read_json
 from warplog.core.statistics import summarise
 from warplog.judge.comparison import compare
-from warplog.judge.floors import Floors, measure_floors
+from warplog.judge.floors import with_times
 from warplog.judge.samples import Campaign, Key, Measured, gpus, load
 
 COLUMNS = (
     "family", "variant", "order", "is_baseline", "case", "place", "campaign", "commit", "started", "gpu_name",
     "status", "reason",
     "median_us", "q1_us", "q3_us", "samples", "processes", "process_min_us", "process_max_us",
-    "gflops", "gbytes_per_s", "step", "change", "least_gap", "against",
+    "gflops", "gbytes_per_s", "step", "change", "floor", "against",
 )  # fmt: skip
 
 
@@ -30,16 +29,8 @@ class _Step:
 
     step: str
     change: float | None
-    least_gap: float | None
+    floor: float | None
     against: str
-
-
-@dataclass(frozen=True)
-class _Level:
-    """The campaign that began a level, reduced to the headline cases, and its floors."""
-
-    campaign: Campaign
-    floors: Floors | None
 
 
 def collect(folders: Sequence[Path], family: Family, gpu: str) -> pd.DataFrame:
@@ -62,10 +53,9 @@ def collect_all(folders: Sequence[Path], families: Sequence[Family], gpu: str) -
     keys = {key for history in histories for key in history.keys}
     for folder in _by_date([folder for folder in folders if gpu in gpus(folder)], gpu):
         whole = load(folder, gpu)
-        one = _reduced(whole, keys)
-        floors = cache(partial(measure_floors, (whole, *whole.rounds)))
+        one = _reduced(with_times(whole), keys)
         for history in histories:
-            history.add(one, {key[:2] for key in whole.cases}, floors)
+            history.add(one, {key[:2] for key in whole.cases})
     return {history.family.name: history.table() for history in histories}
 
 
@@ -95,14 +85,12 @@ class _History:
         self.family = family
         self.keys: list[Key] = [(family.name, v.name, family.headline_case) for v in family.variants]
         self._rows: dict[Key, list[Mapping[str, Any]]] = {key: [] for key in self.keys}
-        self._levels: dict[Key, _Level] = {}
+        self._levels: dict[Key, Campaign] = {}  # the campaign that began a level
         self._timed: set[tuple[str, str]] = set()
         self._place = 0
 
-    def add(
-        self, one: Campaign, timed: Collection[tuple[str, str]], floors: Callable[[], Floors | None]
-    ) -> None:
-        """Adds a campaign, reduced to the headline cases, that timed these variants; `floors` returns its floors."""
+    def add(self, one: Campaign, timed: Collection[tuple[str, str]]) -> None:
+        """Adds a campaign, reduced to the headline cases, that timed these variants."""
         mine = {variant for variant in timed if variant[0] == self.family.name}
         if not mine:
             return
@@ -114,10 +102,10 @@ class _History:
                 "case": key[2],
                 "is_baseline": key[1] == self.family.baseline,
             }
-            self._rows[key].append({**head, "order": order, **self._row(key, one, floors)})
+            self._rows[key].append({**head, "order": order, **self._row(key, one)})
         self._place += 1
 
-    def _row(self, key: Key, one: Campaign, floors: Callable[[], Floors | None]) -> Mapping[str, Any]:
+    def _row(self, key: Key, one: Campaign) -> Mapping[str, Any]:
         measured = one.cases.get(key)
         about = {
             "place": self._place,
@@ -130,9 +118,9 @@ class _History:
             status, reason = (measured.status, measured.reason) if measured else ("missing", "not timed")
             return {**about, "status": status, "reason": reason, "step": "", "against": ""}
         level = self._levels.get(key)
-        step = _step(key, level, one, floors) if level else _Step("", None, None, "")
+        step = _step(key, level, one) if level else _Step("", None, None, "")
         if level is None or step.step:
-            self._levels[key] = _Level(one, floors())
+            self._levels[key] = one
         return {
             **about,
             "status": "ok",
@@ -161,11 +149,11 @@ def _times(measured: Measured, family: Family, case: str) -> dict[str, float]:
     return {**found, **spread, **rates}
 
 
-def _step(key: Key, level: _Level, one: Campaign, floors: Callable[[], Floors | None]) -> _Step:
-    """Compares one case with the current level, using the floors of the level's campaign, else of `one`."""
-    before, after = (replace(side, cases={key: side.cases[key]}) for side in (level.campaign, one))
-    row = compare(before, after, level.floors or floors()).rows[0]  # rest comes first
+def _step(key: Key, level: Campaign, one: Campaign) -> _Step:
+    """Compares one case with the campaign that began the level."""
+    before, after = (replace(side, cases={key: side.cases[key]}) for side in (level, one))
+    row = compare(before, after).rows[0]  # rest comes first
     word = row.word if row.word in ("FASTER", "SLOWER", "REFUSED") else ""
     if row.verdict is None:
-        return _Step(word, None, None, level.campaign.name)
-    return _Step(word, row.verdict.time.ratio - 1, row.verdict.least, level.campaign.name)
+        return _Step(word, None, None, level.name)
+    return _Step(word, row.verdict.ratio - 1, row.verdict.floor, level.name)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
+from warplog.analysis.quantities import Quantities
 from warplog.catalog.contract import Case, Probe
 from warplog.catalog.family import Family
 from warplog.core import paths
@@ -23,7 +24,6 @@ from warplog.core.verification.digests import check_manifest
 from warplog.machine import device
 from warplog.metrics import METRICS, STALL_REASONS, dominant_state, occupancy, occupancy_limiter
 from warplog.tables.files import as_rows
-from warplog.tables.quantities import Quantities
 
 Row = dict[str, Any]
 RIGHT, WRONG, NOT_MEASURED = "right", "wrong", "not_measured"

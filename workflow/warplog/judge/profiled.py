@@ -13,8 +13,7 @@ from statistics import fmean
 from typing import Any
 
 from warplog.core.errors import WarplogError
-from warplog.judge.samples import CONDITIONS, LARGEST, SUMMED, Campaign, Key, Measured
-from warplog.judge.verdicts import Samples
+from warplog.judge.samples import CONDITIONS, LARGEST, SUMMED, Campaign, Key, Measured, Samples
 from warplog.parsers.nsys import sqlite, tables
 from warplog.parsers.nsys.sqlite import NsysReport
 from warplog.parsers.reports import read_any

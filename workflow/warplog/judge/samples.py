@@ -2,15 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from statistics import median
 from typing import Any
 
+from warplog.analysis.verdicts import Timed
 from warplog.core import paths
 from warplog.core.errors import WarplogError
 from warplog.core.records import FamilyRecord, Record, read_json, sustained_runs
 from warplog.core.verification.digests import check_manifest
 from warplog.core.verification.invariants import shown_correct
-from warplog.judge.verdicts import Samples
 
 # The counters that are compared: sums over the kernels of a case, and maxima.
 SUMMED = ("instructions_executed", "dram_bytes", "l2_bytes", "shared_wavefronts")
@@ -28,6 +30,26 @@ Key = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
+class Samples:
+    """Times of one case in one process in microseconds, and the SM clock of each in MHz if it was recorded."""
+
+    times_us: tuple[float, ...]
+    sm_mhz: tuple[float, ...] | None = None
+
+    @cached_property
+    def median_us(self) -> float:
+        """The median time in microseconds."""
+        return median(self.times_us)
+
+    @cached_property
+    def median_cycles(self) -> float | None:
+        """The median number of SM cycles, None without clocks."""
+        if self.sm_mhz is None:
+            return None
+        return median(us * mhz for us, mhz in zip(self.times_us, self.sm_mhz, strict=True))
+
+
+@dataclass(frozen=True)
 class Measured:
     """The measurement of one case of one variant.
 
@@ -40,6 +62,7 @@ class Measured:
         sustained_us: mean time per launch of each process in the sustained regime; empty if not measured.
         counters: those of SUMMED and LARGEST that the profiler could read.
         source: fingerprint of the measured source, its headers and parameters.
+        times: by regime the time that is compared; see floors.with_times.
     """
 
     status: str
@@ -50,6 +73,13 @@ class Measured:
     sustained_us: tuple[float, ...] = ()
     counters: Mapping[str, float] = field(default_factory=dict)
     source: str = ""
+    times: Mapping[str, Timed] = field(default_factory=dict)
+
+    @property
+    def cycles(self) -> float | None:
+        """The median of the processes' medians in SM cycles; None without clocks."""
+        found = [one.median_cycles for one in self.processes]
+        return median(cycles for cycles in found if cycles) if found and all(found) else None
 
     def numbers(self, regime: str = REST) -> tuple[float, ...]:
         """Returns one time per process in microseconds: the medians at rest, or the means when sustained."""

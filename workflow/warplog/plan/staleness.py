@@ -31,7 +31,7 @@ ROOTS: Mapping[str, tuple[str, ...]] = {
     "plot_tuning": ("measure.tuning.figure",),
     "extract": ("extract.stage",),
     "tables": ("tables.rows", "tables.files"),
-    "oracle": ("judge.oracle", "tables.rows", "tables.quantities"),
+    "oracle": ("judge.oracle", "tables.rows", "analysis.quantities"),
     "claims": ("judge.claims",),
     "floors": ("judge.floors",),
     "boards": ("judge.boards",),

@@ -1,15 +1,14 @@
 """Which variants of a long ladder the figures with one series per variant show in colour."""
 
 from collections.abc import Mapping, Sequence
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from warplog.tables import regimes
+import pandas as pd
+
+from warplog.analysis import verdicts
 from warplog.tables.files import as_rows
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from warplog.tables.view import FigureTables
 
 MOST = 6
@@ -31,32 +30,28 @@ def of_family(tables: "FigureTables") -> list[str]:
     own = {name: speed for name, speed in speeds.items() if speed > 0 and name not in baseline}
     named = [max(own, key=own.__getitem__)] if own else []
     if len(rows):
-        ends = [regimes.interval_us(row) for row in as_rows(rows)]
-        won = wins(rows.assign(low=[low for low, _ in ends], high=[high for _, high in ends]))
+        won = wins(rows.assign(leads=leads(rows)))
         largest = rows[rows["size"] == rows["size"].max()]
         named += [max(won, key=won.__getitem__), str(largest.nsmallest(1, "median_us")["variant"].iloc[0])]
     return highlighted(speeds, baseline, named)
 
 
+def leads(rows: "pd.DataFrame") -> "pd.Series[bool]":
+    """Returns of each row of `measurements` whether it is the fastest at its case, or tied with that."""
+    cases = [group for _, group in rows.groupby("case")]
+    return pd.concat([pd.Series(verdicts.leading(as_rows(rows)), index=rows.index) for rows in cases])
+
+
 def wins(times: "pd.DataFrame") -> dict[str, float]:
     """Returns in how many cases each variant is the fastest or tied with it, plus its mean share of the best speed.
 
-    `times` has the columns variant, case, median_us, low and high, which are the ends of the median's interval. The
-    share is below 1 and orders variants with equal counts.
+    `times` has the columns variant, case, median_us and leads. The share is below 1 and orders variants with equal
+    counts.
     """
-    cases: dict[str, list[tuple[str, float, float, float]]] = {}
-    columns = (times[name].tolist() for name in ("case", "variant", "median_us", "low", "high"))
-    for case, *row in zip(*columns, strict=True):
-        cases.setdefault(case, []).append(tuple(row))
-    found: dict[str, list[tuple[bool, float]]] = {}
-    for _, rows in sorted(cases.items()):
-        _, best_us, best_low, best_high = min(rows, key=itemgetter(1))
-        for name, us, low, high in rows:
-            found.setdefault(name, []).append((low <= best_high and high >= best_low, best_us / us))
-    return {
-        name: sum(is_tied for is_tied, _ in own) + 0.999 * sum(share for _, share in own) / len(own)
-        for name, own in found.items()
-    }
+    best = times.groupby("case")["median_us"].transform("min")
+    own = times.assign(share=best / times["median_us"]).groupby("variant")
+    found = own["leads"].sum() + 0.999 * own["share"].mean()
+    return {str(name): float(count) for name, count in found.items()}
 
 
 def highlighted(

@@ -67,12 +67,6 @@ def interval_us(row: Row) -> tuple[float, float]:
     return (median if math.isnan(low) else low), (median if math.isnan(high) else high)
 
 
-def tied(a: Row, b: Row) -> bool:
-    """Returns whether the intervals of two rows overlap: neither is faster than the other. False without times."""
-    (low_a, high_a), (low_b, high_b) = interval_us(a), interval_us(b)
-    return low_a <= high_b and low_b <= high_a
-
-
 def has_processes(rows: Iterable[Row]) -> bool:
     """Returns whether times are medians over several processes, so that intervals show the spread between them."""
     return any(value(row, "processes") > 1 for row in rows)

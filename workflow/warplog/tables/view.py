@@ -256,6 +256,13 @@ def read_all(folder: Path) -> dict[str, pd.DataFrame]:
     return {name: read_table(folder, name) for name in names}
 
 
+def with_floors(measurements: pd.DataFrame, floors: pd.DataFrame) -> pd.DataFrame:
+    """Returns the table `measurements` with the columns of the table `floors` that a verdict at rest needs."""
+    key = ["family", "variant", "case", "gpu"]
+    rest = floors.loc[floors["regime"] == "rest", [*key, "deviation", "freedom", "groups"]]
+    return measurements.merge(rest.drop_duplicates(key), on=key, how="left")
+
+
 def of_family(tables: Mapping[str, pd.DataFrame], folder: Path, family: str, gpu: str = "") -> FigureTables:
     """Selects the rows of `family` on one GPU from the tables that were read from `folder`.
 
@@ -275,4 +282,6 @@ def of_family(tables: Mapping[str, pd.DataFrame], folder: Path, family: str, gpu
             mine[name] = table[table["gpu"] == gpu]
     if mine["variants"].empty:
         raise WarplogError(f"{folder}/variants: {gpu}: no variant of {family}; rebuild the tables")
+    if "floors" in mine:
+        mine["measurements"] = with_floors(mine["measurements"], mine["floors"])
     return FigureTables(**{name: table.reset_index(drop=True) for name, table in mine.items()})

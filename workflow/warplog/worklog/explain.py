@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from warplog.analysis import verdicts
 from warplog.catalog.family import Family
 from warplog.catalog.header import read_source
 from warplog.core import text
@@ -265,7 +266,7 @@ def _step(tables: FigureTables, rows: Any, counters: Any, name: str) -> Step:
         have = "have" if len(timeless) > 1 else "has"
         return Step(*key, math.nan, gap=f"{' and '.join(timeless)} {have} no cold time")
     ratio = float(pair[0]["median_us"]) / float(pair[1]["median_us"])
-    tied = regimes.tied(*pair)
+    tied = verdicts.tied(*pair)
     for side in (parent, name):
         absent = decomposition.missing(_numbers(counters[side]))
         if counters[side]["gap"] or absent:

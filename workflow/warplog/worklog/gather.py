@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from warplog.analysis import verdicts
 from warplog.catalog.claims import WITHIN_NOISE
 from warplog.catalog.contract import own_limit
 from warplog.catalog.family import Family, Variant
@@ -65,8 +66,8 @@ _CLOCKS = (
 _EMPTY = " The time between two CUDA events with no work between them is subtracted."
 _HOST = "A time is {median}, and includes the host's part of each launch, which cannot be queued ahead."
 _NOISE = (
-    "Two times are tied within noise if their {intervals} overlap.",
-    {True: "ranges between processes", False: "interquartile ranges"},
+    "Two times are tied within noise if they differ by no more than their floor: the gap that the same code exceeds"
+    " between two runs with p = 0.002."
 )
 _LONG_NOISE = 0.02
 _LEFT_IN_L2 = (
@@ -163,13 +164,12 @@ def _method(family: Family, tables: FigureTables) -> tuple[str, ...]:
     how = _HOST if family.measuring.timing == "host" else _COLD
     how = how.format(median=_PROCESSES.format(processes=ends) if many else _MEDIAN) + _EMPTY
     how += f" {_CLOCKS}" if regimes.at_rest(rows) else ""
-    noise = _NOISE[0].format(intervals=_NOISE[1][many])
     slower = (
         [_LEFT_IN_L2]
         if "ncu" in family.measuring.profilers and any(map(_is_slower_at_full_clock, rows))
         else []
     )
-    return (*_headline(family, tables.case), _CHECKED_EXACTLY if exact else _CHECKED, how, noise, *slower)
+    return (*_headline(family, tables.case), _CHECKED_EXACTLY if exact else _CHECKED, how, _NOISE, *slower)
 
 
 def _is_slower_at_full_clock(row: Row) -> bool:
@@ -326,7 +326,7 @@ def _way(ladder: Ladder) -> list[str]:
 
 def _least(rows: Mapping[str, Row], ratios: Mapping[str, float]) -> str:
     """Names the steps that are slower than the previous one, otherwise the smallest speed-up."""
-    same = {name for name in ratios if regimes.tied(rows[name], rows[rows[name]["parent"]])}
+    same = {name for name in ratios if verdicts.tied(rows[name], rows[rows[name]["parent"]])}
     slower = [
         f"{name} ({times_text(ratios[name])})" for name in ratios if ratios[name] < 1 and name not in same
     ]

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from warplog.analysis import verdicts
 from warplog.metrics.kernels import compiled_kernel
 from warplog.tables import regimes
 from warplog.tables.files import as_rows
@@ -72,7 +73,7 @@ def _is_faster(rows: Mapping[str, Row], name: str, other: str) -> bool:
     pair = rows.get(name, {}), rows.get(other, {})
     if any(row.get("status") != "ok" or not row["median_us"] > 0 for row in pair):
         return False
-    return bool(pair[0]["median_us"] < pair[1]["median_us"]) and not regimes.tied(*pair)
+    return bool(pair[0]["median_us"] < pair[1]["median_us"]) and not verdicts.tied(*pair)
 
 
 def twins(tables: FigureTables, sources: Mapping[str, Sequence[str]]) -> dict[str, Twin]:
@@ -130,7 +131,7 @@ def classes(found: Mapping[str, Twin], order: Sequence[str]) -> dict[str, tuple[
 def tied(name: str, other: str, rows: Mapping[str, Row], alike: Mapping[str, Sequence[str]]) -> bool:
     """Returns whether two kernels are tied within noise: each variant that launches the one with each of the other."""
     pairs = ((rows[one], rows[two]) for one in alike.get(name, (name,)) for two in alike.get(other, (other,)))
-    return all(regimes.tied(*pair) for pair in pairs)
+    return all(verdicts.tied(*pair) for pair in pairs)
 
 
 def best(
@@ -157,7 +158,7 @@ def _wins(name: str, own: Sequence[str], rows: Mapping[str, Row]) -> bool:
     if name not in timed:
         return False
     first = min(timed, key=lambda one: _us(rows[one]))
-    return name == first or regimes.tied(rows[name], rows[first])
+    return name == first or verdicts.tied(rows[name], rows[first])
 
 
 def _us(row: Row) -> float:
@@ -168,7 +169,7 @@ def _twin(
     other: str, name: str, known: Mapping[str, _Launched], rows: Mapping[str, Row], included: bool
 ) -> Twin | None:
     one, own = known[other], known[name]
-    tied = regimes.tied(rows[other], rows[name])
+    tied = verdicts.tied(rows[other], rows[name])
     same = _same_code(one, own) and (one.name == own.name or tied)
     if not same and not (included and one.name == own.name):
         return None

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from warplog.analysis import verdicts
 from warplog.catalog.contract import Published
 from warplog.catalog.family import Family, Variant
 from warplog.catalog.header import read_header, read_source
@@ -388,7 +389,7 @@ class Ladder:
             pair = [rows.get(one, {}) for one in (name, other)]
             if all(row.get("status") == "ok" and number(row["median_us"]) > 0 for row in pair):
                 mine, others = pair
-                found[case] = float(others["median_us"] / mine["median_us"]), regimes.tied(mine, others)
+                found[case] = float(others["median_us"] / mine["median_us"]), verdicts.tied(mine, others)
         same = name in self.alike.get(other, ()) and self.tables.case in found
         return found | ({self.tables.case: (1.0, True)} if same else {})
 
@@ -450,7 +451,7 @@ class Ladder:
             return None
         if self._is_same(str(row["variant"])):
             return "the same kernel", f"as {row['parent']}"
-        over = f"the speed of {row['parent']}{', tied within noise' if regimes.tied(row, parent) else ''}"
+        over = f"the speed of {row['parent']}{', tied within noise' if verdicts.tied(row, parent) else ''}"
         gain = times_text(parent["median_us"] / row["median_us"])
         if above := faster_ancestor(self.rows, str(row["variant"])):
             beyond = times_text(self.rows[above]["median_us"] / row["median_us"])
@@ -572,7 +573,7 @@ def _gain_at(row: Row, parent: Row | None) -> tuple[str, str]:
         return ("no share" if math.isnan(ratio) else f"{published.share(ratio)} %", "")
     if any(one.get("status") != "ok" or not number(one["median_us"]) > 0 for one in (row, parent)):
         return _NO_TIME, ""
-    tied = "tied within noise" if regimes.tied(row, parent) else ""
+    tied = "tied within noise" if verdicts.tied(row, parent) else ""
     return times_text(parent["median_us"] / row["median_us"]), tied
 
 

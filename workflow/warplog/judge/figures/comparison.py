@@ -9,17 +9,17 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from warplog.core.numbers import signed_percent
 from warplog.judge.comparison import Comparison, Row
 from warplog.judge.samples import REST
-from warplog.judge.verdicts import percent
 from warplog.plotting import style
 from warplog.plotting.labels import FAINT, INK, fit, gap_note, legend_above, number, row_in, text_column
 from warplog.plotting.style import Look, new_figure, styled
 
 TITLE = "Time of each case"
 NOTE = (
-    "points: change of the median time at rest, or of the sustained time; lines: 99 % intervals from the samples within"
-    " the processes; grey: gaps that the same code shows between processes, which do not count"
+    "points: change of the median time at rest, or of the sustained time; lines: the gaps from run to run that the"
+    " same code shows with p = 0.002; grey: gaps that the same code shows from run to run, which do not count"
 )
 MOST_ROWS = 70
 # Shape and colour both show the direction; markers without a claimed difference are hollow.
@@ -64,7 +64,7 @@ def draw(found: Comparison) -> Figure:
     axes.set_xlim(*_limits(rows))
     axes.set_xlabel("change in time of B against A (%); right: slower")
     before = [f"{number(row.verdict.before_us)} µs" if row.verdict else "" for row in rows]
-    change = [percent(row.verdict.time.ratio) if row.verdict else "" for row in rows]
+    change = [signed_percent(row.verdict.ratio) if row.verdict else "" for row in rows]
     end = text_column(axes, "A", before, 0.08, "right")
     end = text_column(axes, "change", change, end, "right")
     strong = [place for place, row in enumerate(rows) if row.word in ("SLOWER", "FASTER")]
@@ -95,8 +95,8 @@ def _case(row: Row) -> str:
 def _point(axes: Axes, place: int, row: Row) -> None:
     verdict = row.verdict
     assert verdict is not None
-    low, ratio, high = (100 * (x - 1) for x in (verdict.time.low, verdict.time.ratio, verdict.time.high))
-    wide = 100 * verdict.least
+    low, ratio, high = (100 * (x - 1) for x in (verdict.low, verdict.ratio, verdict.high))
+    wide = 100 * verdict.floor
     axes.barh(place, 2 * wide, left=-wide, height=0.8, color=FAINT, lw=0, zorder=0.5)
     marker, face, edge = STYLES[row.word]
     axes.plot([low, high], [place, place], color=edge, lw=1.2, solid_capstyle="butt")
@@ -113,13 +113,13 @@ def _limits(rows: Sequence[Row]) -> tuple[float, float]:
     found = [row.verdict for row in rows if row.verdict]
     if not found:
         return -1.0, 1.0
-    ratios = [100 * (v.time.ratio - 1) for v in found]
-    band = float(np.quantile([100 * v.least for v in found], 0.9))
-    claimed = [row.verdict.time for row in rows if row.verdict and row.word in ("SLOWER", "FASTER")]
-    ratios += [100 * (end - 1) for time in claimed for end in (time.low, time.high)]
+    ratios = [100 * (v.ratio - 1) for v in found]
+    band = float(np.quantile([100 * v.floor for v in found], 0.9))
+    claimed = [row.verdict for row in rows if row.verdict and row.word in ("SLOWER", "FASTER")]
+    ratios += [100 * (end - 1) for one in claimed for end in (one.low, one.high)]
     low, high = min(*ratios, -band), max(*ratios, band)
     return low - 0.08 * (high - low), high + 0.08 * (high - low)
 
 
 def _size(row: Row) -> float:
-    return abs(float(np.log(row.verdict.time.ratio))) if row.verdict else np.inf
+    return abs(float(np.log(row.verdict.ratio))) if row.verdict else np.inf

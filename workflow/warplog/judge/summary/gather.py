@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from warplog.analysis.verdicts import FASTER, SLOWER, Timed, judge, timed
 from warplog.core.numbers import rate_unit
-from warplog.judge.samples import REST
 from warplog.judge.summary.rows import DISAGREE, FamilyResult, Move, Summary, Trouble, VariantResult
-from warplog.judge.verdicts import LEAST_EFFECT
 from warplog.tables import regimes
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
@@ -61,32 +61,24 @@ def _family(tables: FigureTables, former: FamilyResult | None) -> FamilyResult:
     )
     baseline = next((str(row["variant"]) for row in own if row["is_baseline"]), "")
     case = tables.case
-    moved = _moved(variants, former, _floors(tables)) if former and former.case == case else ()
+    times = {str(row["variant"]): timed(row) for row in rows}
+    moved = _moved(times, variants, former) if former and former.case == case else ()
     title = str(own[0]["title"])
     return FamilyResult(tables.family, title, case, baseline, unit if has_rate else "", variants, moved)
 
 
-def _floors(tables: FigureTables) -> dict[str, float]:
-    """Returns the smallest relative gap that counts at the headline case, by variant."""
-    rows = as_rows(tables.floors)
-    mine = (row for row in rows if row["case"] == tables.case and row["regime"] == REST)
-    return {str(row["variant"]): regimes.value(row, "floor") for row in mine}
-
-
 def _moved(
-    variants: Iterable[VariantResult], former: FamilyResult, floors: Mapping[str, float]
+    times: Mapping[str, Timed | None], variants: Iterable[VariantResult], former: FamilyResult
 ) -> tuple[Move, ...]:
-    """Returns the variants whose time on the same board changed by more than their floor."""
+    """Returns the variants whose time on the same board is FASTER or SLOWER than before."""
     before = {one.variant: one for one in former.variants}
     found = []
     for now in variants:
-        was = before.get(now.variant)
-        if was is None or was.board != now.board or not was.median_us or not now.median_us:
+        was, mine = before.get(now.variant), times[now.variant]
+        if was is None or was.board != now.board or not was.median_us or mine is None:
             continue
-        floor = floors.get(now.variant, math.nan)
-        least = LEAST_EFFECT if math.isnan(floor) else floor
-        if abs(math.log(now.median_us / was.median_us)) > math.log1p(least):
-            found.append(Move(now.variant, was.median_us, now.median_us))
+        if judge(replace(mine, us=was.median_us), mine).word in (FASTER, SLOWER):
+            found.append(Move(now.variant, was.median_us, mine.us))
     return tuple(found)
 
 

@@ -5,11 +5,10 @@ from itertools import groupby
 from pathlib import Path
 
 from warplog.core.errors import WarplogError
-from warplog.core.numbers import percent_digits, rate_digits
+from warplog.core.numbers import percent_digits, rate_digits, signed_percent
 from warplog.core.text import Table, escape_markdown, listed, markdown_table, one_line
 from warplog.judge.summary.known import Known
 from warplog.judge.summary.rows import DENIED, DISAGREE, FamilyResult, Summary, Trouble, VariantResult
-from warplog.judge.verdicts import percent
 
 # One line for all variants: what they lack is not their fault, and the same for all of them.
 _FOLDED = ("unsupported", "missing", "skipped", DENIED)
@@ -132,13 +131,13 @@ def _family_cells(family: FamilyResult) -> tuple[str, ...]:
 def _moves(family: FamilyResult) -> str:
     """Returns what moved, the largest change first, as change of the speed."""
     ordered = sorted(family.moved, key=lambda move: abs(move.speedup - 1), reverse=True)
-    shown = [f"{move.variant} {percent(move.speedup)}" for move in ordered[:2]]
+    shown = [f"{move.variant} {signed_percent(move.speedup)}" for move in ordered[:2]]
     more = [f"{len(ordered) - 2} more"] if len(ordered) > 2 else []
     return f"; moved: {listed([*shown, *more])}" if shown else ""
 
 
 def _table(family: FamilyResult) -> Table:
-    moved = {move.variant: percent(move.speedup) for move in family.moved}
+    moved = {move.variant: signed_percent(move.speedup) for move in family.moved}
     rows = tuple(
         (
             one.variant,

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from warplog.analysis import verdicts
 from warplog.core.text import Table
-from warplog.tables import regimes
 from warplog.worklog.bounds import NAMES as UNITS
 from warplog.worklog.decomposition import Change, Step
 from warplog.worklog.kinship import faster_ancestor
@@ -135,7 +135,7 @@ def waterfall(
     for number, name in enumerate(path):
         before = path[number - 1] if number else ""
         ratio = times_text(rates[name] / rates[before]) if before else ""
-        tied = bool(before) and regimes.tied(rows[name], rows[before])
+        tied = bool(before) and verdicts.tied(rows[name], rows[before])
         if before in alike.get(name, ()):
             ratio, tied = SAME_KERNEL, True
         start = place(before or name)
@@ -215,7 +215,7 @@ def _detour(name: str, row: Row, step: str, origin: Row) -> Detour:
     if not (_us(row) > 0 and _us(origin) > 0):
         return Detour(name, step, "", "")
     ratio = _us(origin) / _us(row)
-    verdict = "tied" if regimes.tied(row, origin) else "faster" if ratio > 1 else "slower"
+    verdict = "tied" if verdicts.tied(row, origin) else "faster" if ratio > 1 else "slower"
     return Detour(name, step, times_text(ratio), verdict)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from warplog.analysis import verdicts
 from warplog.catalog.claims import NOT_MEASURABLE, verdict_words
 from warplog.core.numbers import rate_unit, with_unit
 from warplog.core.text import Table
@@ -136,7 +137,7 @@ def _steps(
     lines = []
     for name in both:
         parent = str(mine[name]["parent"] or "")
-        if parent not in both or any(regimes.tied(rows[name], rows[parent]) for rows in (mine, other)):
+        if parent not in both or any(verdicts.tied(rows[name], rows[parent]) for rows in (mine, other)):
             continue
         ratios = [
             number(rows[parent]["median_us"]) / number(rows[name]["median_us"]) for rows in (mine, other)

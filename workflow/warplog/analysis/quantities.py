@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from warplog.analysis.verdicts import ASSUMED, EXACT, Noise, between
 from warplog.core import remarks, text
 from warplog.core.columns import MEASUREMENTS
 from warplog.core.errors import WarplogError
@@ -20,39 +21,43 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Key = tuple[str, str, str]
-_TOTAL = "total_"
+_TOTAL, _KEY = "total_", ("family", "variant", "case", "regime")
+_OF_TIMES = ("median_us", "gflops", "gbytes_per_s", "ratio_to_baseline")  # at rest
 
 
 @dataclass(frozen=True)
 class Found:
     """A number in its unit; if it is NaN, `reason` gives the cause ("" otherwise).
 
-    `remark` is the remark of the variant's row of `measurements` at the case, whose status is ok. `low` and `high` are
-    the ends of the interval of a number that depends on a time, relative to `value`; both are 1 for other numbers. The
-    intervals of two times that differ by less than the floor overlap.
+    `remark` is the remark of the variant's row of `measurements` at the case, whose status is ok. `noise` is what the
+    same code shows of a number that depends on a time; it is relative to `value`, and EXACT for other numbers.
     """
 
     value: float
     unit: str
     reason: str = ""
     remark: str = ""
-    low: float = 1.0
-    high: float = 1.0
+    noise: Noise = EXACT
 
 
 class Quantities:
     """The numbers in the tables `measurements` and `metrics` of one GPU.
 
-    `floors` maps (family, variant, case, regime) to the smallest relative gap that counts, as in the table `floors`.
+    `floors` is the table of that name; a time without a row in it has an assumed spread.
     """
 
     def __init__(
         self,
         measurements: "pd.DataFrame",
         metrics: "pd.DataFrame",
-        floors: Mapping[tuple[str, str, str, str], float] | None = None,
+        floors: "pd.DataFrame | None" = None,
     ) -> None:
-        self._floors = floors or {}
+        self._noise: dict[tuple[str, ...], Noise] = {}
+        for row in as_rows(floors.dropna(subset="deviation")) if floors is not None else ():
+            freedom = regimes.value(row, "freedom")
+            self._noise[tuple(str(row[name]) for name in _KEY)] = Noise(
+                float(row["deviation"]), math.inf if math.isnan(freedom) else freedom, float(row["groups"])
+            )
         self._measured: dict[Key, dict[str, Any]] = {
             (str(row["family"]), str(row["variant"]), str(row["case"])): row for row in as_rows(measurements)
         }
@@ -95,10 +100,22 @@ class Quantities:
                 raise WarplogError(f"measurements: {name!r} is a text column; choose a numeric one")
             value = float(row.get(name, math.nan))  # tables of earlier versions lack columns
             reason = f"{variant} at {case} has no {name}" if math.isnan(value) else ""
-            regime = "sustained" if name.startswith("sustained_") else "rest"
-            low, high = _interval(name, row, self._floors.get((family, variant, case, regime), 0.0))
-            return Found(value, column.unit, reason, low=low, high=high)
+            return Found(value, column.unit, reason, noise=self._noise_of(name, row))
         return self._metric(family, variant, case, name)
+
+    def _noise_of(self, name: str, row: Mapping[str, Any]) -> Noise:
+        """Returns what the same code shows of a column; of a ratio to the baseline, it is that of both times."""
+        regime = regimes.SUSTAINED if name.startswith("sustained_") else "rest"
+        if name == "hot_us":  # launches of one process
+            return Noise(regimes.value(row, "hot_rel_spread"))
+        if name not in _OF_TIMES and regime == "rest":
+            return EXACT
+        variants = [row["variant"], *([row["baseline"]] if name.endswith("ratio_to_baseline") else [])]
+        known = [
+            self._noise.get((str(row["family"]), str(one), str(row["case"]), regime), ASSUMED)
+            for one in variants
+        ]
+        return between(*known) if len(known) > 1 else known[0]
 
     def opcodes(self, family: str, variant: str, prefix: str) -> Found:
         """Counts the instructions with the opcode `prefix` and any modifiers in the SASS of the variant's kernels."""
@@ -132,39 +149,6 @@ class Quantities:
     def _main_kernel(self, key: Key) -> tuple[str, int]:
         rows = self._of((*key, "duration_us"))
         return (longest_kernel(as_rows(rows)) if rows is not None else None) or ("", 0)
-
-
-_HALF_IQR = 0.6745  # quartiles of a normal distribution, in standard deviations
-_TIMES, _RATES = ("median_us",), ("gflops", "gbytes_per_s", "ratio_to_baseline")
-# A ratio is of two times, so it has the whole floor; a single time has its share.
-_FLOORED = {
-    **dict.fromkeys(("median_us", "gflops", "gbytes_per_s", "sustained_us", "sustained_gflops"), 0.5),
-    **dict.fromkeys(("ratio_to_baseline", "sustained_ratio_to_baseline"), 1.0),
-}
-
-
-def _interval(name: str, row: Mapping[str, Any], floor: float) -> tuple[float, float]:
-    """Returns the interval of a number that depends on a time, relative to it.
-
-    It is that between processes, or the quartiles, and at least as wide as the floor demands.
-    """
-    low, high = _spread(name, row)
-    least = (1 + floor) ** _FLOORED.get(name, 0.0)
-    return min(low, 1 / least), max(high, least)
-
-
-def _spread(name: str, row: Mapping[str, Any]) -> tuple[float, float]:
-    """Returns the interval between processes, or the quartiles, relative to the number."""
-    median = regimes.value(row, "median_us")
-    if name in (*_TIMES, *_RATES) and median > 0:
-        low, high = (end / median for end in regimes.interval_us(row))
-        return (low, high) if name in _TIMES else (1 / high, 1 / low)
-    half = 0.0
-    if name == "hot_us":
-        half = _HALF_IQR * regimes.value(row, "hot_rel_spread")
-    elif name.startswith("sustained_"):
-        half = regimes.value(row, "sustained_process_spread") / 2
-    return (1 - half, 1 + half) if half > 0 else (1.0, 1.0)
 
 
 def _known(rows: "pd.DataFrame", metric: str, value: float) -> Found:

@@ -1,0 +1,1 @@
+"""Conclusions from measurements as values: what the same code shows, verdicts, and the numbers that claims use."""
