@@ -19,7 +19,9 @@ from warplog.analysis.noise import ASSUMED, Spread, estimate
 from warplog.analysis.verdicts import FASTER, SLOWER, Verdict, judge
 
 Case = tuple[str, str, str]
-Rounds = Mapping[int, Mapping[Case, list[float]]]  # by round and case, the medians of the processes in microseconds
+Rounds = Mapping[
+    int, Mapping[Case, list[float]]
+]  # by round and case, the medians of the processes in microseconds
 
 
 def read(path: str) -> Rounds:
@@ -54,7 +56,9 @@ def verdicts(rounds: Rounds, own: bool) -> dict[str, dict[tuple[int, int], list[
 def interval(found: Mapping[str, Mapping[tuple[int, int], list[Verdict]]]) -> tuple[float, float]:
     """Returns the 95 % interval of the share of FASTER and SLOWER, resampled by family and round."""
     random, shares = np.random.default_rng(0), []
-    wrong = {f: {p: sum(v.word in (FASTER, SLOWER) for v in vs) for p, vs in of.items()} for f, of in found.items()}
+    wrong = {
+        f: {p: sum(v.word in (FASTER, SLOWER) for v in vs) for p, vs in of.items()} for f, of in found.items()
+    }
     for _ in range(4000):
         count = total = 0
         for family in random.choice(sorted(found), len(found)):
@@ -77,7 +81,9 @@ if __name__ == "__main__":
         words = pd.Series([one.word for one in everything]).value_counts().to_dict()
         share = 100 * sum(words.get(word, 0) for word in (FASTER, SLOWER)) / len(everything)
         low, high = interval(together)
-        print(f"floors of {'the two rounds' if own else 'the other rounds'}: {len(everything)} pairs: {words}")
+        print(
+            f"floors of {'the two rounds' if own else 'the other rounds'}: {len(everything)} pairs: {words}"
+        )
         print(f"  FASTER or SLOWER: {share:.2f} %, 95 % interval {100 * low:.2f} to {100 * high:.2f} %")
         for family, found in sorted(together.items()):
             own_words = [one for pair in found.values() for one in pair]
