@@ -39,7 +39,7 @@ examples:
   warplog figures sgemm/ladder --style paper --width 3.3
                                         draw a figure for one column of an article
   warplog record h200                   keep this campaign for machines without a GPU
-  warplog verify                        are records, tables and figures unchanged and consistent?
+  warplog verify                        are records consistent, and recorded files unchanged?
   warplog extract run.ncu-rep           metrics of an Nsight Compute report as CSV
   warplog extract *.ncu-rep *.sqlite -o all.parquet
                                         several reports (Nsight Systems too) as one table

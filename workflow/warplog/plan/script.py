@@ -13,7 +13,6 @@ from warplog.core.errors import as_one_line
 from warplog.core.process import die_with_parent
 from warplog.core.records import sha256_file, sha256_of
 from warplog.core.text import Screen
-from warplog.core.verification import digests
 from warplog.measure import replay
 
 
@@ -60,30 +59,6 @@ def replayed(rule: Any) -> bool:
     builds = [Path(path) for path in rule.input.builds] if "builds" in set(rule.input.keys()) else []
     replay.replay_family(root, gpu, record, job.get("variants") or list(job["ncu"]), builds)
     return True
-
-
-def keep_digests(rule: Any) -> None:
-    """Writes what a job made, and from which results, for `warplog verify`; `rule` is the `snakemake` object.
-
-    The digests of results/logs/<name>.log are in results/digests/<name>.json; those of results/<gpu>/logs/<name>.log in
-    results/digests/<gpu>/<name>.json.
-    """
-    parts = list(Path(rule.log[0]).relative_to(paths.RESULTS).with_suffix(".json").parts)
-    parts.remove("logs")
-    name = Path(*parts)
-    outputs = [file for path in map(Path, rule.output) for file in _files(path)]
-    inputs = [
-        file
-        for path in map(Path, rule.input)
-        if path.parts[:1] == paths.RESULTS.parts
-        for file in _files(path)
-    ]
-    digests.write_digests(paths.RESULTS / digests.FOLDER / name, str(rule.output[0]), outputs, inputs)
-
-
-def _files(path: Path) -> list[Path]:
-    """Returns the file, or the visible files in the folder."""
-    return [file for file in path.glob("[!.]*") if file.is_file()] if path.is_dir() else [path]
 
 
 class _Log:
