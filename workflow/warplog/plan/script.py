@@ -8,12 +8,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
-from warplog.core import paths
 from warplog.core.errors import as_one_line
 from warplog.core.process import die_with_parent
 from warplog.core.records import sha256_file, sha256_of
 from warplog.core.text import Screen
-from warplog.measure import replay
 
 
 def values_of_family(rule: Any) -> dict[str, Any]:
@@ -38,27 +36,6 @@ def values_of_family(rule: Any) -> dict[str, Any]:
         ),
         "board": rule.resources.get("board") or "",
     }
-
-
-def replayed(rule: Any) -> bool:
-    """Writes a GPU stage's records from the campaign that WARPLOG_REPLAY names; False if the stage must measure.
-
-    `rule` is the `snakemake` object of a rule that measures a family, extracts its metrics or starts a campaign.
-
-    Raises:
-        WarplogError: there is no such campaign, or it lacks the family.
-    """
-    root = replay.wanted(paths.project())
-    if root is None:
-        return False
-    record, gpu = Path(rule.output[0]), rule.wildcards.gpu
-    if record.parent.name == "campaign":
-        replay.replay_campaign(root, gpu, record)
-        return True
-    job = rule.params.job
-    builds = [Path(path) for path in rule.input.builds] if "builds" in set(rule.input.keys()) else []
-    replay.replay_family(root, gpu, record, job.get("variants") or list(job["ncu"]), builds)
-    return True
 
 
 class _Log:
