@@ -13,10 +13,10 @@ from cluster import slurm_controller
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Settings of whoever runs the tests, which would reach the runs that they start: where a campaign is logged, what it is
-# replayed from, and options of Snakemake. The tests start hundreds of interpreters, which would all compile the package
-# if none wrote bytecode.
-for variable in ("MLFLOW_TRACKING_URI", "WARPLOG_REPLAY", "SNAKEMAKE_PROFILE", "PYTHONDONTWRITEBYTECODE"):
+# Settings of whoever runs the tests, which would reach the runs that they start: where a campaign is logged, and
+# options of Snakemake. The tests start hundreds of interpreters, which would all compile the package if none wrote
+# bytecode.
+for variable in ("MLFLOW_TRACKING_URI", "SNAKEMAKE_PROFILE", "PYTHONDONTWRITEBYTECODE"):
     os.environ.pop(variable, None)
 sys.dont_write_bytecode = False
 

@@ -16,6 +16,7 @@ import pytest
 from cluster import slurm_controller
 
 from copied_project import copy_project
+from replayed_stage import replay
 from warplog.plan import cluster
 
 PROJECT = Path(__file__).parents[2]
@@ -46,17 +47,18 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2 * LONGEST_S)]
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns a copy of the project with the recorded campaign; skips without a cluster."""
+    """Returns a copy of the project that replays its recorded campaign; skips without a cluster."""
     if reason := why_not():
         pytest.skip(reason)
     place = copy_project(tmp_path_factory.mktemp("cluster"))
     shutil.copytree(PROJECT / "results/recorded/h200", place / "results/recorded/h200")
+    replay(place)
     return place
 
 
 def campaign(place: Path, name: str, *config: str, more: Sequence[str] = ()) -> "subprocess.Popen[str]":
     """Starts a run in the folder `name`; `more` are further options of Snakemake."""
-    environment = os.environ | {"WARPLOG_REPLAY": "h200", "PYTHONPATH": str(place / "workflow")}
+    environment = os.environ | {"PYTHONPATH": str(place / "workflow")}
     options = [
         *("--snakefile", place / "Snakefile", "--directory", place / name),
         *("--workflow-profile", place / "profiles/slurm", "--slurm-status-command", "squeue"),

@@ -21,7 +21,6 @@ from shipped_families import EDITED, NEW
 from warplog import figures, worklog
 from warplog.core.defaults import DEFAULTS
 from warplog.core.records import read_json
-from warplog.core.verification import digests
 from warplog.judge.audit import audit
 from warplog.plan.plan import REPORTED
 from warplog.plan.selection import choose_figures
@@ -248,20 +247,6 @@ def test_the_report_opens_on_the_ladders(report: Path) -> None:
 
 def test_second_run_does_nothing(place: Path) -> None:
     assert "Nothing to be done" in snakemake(place, families=",".join(SHOWN))
-
-
-def test_a_damaged_figure_is_found_although_its_time_is_unchanged(place: Path) -> None:
-    results = place / "results"
-    assert digests.derived_count(results) > len(SHOWN) * len(figures.needs())
-    assert digests.derived_problems(results) == []
-    path = results / "figures" / "overlap" / "overlap.png"
-    before, content = path.stat(), path.read_bytes()
-    path.write_bytes(content[:-1])
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert "Nothing to be done" in snakemake(place, families=",".join(SHOWN))
-    assert any("overlap.png: was changed after it" in line for line in digests.derived_problems(results))
-    path.write_bytes(content)
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
 def test_an_edited_record_of_the_recorded_campaign_stops_the_run_with_one_line(everything: Path) -> None:

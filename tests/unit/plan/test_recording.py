@@ -23,7 +23,6 @@ from warplog.core.records import read_json, write_json
 from warplog.core.verification import digests
 from warplog.judge.audit import audit
 from warplog.judge.sources import Sources, recorded_campaign
-from warplog.measure import replay
 from warplog.tables.files import read_table
 
 INTERRUPTED = "`warplog record --replace` was interrupted and had left it as .mine.old\n"
@@ -200,11 +199,9 @@ def test_a_campaign_without_a_manifest_is_refused_with_the_command_that_writes_o
         lambda: recorded_campaign(settings, Path()),
         lambda: Sources(Path()).load("mine"),
         lambda: Sources(Path()).load(f"{folder}/"),
-        lambda: replay.wanted(Path()),
         lambda: read_table(folder / "tables", "variants"),
         lambda: audit(folder, sys.stdout),
     ]
-    monkeypatch.setenv(replay.VARIABLE, "mine")
     for read in readers:
         with pytest.raises(
             WarplogError, match=rf"has no manifest.json.*`warplog verify .*{folder} .*` writes"

@@ -6,7 +6,7 @@ import pandas as pd
 
 from warplog.core.csv_text import csv_of_table
 from warplog.core.files import write_bytes, write_text
-from warplog.plan.script import job, keep_digests
+from warplog.plan.script import job
 from warplog.tables.files import as_parquet, read_file
 
 
@@ -20,4 +20,3 @@ def main(tables: list[Path], folder: Path) -> None:
 if "snakemake" in globals():
     with job(snakemake.log[0]):
         main([Path(path) for path in snakemake.input.tables], Path(snakemake.output[0]).parent)
-        keep_digests(snakemake)

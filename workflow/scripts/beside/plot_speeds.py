@@ -5,7 +5,7 @@ from pathlib import Path
 
 from warplog.core.csv_text import csv_of_table
 from warplog.core.files import write_text
-from warplog.plan.script import job, keep_digests
+from warplog.plan.script import job
 from warplog.plotting import style
 from warplog.tables import view
 from warplog.worklog.site import speeds
@@ -27,4 +27,3 @@ if "snakemake" in globals():
             Path(snakemake.output.svg),
             Path(snakemake.output.csv),
         )
-        keep_digests(snakemake)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from warplog.core.files import write_text
-from warplog.plan.script import job, keep_digests
+from warplog.plan.script import job
 from warplog.tables import view
 from warplog.worklog.site import gpus as gpus_page
 
@@ -24,4 +24,3 @@ if "snakemake" in globals():
             snakemake.params.gpus,
             Path(snakemake.output[0]),
         )
-        keep_digests(snakemake)

@@ -6,7 +6,7 @@ from warplog.core import paths
 from warplog.machine import toolchain
 from warplog.measure import job as jobs
 from warplog.measure import provenance
-from warplog.plan.script import job, replayed
+from warplog.plan.script import job
 
 
 def main(gpu: str, name: str, commit: str, output: Path) -> None:
@@ -18,10 +18,9 @@ def main(gpu: str, name: str, commit: str, output: Path) -> None:
 
 if "snakemake" in globals():
     with job(snakemake.log[0]):
-        if not replayed(snakemake):
-            main(
-                snakemake.wildcards.gpu,
-                snakemake.params.name,
-                snakemake.params.commit,
-                Path(snakemake.output[0]),
-            )
+        main(
+            snakemake.wildcards.gpu,
+            snakemake.params.name,
+            snakemake.params.commit,
+            Path(snakemake.output[0]),
+        )

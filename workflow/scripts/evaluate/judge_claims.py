@@ -5,7 +5,7 @@ from pathlib import Path
 from warplog.core.columns import CLAIMS
 from warplog.judge import claims
 from warplog.plan.plan import Plan
-from warplog.plan.script import job, keep_digests
+from warplog.plan.script import job
 from warplog.tables.files import write_table
 
 
@@ -16,4 +16,3 @@ def main(plan: Plan, folder: Path) -> None:
 if "snakemake" in globals():
     with job(snakemake.log[0]):
         main(Plan.of_chosen(snakemake.params.plan), Path(snakemake.output.parquet).parent)
-        keep_digests(snakemake)

@@ -5,7 +5,7 @@ from pathlib import Path
 from warplog.core.errors import note
 from warplog.machine import device
 from warplog.plan.plan import Plan
-from warplog.plan.script import job, keep_digests
+from warplog.plan.script import job
 from warplog.tables.files import write_tables
 from warplog.tables.rows import make_rows
 from warplog.tables.stages import summary
@@ -23,4 +23,3 @@ def main(plan: Plan, folder: Path) -> None:
 if "snakemake" in globals():
     with job(snakemake.log[0]):
         main(Plan.of_chosen(snakemake.params.plan), Path(snakemake.output.parquet[0]).parent)
-        keep_digests(snakemake)

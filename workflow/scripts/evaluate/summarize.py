@@ -11,7 +11,7 @@ from warplog.judge.summary import shown
 from warplog.judge.summary.gather import gather
 from warplog.judge.summary.rows import Summary
 from warplog.plan.plan import Plan
-from warplog.plan.script import job, keep_digests
+from warplog.plan.script import job
 from warplog.tables import view
 from warplog.worklog.site import index
 
@@ -48,4 +48,3 @@ if "snakemake" in globals():
             snakemake.params.figures,
             Path(snakemake.output.rows),
         )
-        keep_digests(snakemake)

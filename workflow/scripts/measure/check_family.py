@@ -4,7 +4,7 @@ from typing import Any
 
 from warplog.measure import check_time, trial
 from warplog.measure import job as jobs
-from warplog.plan.script import job, replayed, values_of_family
+from warplog.plan.script import job, values_of_family
 
 
 def main(values: dict[str, Any]) -> None:
@@ -15,5 +15,4 @@ def main(values: dict[str, Any]) -> None:
 
 if "snakemake" in globals():
     with job(snakemake.log[0]):
-        if not replayed(snakemake):
-            main(values_of_family(snakemake))
+        main(values_of_family(snakemake))

@@ -6,7 +6,7 @@ from typing import Any
 from warplog.machine import toolchain
 from warplog.measure import capture
 from warplog.measure import job as jobs
-from warplog.plan.script import job, replayed, values_of_family
+from warplog.plan.script import job, values_of_family
 
 
 def main(values: dict[str, Any], check: Path, cases: dict[str, list[str]]) -> None:
@@ -15,5 +15,4 @@ def main(values: dict[str, Any], check: Path, cases: dict[str, list[str]]) -> No
 
 if "snakemake" in globals():
     with job(snakemake.log[0]):
-        if not replayed(snakemake):
-            main(values_of_family(snakemake), Path(snakemake.input.check), snakemake.params.job["cases"])
+        main(values_of_family(snakemake), Path(snakemake.input.check), snakemake.params.job["cases"])

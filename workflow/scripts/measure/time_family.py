@@ -5,7 +5,7 @@ from typing import Any
 
 from warplog.measure import check_time
 from warplog.measure import job as jobs
-from warplog.plan.script import job, replayed, values_of_family
+from warplog.plan.script import job, values_of_family
 
 
 def main(values: dict[str, Any], check: Path, timer: Path, cases: list[str]) -> None:
@@ -14,10 +14,9 @@ def main(values: dict[str, Any], check: Path, timer: Path, cases: list[str]) -> 
 
 if "snakemake" in globals():
     with job(snakemake.log[0]):
-        if not replayed(snakemake):
-            main(
-                values_of_family(snakemake),
-                Path(snakemake.input.check),
-                Path(snakemake.input.timer),
-                snakemake.params.job["cases"],
-            )
+        main(
+            values_of_family(snakemake),
+            Path(snakemake.input.check),
+            Path(snakemake.input.timer),
+            snakemake.params.job["cases"],
+        )

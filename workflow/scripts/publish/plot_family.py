@@ -9,7 +9,7 @@ from pathlib import Path
 from warplog import figures
 from warplog.core.csv_text import csv_of_table
 from warplog.core.records import read_json, sha256_file, sha256_of, write_json
-from warplog.plan.script import job, keep_digests
+from warplog.plan.script import job
 from warplog.plotting import style
 from warplog.plotting.settings import WEB, Settings, for_pages, settings_of
 from warplog.tables import view
@@ -48,4 +48,3 @@ if "snakemake" in globals():
             Path(snakemake.output[0]),
             for_pages(settings_of(snakemake.params.settings)),
         )
-        keep_digests(snakemake)

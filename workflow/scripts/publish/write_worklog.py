@@ -8,7 +8,7 @@ from warplog.core import paths
 from warplog.core.files import write_text
 from warplog.core.records import read_json
 from warplog.plan.plan import Plan
-from warplog.plan.script import job, keep_digests
+from warplog.plan.script import job
 from warplog.tables import view
 
 
@@ -38,4 +38,3 @@ if "snakemake" in globals():
             Path(snakemake.input.library),
             Path(snakemake.output.html),
         )
-        keep_digests(snakemake)

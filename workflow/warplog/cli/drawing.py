@@ -59,7 +59,9 @@ def run(options: argparse.Namespace, project: Path, folder: Path, families: Mapp
     from warplog.tables import view
 
     tables = view.read_all(folder)
-    chosen = _chosen(options.names, _there(tables, families))
+    chosen = _there(tables, families)
+    if options.names:
+        chosen = list(dict.fromkeys(pair for name in options.names for pair in _named(name, chosen)))
     if options.list:
         for family, figure in chosen:
             print(f"{family}/{figure}")
@@ -88,18 +90,8 @@ def _there(tables: Mapping[str, "pd.DataFrame"], families: Mapping[str, "Family"
     return [(name, figure) for name, figures in drawn.items() for figure in figures]
 
 
-def _chosen(names: Sequence[str], there: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Returns the named pairs, all if none is named.
-
-    Raises:
-        WarplogError: a name is not that of a family or figure of the tables.
-    """
-    return (
-        list(dict.fromkeys(pair for name in names for pair in _named(name, there))) if names else list(there)
-    )
-
-
 def _named(name: str, there: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Yields the pairs that a name of a family or figure means; raises WarplogError if there are none."""
     family, _, figure = name.partition("/")
     found = [pair for pair in there if pair[0] == family and figure in ("", pair[1])]
     if not found:

@@ -3,7 +3,7 @@
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,7 +39,7 @@ examples:
   warplog figures sgemm/ladder --style paper --width 3.3
                                         draw a figure for one column of an article
   warplog record h200                   keep this campaign for machines without a GPU
-  warplog verify                        are records, tables and figures unchanged and consistent?
+  warplog verify                        are records consistent, and recorded files unchanged?
   warplog extract run.ncu-rep           metrics of an Nsight Compute report as CSV
   warplog extract *.ncu-rep *.sqlite -o all.parquet
                                         several reports (Nsight Systems too) as one table
@@ -470,42 +470,10 @@ def _tables(options: argparse.Namespace) -> Path:
     return next((place for place in places if place.is_dir()), otherwise)
 
 
-def _extract(options: argparse.Namespace) -> int:
-    return extracting.run(options, _to_stderr)
-
-
-def _verify(options: argparse.Namespace) -> int:
-    return verifying.run(options, _campaign(options), _to_stderr)
-
-
-def _prune(options: argparse.Namespace) -> int:
-    return pruning.run(options, _project())
-
-
 def _figures(options: argparse.Namespace) -> int:
     return drawing.run(
         options, _project(), _tables(options), {family.name: family for family in _families(None)}
     )
-
-
-def _ui(options: argparse.Namespace) -> int:
-    return browsing.run(options, _project())
-
-
-def _docs(options: argparse.Namespace) -> int:
-    return documents.show(options)
-
-
-def _schema(options: argparse.Namespace) -> int:
-    return documents.show_schema(options)
-
-
-def _init(options: argparse.Namespace) -> int:
-    return starting.run(options)
-
-
-def _run(options: argparse.Namespace) -> int:
-    return running.run(options)
 
 
 def _to_stderr(text: str) -> None:
@@ -513,22 +481,22 @@ def _to_stderr(text: str) -> None:
         print(one_line(text), file=sys.stderr, flush=True)
 
 
-_COMMANDS = {
+_COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "audit": _audit,
     "best-of": _best_of,
     "claims": _claims,
     "compare": _compare,
-    "docs": _docs,
+    "docs": documents.show,
     "doctor": _doctor,
     "explain": _explain,
     "figures": _figures,
     "published": _published,
-    "extract": _extract,
-    "init": _init,
-    "prune": _prune,
+    "extract": lambda options: extracting.run(options, _to_stderr),
+    "init": starting.run,
+    "prune": lambda options: pruning.run(options, _project()),
     "record": _record,
-    "run": _run,
-    "schema": _schema,
-    "ui": _ui,
-    "verify": _verify,
+    "run": running.run,
+    "schema": documents.show_schema,
+    "ui": lambda options: browsing.run(options, _project()),
+    "verify": lambda options: verifying.run(options, _campaign(options), _to_stderr),
 }

@@ -1,4 +1,4 @@
-"""The command `warplog verify`: are the files of a campaign as they were written, and its records consistent?"""
+"""The command `warplog verify`: are the records of a campaign consistent, and the files of a recorded one unchanged?"""
 
 import argparse
 from collections.abc import Callable
@@ -10,8 +10,7 @@ _ABOUT = """\
 Verifies a results folder or a recorded campaign:
 - records are well-formed, in their place, and agree with each other: no time without the passed check of the same
   library, and every statistic is that of the samples;
-- files of a recorded campaign are those in its manifest.json, which it must have;
-- tables, figures and pages of a live campaign are as they were written, and made from what is there.
+- files of a recorded campaign are those in its manifest.json, which it must have.
 Exit status 1: at least one problem was found; each is one line.
 """
 
@@ -20,7 +19,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]", campaig
     """Adds the command to the parser of `warplog`; `campaign` is the text of help that it shares with others."""
     verify = commands.add_parser(
         "verify",
-        help="check that the files of a campaign are complete, unchanged and consistent",
+        help="check that the records of a campaign are consistent, and the files of a recorded one unchanged",
         description=_ABOUT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -40,42 +39,36 @@ def run(options: argparse.Namespace, folder: Path, note: Callable[[str], None]) 
     Raises:
         WarplogError: The folder holds no campaign, or its manifest must not be replaced.
     """
+    from warplog.core.records import read_json
     from warplog.core.verification import campaign, digests
 
-    files = sorted((folder / "campaign").glob("*.json"))
-    if not files and not (folder / digests.FOLDER).is_dir():
-        raise WarplogError(f"{folder}: holds no campaign; name a results folder or a recorded campaign")
+    records = campaign.count(folder)
+    if not records:
+        raise WarplogError(
+            f"{folder}: holds no campaign; name the results of a run on a GPU, or a recorded campaign"
+        )
     problems = campaign.record_problems(folder)
     if options.write_manifest and not problems:
-        _write_manifest(folder, files)
-    problems += [*digests.manifest_problems(folder), *digests.derived_problems(folder)]
+        _write_manifest(folder)
+    problems += digests.manifest_problems(folder)
     for problem in problems:
         note(f"error: {problem}")
     if problems:
         note(f"{folder}: {len(problems)} problem{'s' if len(problems) > 1 else ''}")
         return 1
-    print(f"{folder}: {', '.join(_confirmed(folder))}")
+    manifest = folder / digests.MANIFEST
+    unchanged = (
+        f", {len(read_json(manifest)['files'])} files as in {manifest.name}" if manifest.is_file() else ""
+    )
+    print(f"{folder}: {records} consistent records{unchanged}")
     return 0
 
 
-def _confirmed(folder: Path) -> list[str]:
-    from warplog.core.records import read_json
-    from warplog.core.verification import campaign, digests
-
-    manifest = folder / digests.MANIFEST
-    known = len(read_json(manifest, "manifest")["files"]) if manifest.is_file() else 0
-    counts = {
-        "consistent records": campaign.count(folder),
-        f"files as in {manifest.name}": known,
-        "derived files as they were written": digests.derived_count(folder),
-    }
-    return [f"{count} {what}" for what, count in counts.items() if count] or ["nothing to verify"]
-
-
-def _write_manifest(folder: Path, campaigns: list[Path]) -> None:
+def _write_manifest(folder: Path) -> None:
     from warplog.core.records import read_json
     from warplog.core.verification import digests
 
+    campaigns = list((folder / "campaign").glob("*.json"))
     if (folder / digests.MANIFEST).is_file() or len(campaigns) != 1:
         raise WarplogError(
             f"{folder}: has a manifest already, or not exactly one campaign; nothing was written"

@@ -34,16 +34,13 @@ def nearest_project(here: Path) -> Path:
     inside = here / FOLDER
     if any((inside / name).exists() for name in ("kernels", "config/config.yaml")):
         return inside
-    return next((place for place in (here, *here.parents) if _is_project(place)), here)
+    places = (here, *here.parents)
+    return next((one for one in places if (one / "Snakefile").is_file() or has_family(one)), here)
 
 
 def has_family(folder: Path) -> bool:
     """Returns whether `folder`/kernels/ holds a family."""
     return any((folder / "kernels").glob("*/family.yaml"))
-
-
-def _is_project(folder: Path) -> bool:
-    return (folder / "Snakefile").is_file() or has_family(folder)
 
 
 def command(words: str = "") -> str:

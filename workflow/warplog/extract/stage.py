@@ -86,7 +86,8 @@ def _variant_record(
         lambda r: _nsys_evidence(reports["nsys"], r, traced), records["nsys"]
     )
     captures = [_capture(records[tool], report) for tool, report in reports.items()]
-    return {**_head(records), "captures": captures, **_lists(_together(counted, seen))}
+    evidence = {name: list(rows) for name, rows in vars(_together(counted, seen)).items()}
+    return {**_head(records), "captures": captures, **evidence}
 
 
 def _head(records: Mapping[str, Record]) -> Record:
@@ -99,10 +100,6 @@ def _head(records: Mapping[str, Record]) -> Record:
         "status": status,
         "reason": next((r["reason"] for r in records.values() if r["status"] == status != "ok"), ""),
     }
-
-
-def _lists(evidence: Evidence) -> Record:
-    return {name: list(rows) for name, rows in vars(evidence).items()}
 
 
 def _as_far_as_good(take: Callable[[Record], _Taken], record: Record) -> tuple[Record, _Taken]:

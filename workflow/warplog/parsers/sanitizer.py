@@ -5,7 +5,6 @@ new form, `at kernel(int *)+0x90 in file.cu:12`, and in the old one, `at 0x90 in
 """
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
@@ -74,7 +73,8 @@ class Report:
 
 def parse(text: str) -> Report:
     """Parses the output of a program that ran under compute-sanitizer."""
-    lines = _lines(text.splitlines()[:_MOST_LINES])
+    raw = text.splitlines()[:_MOST_LINES]
+    lines = [line[len(_PREFIX) :].strip()[:2000] for line in raw if line.startswith(_PREFIX)]
     found: list[Finding] = []
     errors: int | None = None
     for line in lines:
@@ -92,10 +92,6 @@ def parse(text: str) -> Report:
         merged[key] = merged.get(key, 0) + 1
     ranked = sorted(merged.items(), key=lambda item: -item[1])[:_MOST_FINDINGS]
     return Report(tuple(replace(one, count=count) for one, count in ranked), errors)
-
-
-def _lines(raw: Iterable[str]) -> list[str]:
-    return [line[len(_PREFIX) :].strip()[:2000] for line in raw if line.startswith(_PREFIX)]
 
 
 def _kind(line: str) -> str:

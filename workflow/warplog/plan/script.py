@@ -8,13 +8,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
-from warplog.core import paths
 from warplog.core.errors import as_one_line
 from warplog.core.process import die_with_parent
 from warplog.core.records import sha256_file, sha256_of
 from warplog.core.text import Screen
-from warplog.core.verification import digests
-from warplog.measure import replay
 
 
 def values_of_family(rule: Any) -> dict[str, Any]:
@@ -39,51 +36,6 @@ def values_of_family(rule: Any) -> dict[str, Any]:
         ),
         "board": rule.resources.get("board") or "",
     }
-
-
-def replayed(rule: Any) -> bool:
-    """Writes a GPU stage's records from the campaign that WARPLOG_REPLAY names; False if the stage must measure.
-
-    `rule` is the `snakemake` object of a rule that measures a family, extracts its metrics or starts a campaign.
-
-    Raises:
-        WarplogError: there is no such campaign, or it lacks the family.
-    """
-    root = replay.wanted(paths.project())
-    if root is None:
-        return False
-    record, gpu = Path(rule.output[0]), rule.wildcards.gpu
-    if record.parent.name == "campaign":
-        replay.replay_campaign(root, gpu, record)
-        return True
-    job = rule.params.job
-    builds = [Path(path) for path in rule.input.builds] if "builds" in set(rule.input.keys()) else []
-    replay.replay_family(root, gpu, record, job.get("variants") or list(job["ncu"]), builds)
-    return True
-
-
-def keep_digests(rule: Any) -> None:
-    """Writes what a job made, and from which results, for `warplog verify`; `rule` is the `snakemake` object.
-
-    The digests of results/logs/<name>.log are in results/digests/<name>.json; those of results/<gpu>/logs/<name>.log in
-    results/digests/<gpu>/<name>.json.
-    """
-    parts = list(Path(rule.log[0]).relative_to(paths.RESULTS).with_suffix(".json").parts)
-    parts.remove("logs")
-    name = Path(*parts)
-    outputs = [file for path in map(Path, rule.output) for file in _files(path)]
-    inputs = [
-        file
-        for path in map(Path, rule.input)
-        if path.parts[:1] == paths.RESULTS.parts
-        for file in _files(path)
-    ]
-    digests.write_digests(paths.RESULTS / digests.FOLDER / name, str(rule.output[0]), outputs, inputs)
-
-
-def _files(path: Path) -> list[Path]:
-    """Returns the file, or the visible files in the folder."""
-    return [file for file in path.glob("[!.]*") if file.is_file()] if path.is_dir() else [path]
 
 
 class _Log:

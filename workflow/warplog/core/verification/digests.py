@@ -1,11 +1,7 @@
-"""Digests of files: the manifest of a recorded campaign, and what the jobs of a campaign derived from what.
+"""The manifest of a recorded campaign: the SHA-256 of every file, which finds what changed while its time did not."""
 
-Both find a file whose content changed while its time did not.
-"""
-
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from warplog import __version__
 from warplog.core import paths
@@ -13,7 +9,6 @@ from warplog.core.errors import WarplogError
 from warplog.core.records import SCHEMA_VERSION, Record, read_json, sha256_file, write_json
 
 MANIFEST = "manifest.json"
-FOLDER = "digests"
 
 
 def write_manifest(folder: Path, campaign: Record) -> None:
@@ -25,7 +20,7 @@ def write_manifest(folder: Path, campaign: Record) -> None:
     if found := _links(folder):
         raise WarplogError(found[0])
     head = {"schema": SCHEMA_VERSION, "campaign": campaign["campaign"], "commit": campaign["commit"]}
-    files = _digests(folder, _files(folder))
+    files = {str(path.relative_to(folder)): sha256_file(path) for path in _files(folder)}
     write_json(folder / MANIFEST, {**head, "warplog": __version__, "files": files}, "manifest")
 
 
@@ -68,50 +63,6 @@ def manifest_problems(folder: Path) -> list[str]:
     return found + [f"{folder / name}: is not in {MANIFEST}; remove it" for name in added]
 
 
-def write_digests(path: Path, target: str, files: Iterable[Path], made_from: Iterable[Path]) -> None:
-    """Writes the digests of the files that a job wrote, and of those that it read, relative to the working directory.
-
-    Args:
-        path: a file below results/digests/.
-        target: what Snakemake is asked for to make the files again.
-    """
-    digests: dict[str, Any] = {"schema": SCHEMA_VERSION, "target": target}
-    digests |= {"files": _digests(Path(), files), "made_from": _digests(Path(), made_from)}
-    write_json(path, digests, "digests")
-
-
-def derived_problems(results: Path) -> list[str]:
-    """Returns one line per derived file that is not as its job wrote it, or whose origins are not as its job read them.
-
-    Files that were removed together with all others of their job are not missed. Each line ends with a remedy.
-
-    Raises:
-        WarplogError: A file of digests is damaged.
-    """
-    jobs = _jobs(results)
-    damaged = {name for job in jobs for name, _ in _changed(results.parent, job["files"])}
-    found = []
-    for job in jobs:
-        remedy = f"run `{paths.command('--forcerun ' + job['target'])}`"
-        for name, why in _changed(results.parent, job["files"]):
-            found.append(f"{name}: {why}; delete it and {remedy}")
-        for name, why in _changed(results.parent, job["made_from"]):
-            if name not in damaged:
-                found.append(f"{job['target']}: {name}, which it was made from, {why}; {remedy}")
-    return found
-
-
-def derived_count(results: Path) -> int:
-    """Returns the number of derived files in a results folder whose digests are known."""
-    return sum(len(job["files"]) for job in _jobs(results))
-
-
-def _jobs(results: Path) -> list[Mapping[str, Any]]:
-    """Returns the digests of all jobs whose files were not removed altogether."""
-    found = [read_json(path, "digests") for path in sorted((results / FOLDER).rglob("*.json"))]
-    return [job for job in found if any((results.parent / name).exists() for name in job["files"])]
-
-
 def _files(folder: Path) -> list[Path]:
     """Returns all files below the folder except the manifest."""
     return [path for path in sorted(folder.rglob("*")) if path.is_file() and path != folder / MANIFEST]
@@ -123,19 +74,3 @@ def _links(folder: Path) -> list[str]:
         for path in sorted(folder.rglob("*"))
         if path.is_symlink()
     ]
-
-
-def _digests(base: Path, files: Iterable[Path]) -> dict[str, str]:
-    return {str(path.relative_to(base)): sha256_file(path) for path in sorted(set(files))}
-
-
-def _changed(base: Path, written: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Returns name and reason of each file that is missing or has another digest."""
-    found = []
-    for name, digest in written.items():
-        path = base / name
-        if not path.is_file():
-            found.append((name, "is missing"))
-        elif sha256_file(path) != digest:
-            found.append((name, "was changed after it was written"))
-    return found

@@ -119,7 +119,8 @@ def read(path: Path, needs_kernels: bool = True) -> NsysReport:
             last case the message quotes the diagnostics of nsys.
     """
     with opened(path) as connection:
-        diagnostics = _diagnostics(connection)
+        rows = select(connection, "DIAGNOSTIC_EVENT", ("severity", "text"))
+        diagnostics = [(int(severity or 0), " ".join(str(text).split())) for severity, text in rows]
         strings = dict(select(connection, "StringIds", ("id", "value")))
         ranges = _nvtx(connection, strings)
         calls = _calls(connection, strings, ranges)
@@ -140,11 +141,6 @@ def read(path: Path, needs_kernels: bool = True) -> NsysReport:
             memsets=memsets,
             calls=used,
         )
-
-
-def _diagnostics(connection: sqlite3.Connection) -> list[tuple[int, str]]:
-    rows = select(connection, "DIAGNOSTIC_EVENT", ("severity", "text"))
-    return [(int(severity or 0), " ".join(str(text).split())) for severity, text in rows]
 
 
 def _because(diagnostics: list[tuple[int, str]]) -> str:
