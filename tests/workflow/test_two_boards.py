@@ -42,16 +42,14 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def snakemake(place: Path, *arguments: str, **variables: str) -> str:
+def snakemake(place: Path, **variables: str) -> str:
     environment = {
         k: v for k, v in os.environ.items() if k not in ("MLFLOW_TRACKING_URI", "CUDA_VISIBLE_DEVICES")
     }
     environment["PYTHONPATH"] = f"{place / 'workflow'}:{place / 'site'}:{PROJECT / 'tests' / 'support'}"
     environment |= {"PRETENDED_BOARDS": "2", **variables}
-    options = ("--cores", "3", "--nocolor", *(() if "boards" in arguments else ("tables",)))
-    done = snakemake_runs.run(
-        place, *options, *arguments, "--config", "gpu=all", *CONFIG, environment=environment
-    )
+    options = ("tables", "--cores", "3", "--nocolor")
+    done = snakemake_runs.run(place, *options, "--config", "gpu=all", *CONFIG, environment=environment)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-5000:]
     return done.stdout + done.stderr
 
@@ -85,9 +83,3 @@ def test_a_lost_boards_family_is_timed_again_on_the_one_that_is_left(place: Path
     (place / "host/twice/same.cu").write_text(RIGHT)
     snakemake(place, LOST_BOARDS="GPU-1")
     assert boards(place) == {"scale": {"GPU-0"}, "twice": {"GPU-0"}}
-
-
-def test_the_oracle_is_timed_on_every_board_to_compare_them(place: Path) -> None:
-    output = snakemake(place, "boards", "--dry-run", "--quiet", "host")
-    for board in ("GPU-0", "GPU-1"):
-        assert f"results/boards/{board}/time/host/oracle.json" in output

@@ -68,19 +68,11 @@ class Boards:
         on_host: Callable[[Any], int] = lambda wildcards: int(wildcards.family in self.on_host)  # noqa: E731
         return {"host_link": on_host, **self._one_of(lambda w: self.of_family.get(w.family, self.uuids[0]))}
 
-    def slots_by_board(self) -> dict[str, Callable[[Any], int]]:
-        """Returns what a job with the wildcard `board` takes of the resources in `limits`, as input functions."""
-        return self._one_of(lambda wildcards: wildcards.board) if self.several else {}
-
     def _one_of(self, chosen: Callable[[Any], str]) -> dict[str, Callable[[Any], int]]:
         def share(uuid: str) -> Callable[[Any], int]:
             return lambda wildcards: int(chosen(wildcards) == uuid)
 
         return {f"board{index}": share(uuid) for index, uuid in enumerate(self.uuids)}
-
-    def named_board(self, wildcards: Any) -> str:
-        """Returns the board that the wildcard `board` names."""
-        return str(wildcards.board)
 
     def board(self, wildcards: Any) -> str | None:
         """Returns the UUID of the board that measures a family; None if the job takes the one that it finds."""

@@ -248,12 +248,6 @@ class Plan:
         oracle = self.oracle().files("sanitize") if everything else []
         return [*self.files("sanitize"), *oracle]
 
-    def board_records(self) -> list[str]:
-        """Returns the timings of the oracle's families on each board of the campaign."""
-        roots = [self.results / "boards" / uuid for uuid in self.boards.uuids]
-        names = [name for name, family in self.families.items() if family.probes]
-        return [str(paths.family_record(root, "time", self.gpu, name)) for root in roots for name in names]
-
     def campaign(self) -> str:
         """Returns the campaign record."""
         return str(self.root / "campaign" / f"{self.gpu}.json")

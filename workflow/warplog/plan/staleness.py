@@ -34,7 +34,6 @@ ROOTS: Mapping[str, tuple[str, ...]] = {
     "oracle": ("judge.oracle", "tables.rows", "tables.quantities"),
     "claims": ("judge.claims",),
     "floors": ("judge.floors",),
-    "boards": ("judge.boards",),
     "summary": ("judge.summary", "worklog.site.index"),
     "judge": ("judge.aa", "judge.comparison", "judge.history", "judge.figures"),
     "plot": ("figures",),
