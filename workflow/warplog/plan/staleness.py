@@ -61,7 +61,7 @@ _MEASURING = frozenset(("build", "trial", "check", "sanitize", "time", "profile"
 _HASHED_OTHERWISE = frozenset(
     (
         *("catalog", "machine.toolchain", "machine.wheels"),
-        *(f"measure.{name}" for name in ("job", "journal", "provenance", "supervise")),
+        *(f"measure.{name}" for name in ("family_board", "job", "journal", "provenance", "supervise")),
     )
 )
 # Builds with these statuses are tried again; `unsupported` depends on family.yaml and the GPU only.
