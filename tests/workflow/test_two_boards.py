@@ -14,17 +14,17 @@ from warplog.core.records import FamilyRecord
 
 PROJECT = Path(__file__).parents[2]
 CONFIG = (
-    *("kernel_folders=[host]", "families=scale,twice", "campaign=host"),
+    *("kernel_folders=[host]", "families=scale,twice,thrice", "campaign=host"),
     'profile={"ncu": false, "nsys": false}',
     'time={"processes": 2, "most_processes": 1, "max_samples": 10, "max_seconds": 0.2, "hot_seconds": 0.001}',
 )
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
-FAMILIES = ("scale", "twice")
+FAMILIES = ("scale", "twice", "thrice")
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns a project with two families of C functions."""
+    """Returns a project with three families of C functions."""
     place = tmp_path_factory.mktemp("boards")
     copy_project(place, families=("oracle",))
     (place / "site").mkdir()
@@ -42,32 +42,32 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def snakemake(place: Path, *arguments: str, **variables: str) -> str:
+def snakemake(place: Path, **variables: str) -> str:
     environment = {
         k: v for k, v in os.environ.items() if k not in ("MLFLOW_TRACKING_URI", "CUDA_VISIBLE_DEVICES")
     }
     environment["PYTHONPATH"] = f"{place / 'workflow'}:{place / 'site'}:{PROJECT / 'tests' / 'support'}"
     environment |= {"PRETENDED_BOARDS": "2", **variables}
-    options = ("--cores", "3", "--nocolor", *(() if "boards" in arguments else ("tables",)))
-    done = snakemake_runs.run(
-        place, *options, *arguments, "--config", "gpu=all", *CONFIG, environment=environment
-    )
+    options = ("tables", "--cores", "3", "--nocolor")
+    done = snakemake_runs.run(place, *options, "--config", "gpu=all", *CONFIG, environment=environment)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-5000:]
     return done.stdout + done.stderr
 
 
-def boards(place: Path) -> dict[str, set[str]]:
-    """Returns the boards that each family was timed on."""
-    records = {name: FamilyRecord.read(place / "results/time/host" / f"{name}.json") for name in FAMILIES}
+def boards(place: Path, stage: str = "time") -> dict[str, set[str]]:
+    """Returns the boards that each family was measured on in a stage."""
+    files = {name: place / "results" / stage / "host" / f"{name}.json" for name in FAMILIES}
     return {
-        name: {one["provenance"]["gpu_uuid"] for one in found.variants.values()}
-        for name, found in records.items()
+        name: {one["provenance"]["gpu_uuid"] for one in FamilyRecord.read(file).variants.values()}
+        for name, file in files.items()
     }
 
 
-def test_each_board_measures_a_family_and_every_row_names_its_board(place: Path) -> None:
-    assert "the families are spread over 2 boards" in snakemake(place)
-    assert boards(place) == {"scale": {"GPU-0"}, "twice": {"GPU-1"}}
+def test_each_board_measures_whole_families_and_every_row_names_its_board(place: Path) -> None:
+    assert "each family is measured on one of 2 boards" in snakemake(place)
+    assert sorted(map(len, boards(place).values())) == [1, 1, 1]
+    assert set().union(*boards(place).values()) == {"GPU-0", "GPU-1"}
+    assert boards(place, "check") == boards(place)
     table = pd.read_parquet(place / "results/tables/measurements.parquet")
     named = {family: set(rows["board"]) for family, rows in table.groupby("family")}
     assert named == boards(place)
@@ -81,13 +81,8 @@ def test_after_a_worker_was_killed_its_board_measures_on(place: Path) -> None:
         assert {one["status"] for one in record.variants.values()} == {"ok"}
 
 
-def test_a_lost_boards_family_is_timed_again_on_the_one_that_is_left(place: Path) -> None:
-    (place / "host/twice/same.cu").write_text(RIGHT)
+def test_a_lost_boards_families_are_timed_again_on_the_one_that_is_left(place: Path) -> None:
+    for name in FAMILIES:
+        (place / "host" / name / "same.cu").write_text(RIGHT)
     snakemake(place, LOST_BOARDS="GPU-1")
-    assert boards(place) == {"scale": {"GPU-0"}, "twice": {"GPU-0"}}
-
-
-def test_the_oracle_is_timed_on_every_board_to_compare_them(place: Path) -> None:
-    output = snakemake(place, "boards", "--dry-run", "--quiet", "host")
-    for board in ("GPU-0", "GPU-1"):
-        assert f"results/boards/{board}/time/host/oracle.json" in output
+    assert boards(place) == {name: {"GPU-0"} for name in FAMILIES}

@@ -22,8 +22,6 @@ rule time_round:
         **plan.boards.slots(),
         gpu=1,
         gpu_model=each(Plan.gres),
-        measuring=1,
-        board=plan.boards.board,
     params:
         job=each(Plan.time_job),
     script:

@@ -18,8 +18,6 @@ rule check_family:
         **plan.boards.slots(),
         gpu=1,
         gpu_model=each(Plan.gres),
-        measuring=1,
-        board=plan.boards.board,
     params:
         job=each(Plan.check_job),
     script:
@@ -38,14 +36,13 @@ rule time_family:
         update(results("time/{gpu}/{family}.json")),
     log:
         results("logs/time/{gpu}/{family}.log"),
+    priority: plan.boards.priority
     retries: plan.retries
     threads: plan.timing_threads(workflow.resource_settings.cores)
     resources:
         **plan.boards.slots(),
         gpu=1,
         gpu_model=each(Plan.gres),
-        measuring=1,
-        board=plan.boards.board,
     params:
         job=each(Plan.time_job),
     script:
@@ -63,13 +60,12 @@ rule profile_ncu:
         update(results("profile/{gpu}/{family}.ncu.json")),
     log:
         results("logs/profile/{gpu}/{family}.ncu.log"),
+    priority: plan.boards.priority
     retries: plan.retries
     resources:
         **plan.boards.slots(),
         gpu=1,
         gpu_model=each(Plan.gres),
-        measuring=1,
-        board=plan.boards.board,
     params:
         job=each(Plan.ncu_job),
     script:
@@ -87,13 +83,12 @@ rule profile_nsys:
         update(results("profile/{gpu}/{family}.nsys.json")),
     log:
         results("logs/profile/{gpu}/{family}.nsys.log"),
+    priority: plan.boards.priority
     retries: plan.retries
     resources:
         **plan.boards.slots(),
         gpu=1,
         gpu_model=each(Plan.gres),
-        measuring=1,
-        board=plan.boards.board,
     params:
         job=each(Plan.nsys_job),
     script:

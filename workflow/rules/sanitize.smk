@@ -17,7 +17,6 @@ rule sanitize_family:
         gpu=1,
         gpu_model=each(Plan.gres),
         measuring=plan.boards.measuring,
-        board=plan.boards.board,
     params:
         job=each(Plan.sanitize_job),
     script:

@@ -38,8 +38,6 @@ rule capture_timelines:
         **plan.boards.slots(),
         gpu=1,
         gpu_model=each(Plan.gres),
-        measuring=1,
-        board=plan.boards.board,
     params:
         job=each(Plan.timeline_job),
     script:

@@ -20,8 +20,6 @@ rule tune_variant:
         **plan.boards.slots(),
         gpu=1,
         gpu_model=each(Plan.gres),
-        measuring=1,
-        board=plan.boards.board,
     params:
         job=each(Plan.tune_job),
     script:

@@ -6,6 +6,7 @@ import pytest
 
 from fake_driver import DESCRIBED as H200
 from warplog.cli.checkup import gpu as gpu_checkup
+from warplog.core import locks
 from warplog.machine.clocks import ClockState
 from warplog.machine.device import GpuProcess
 
@@ -39,6 +40,14 @@ def test_a_gpu_older_than_turing_cannot_be_used():
         "fail",
         True,
     )
+
+
+def test_the_boards_of_the_machine_are_counted_and_busy_ones_named(monkeypatch):
+    monkeypatch.setattr(locks, "is_held", lambda uuid: uuid == "GPU-bbbb")
+    found = [H200, replace(H200, uuid="GPU-bbbb"), replace(H200, slug="h100", uuid="GPU-c")]
+    finding = gpu_checkup.boards(found)
+    assert finding.text == "2 x h200, 1 x h100; a campaign measures on GPU-bbbb"
+    assert "gpu=all" in finding.remedy
 
 
 @pytest.mark.parametrize(

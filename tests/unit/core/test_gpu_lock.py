@@ -61,6 +61,22 @@ def test_another_gpu_has_another_lock(tmp_path):
         end(child)
 
 
+def test_a_gpu_in_use_is_not_free_and_its_users_take_turns(tmp_path):
+    assert locks.take_free(["GPU-a", "GPU-b"], 0, tmp_path) == "GPU-a"
+    assert locks.take_free(["GPU-a", "GPU-b"], 0, tmp_path) == "GPU-b"
+    with pytest.raises(WarplogError, match=r"none of GPU-a, GPU-b was free within 0 s.*doctor"):
+        locks.take_free(["GPU-a", "GPU-b"], 0, tmp_path)
+    assert locks.use("GPU-a", tmp_path), "further jobs of its families"
+    with hold("GPU-a", 0, tmp_path), pytest.raises(WarplogError), hold("GPU-a", 0, tmp_path):
+        pytest.fail("two jobs measure at once")
+
+
+def test_a_symbolic_link_does_not_say_that_a_gpu_is_in_use(tmp_path):
+    locks.lock_path("GPU-a in use", tmp_path).symlink_to(tmp_path / "victim")
+    with pytest.raises(WarplogError, match="cannot be locked"):
+        locks.use("GPU-a", tmp_path)
+
+
 def test_all_users_can_open_the_file_and_its_name_is_safe(tmp_path):
     mask = os.umask(0o077)
     try:

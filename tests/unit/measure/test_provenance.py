@@ -20,7 +20,7 @@ CHECKED_OUT, NAMED = "0" * 40, "1234567"
 def record(tmp_path, monkeypatch):
     """Returns a function that starts a campaign with a configured commit, and returns the path of its record."""
     monkeypatch.setattr(provenance, "commit_of", lambda project: CHECKED_OUT)
-    monkeypatch.setattr(jobs, "this_gpu", lambda *_: GPU)
+    monkeypatch.setattr(jobs, "board_of", lambda *_: GPU)
 
     def started(commit):
         path = tmp_path / "campaign" / "host.json"

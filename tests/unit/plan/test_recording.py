@@ -66,7 +66,6 @@ def campaign(project: Path, origin: str = "live", profiled: bool = False) -> Pat
         "timeline/h200/sgemm.json",
         "timeline/build/sm_90/sgemm/naive/record.json",
         "aa/round1/time/h200/sgemm.json",
-        "boards/GPU-1/time/h200/oracle.json",
         "aa/floors.csv",
         "tables/measurements.csv",
         "build/sm_90/sgemm/naive/record.json",
@@ -95,7 +94,6 @@ def test_copies_records_and_tables_without_large_files(tmp_path: Path) -> None:
         "time/h200/sgemm.json",
         "timeline/h200/sgemm.json",
         "aa/round1/time/h200/sgemm.json",
-        "boards/GPU-1/time/h200/oracle.json",
         "aa/floors.csv",
         "tables/measurements.csv",
         "build/sm_90/sgemm/naive/record.json",
@@ -303,7 +301,7 @@ def test_a_replacement_that_stops_at_any_step_leaves_a_whole_campaign(
     for step in range(1000):
         place = tmp_path / str(step)
         results = campaign(place)
-        for stage in ("aa", "boards", "build", "profile", "timeline"):
+        for stage in ("aa", "build", "profile", "timeline"):
             shutil.rmtree(results / stage)
         folder, _ = record_campaign(place, "mine")
         (results / "tables" / "new.csv").write_text("new")

@@ -121,8 +121,6 @@ def test_every_rule_that_makes_results_lists_the_code_of_its_stage(project: Path
         "capture_timelines": "timeline",
         "tune_variant": "tune",
         "plot_tuning": "plot_tuning",
-        "time_board": "time",
-        "compare_boards": "boards",
     }
     assert set(found.values()) - {""} == set(staleness.ROOTS)
 

@@ -11,7 +11,6 @@ from typing import TextIO
 from warplog.cli.checkup import gpu as gpu_checkup
 from warplog.cli.checkup import host, kernels, packages, tools
 from warplog.cli.checkup.finding import Finding
-from warplog.core import paths
 from warplog.core.text import printable
 from warplog.machine import device, toolchain
 
@@ -23,9 +22,7 @@ def examine(project: Path) -> list[Finding]:
     gpu = device.detect()
     present = gpu is not None
     return [
-        *gpu_checkup.examine(
-            gpu, toolchain.find("nvcc").version, device.boards(), project / paths.RESULTS / "tables"
-        ),
+        *gpu_checkup.examine(gpu, toolchain.find("nvcc").version, device.boards()),
         host.recordings(project, present),
         host.python(),
         packages.finding(),

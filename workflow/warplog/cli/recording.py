@@ -25,7 +25,6 @@ _KEPT = (
     "tune/*/*/*.csv",
     "tune/*/*/*.png",
     "aa/round*/time/*/*.json",
-    "boards/*/time/*/*.json",
     "aa/*.csv",
     "aa/*.md",
     "tables/*",

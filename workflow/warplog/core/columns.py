@@ -520,17 +520,3 @@ ORACLE: Mapping[str, Column] = {
     "reason": Column("str", "", "why there is no value; else a note on the value"),
     **ORIGIN,
 }
-BOARDS: Mapping[str, Column] = {
-    **KEY,
-    **BOARD,
-    **STATUS,
-    "median_us": MEASUREMENTS["median_us"],
-    "ratio_to_median": Column(
-        "float", "", "median_us divided by its median over the boards: above 1 is slower than most boards"
-    ),
-    "process_spread": MEASUREMENTS["process_spread"],
-    "sm_mhz": MEASUREMENTS["sm_mhz"],
-    "set_mhz": MEASUREMENTS["set_mhz"],
-    "power_w": MEASUREMENTS["power_w"],
-    **ORIGIN,
-}

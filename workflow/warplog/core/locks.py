@@ -12,7 +12,7 @@ import socket
 import stat
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +23,8 @@ from warplog.core.process import is_running, processes_with
 
 PATIENCE_S = 3600.0
 _POLL_S = 0.05
+_LOOK_S = 0.5  # at several GPUs, which takes longer
+_PATIENT_S = 60.0
 _FOR_ALL_USERS = 0o666
 # In /tmp, anyone may write anything into the file.
 _NOTE = re.compile(rb"(\d{1,9}) ([\w.-]{1,64}) (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC)\n")
@@ -50,9 +52,7 @@ def hold(uuid: str, timeout_s: float = PATIENCE_S, folder: Path | None = None) -
             " processes that use it"
         ) from None
     except OSError as error:
-        raise WarplogError(
-            f"{path}: cannot be locked ({error.strerror}); remove it if it is a link or another user's file"
-        ) from None
+        raise WarplogError(_unusable(path, error)) from None
     try:
         yield path
     finally:
@@ -86,6 +86,54 @@ def is_held(uuid: str, folder: Path | None = None) -> bool:
     free = _take(handle)
     os.close(handle)
     return not free
+
+
+def take_free(uuids: Sequence[str], timeout_s: float = PATIENCE_S, folder: Path | None = None) -> str:
+    """Returns the first GPU that no process uses, and uses it; waits if there is none, after a minute with a message.
+
+    Raises:
+        WarplogError: No GPU was free within `timeout_s` seconds, or a lock file cannot be opened.
+    """
+    begin = time.monotonic()
+    told = False
+    while True:
+        for uuid in uuids:
+            if use(uuid, folder, alone=True):
+                return uuid
+        waited_s = time.monotonic() - begin
+        if waited_s >= timeout_s:
+            raise WarplogError(
+                f"config: gpu: none of {', '.join(uuids)} was free within {timeout_s:.0f} s; `warplog doctor` lists"
+                " the processes that use them"
+            )
+        if waited_s > _PATIENT_S and not told:
+            say(f"  waiting for a free GPU: other jobs use {', '.join(uuids)}")
+            told = True
+        time.sleep(_LOOK_S)
+
+
+def use(uuid: str, folder: Path | None = None, *, alone: bool = False) -> bool:
+    """Notes that this process uses a GPU, until it ends; returns False if `alone` and another process uses it.
+
+    Processes that use a GPU take turns on it with `hold`.
+
+    Raises:
+        WarplogError: The file of the lock cannot be opened.
+    """
+    path = lock_path(f"{uuid} in use", folder)
+    try:
+        handle = _open(path, shared=True)
+    except OSError as error:
+        raise WarplogError(_unusable(path, error)) from None
+    if alone and not _take(handle):
+        os.close(handle)
+        return False
+    _take(handle, fcntl.LOCK_SH)
+    _USED.append(handle)
+    return True
+
+
+_USED: list[int] = []
 
 
 def lock_path(uuid: str, folder: Path | None = None) -> Path:
@@ -180,10 +228,14 @@ def _open(path: Path, *, shared: bool) -> int:
     return handle
 
 
-def _take(handle: int) -> bool:
+def _unusable(path: Path, error: OSError) -> str:
+    return f"{path}: cannot be locked ({error.strerror}); remove it if it is a link or another user's file"
+
+
+def _take(handle: int, how: int = fcntl.LOCK_EX) -> bool:
     """Returns whether this process has the lock now."""
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(handle, how | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True

@@ -1,6 +1,5 @@
 """Measuring jobs: each is one stage of one variant on this machine's GPU; a family's jobs share a worker."""
 
-import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -9,13 +8,13 @@ from typing import Any
 
 from warplog.catalog.family import Family, Variant, load_family
 from warplog.core import paths
-from warplog.core.errors import WarplogError, progress, say
+from warplog.core.errors import WarplogError, progress
 from warplog.core.files import state_of
 from warplog.core.numbers import rate_unit
 from warplog.core.records import SCHEMA_VERSION, FamilyRecord, Record, read_json, sha256_of
-from warplog.machine import device
 from warplog.machine.device import Gpu
 from warplog.measure import provenance
+from warplog.measure.family_board import board_of
 from warplog.measure.supervise import Task, group_of
 from warplog.measure.worker.case_data import SHARED_DATA
 from warplog.measure.worker.main import parts_of
@@ -261,9 +260,8 @@ def make_jobs(
     settings: Mapping[str, Any],
     record: Path,
     inputs_sha256: str = "",
-    board: str = "",
 ) -> list[Job]:
-    """Returns the jobs of one stage for variants of a family, on this machine's GPU.
+    """Returns the jobs of one stage for variants of a family, on the board that measures it.
 
     Args:
         family_file: the family.yaml.
@@ -271,20 +269,20 @@ def make_jobs(
         gpu: slug of the campaign's GPU, such as "h200"; this machine's GPU must have the same.
         builds: record.json of each variant's build, in the same order; kernel.so is beside it.
         campaign: the campaign record; provides the tools' versions, and the commit if the configuration names one or
-            outside of a git checkout.
+            outside of a git checkout; the family's board is noted in its results folder.
         settings: the stage's settings, such as `check` or `time` of the configuration.
         record: the family's record file of this stage. Its records with unchanged inputs are kept. Folders for
             unfinished work are created beside it.
         inputs_sha256: hash of the inputs that all variants share, such as settings, contract, campaign and code; a
             job's hash includes its variant's memory, too. "" if unknown: then all variants are measured.
-        board: UUID of the board that measures the family; "" for the first one of that model.
 
     Raises:
-        WarplogError: This machine has no GPU or another one, or family.yaml or the campaign record is invalid.
+        WarplogError: This machine has no GPU, another one or no free one, or family.yaml or the campaign record is
+            invalid.
     """
     family = load_family(family_file)
     named = read_json(campaign, "record")
-    found = this_gpu(gpu, board, family.name)
+    found = board_of(family.name, gpu, campaign.parents[1])
     project = paths.project()
     commit = provenance.commit_in(named, project)
     content = provenance.content_sha256(project)
@@ -326,30 +324,3 @@ def keep(job: Job, made: Iterable[Record]) -> None:
 def _records(path: Path, _state: tuple[int, int]) -> dict[str, Record]:
     """Returns the records in a file; cached until the file changes, since the jobs of all variants need it."""
     return FamilyRecord.read_if_there(path).variants
-
-
-def this_gpu(slug: str, board: str = "", family: str = "") -> Gpu:
-    """Returns the board with the UUID `board`, or the first visible one of the model `slug` if `board` is "".
-
-    If that board was lost, its families go to the boards that are left; a family's stages all go to the same one.
-
-    Raises:
-        WarplogError: There is no GPU, or none of that model.
-    """
-    visible = device.boards()
-    if not visible:
-        why = device.why_not()
-        raise WarplogError(
-            f"no GPU: {why}; run on a machine with a GPU, or read a recorded campaign with --config mode=recorded"
-        )
-    left = [gpu for gpu in visible if gpu.slug == slug]
-    if not left:
-        found = visible[0]
-        raise WarplogError(
-            f"this machine has {found.name} ({found.slug}), but the campaign is for {slug}; see config: gpu"
-        )
-    planned = next((gpu for gpu in left if gpu.uuid == board), None)
-    if planned is None and board:
-        planned = left[zlib.crc32(family.encode()) % len(left)]
-        say(f"  {family}: {board} does not respond; measuring on {planned.uuid}")
-    return planned or left[0]

@@ -30,9 +30,18 @@ class Judging:
         return sorted(map(str, self.plan.root.glob(f"aa/round*/time/{self.plan.gpu}/*.json")))
 
     def before(self, wildcards: Any) -> list[str]:
-        """Returns what the timing of a family in a round waits for: its board's record before it, or all checks."""
-        turns = self._in_turn(self.plan.boards.of_family.get(wildcards.family))
-        place = turns.index(self._round(int(wildcards.round), wildcards.family))
+        """Returns what the timing of a family in a round waits for: the one before it, and first of all the checks.
+
+        On several boards it waits for all families of the round before.
+        """
+        number, families = int(wildcards.round), list(self.plan.chosen)
+        if self.plan.boards.several:
+            former = [self._round(number - 1, family) for family in families]
+            return former if number > 1 else self.plan.files("check")
+        # Even rounds take the families backwards.
+        orders = [families if n % 2 else reversed(families) for n in self._numbers()]
+        turns = [self._round(n, family) for n, order in enumerate(orders, 1) for family in order]
+        place = turns.index(self._round(number, wildcards.family))
         return [turns[place - 1]] if place else self.plan.files("check")
 
     def rounds_state(self, wildcards: Any) -> str:
@@ -84,18 +93,6 @@ class Judging:
 
     def _numbers(self) -> range:
         return range(1, self.plan.settings["aa"]["rounds"] + 1)
-
-    def _in_turn(self, board: str | None) -> list[str]:
-        """Returns the records of a board's rounds in the order of timing; even rounds take the families backwards.
-
-        `board` is None if the campaign has one board only.
-        """
-        families = [name for name in self.plan.chosen if self.plan.boards.of_family.get(name) == board]
-        return [
-            self._round(number, family)
-            for number in self._numbers()
-            for family in (families if number % 2 else reversed(families))
-        ]
 
     def _round(self, number: int, family: str) -> str:
         root = self.plan.results / "aa" / f"round{number}"

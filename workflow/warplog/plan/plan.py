@@ -17,7 +17,7 @@ from warplog.catalog import family as catalog
 from warplog.catalog import order, winners
 from warplog.catalog.family import Family, Variant
 from warplog.catalog.languages import MODULES
-from warplog.core import locks, paths, schema, text
+from warplog.core import paths, schema, text
 from warplog.core.columns import TABLES
 from warplog.core.defaults import DEFAULTS
 from warplog.core.errors import WarplogError
@@ -64,7 +64,7 @@ class Plan:
         message: one line for the user: which GPU, and whether live or recorded.
         drawn: names of the figures of each family.
         project: folder of kernels/ and config/.
-        boards: the boards of this machine that measure, and which of them measures which family.
+        boards: the boards of this machine that measure.
         results: folder that the campaign writes to: results, or results/<gpu> if the run has several campaigns.
     """
 
@@ -247,12 +247,6 @@ class Plan:
         everything = self.settings["families"] == self.settings["variants"] == "all"
         oracle = self.oracle().files("sanitize") if everything else []
         return [*self.files("sanitize"), *oracle]
-
-    def board_records(self) -> list[str]:
-        """Returns the timings of the oracle's families on each board of the campaign."""
-        roots = [self.results / "boards" / uuid for uuid in self.boards.uuids]
-        names = [name for name, family in self.families.items() if family.probes]
-        return [str(paths.family_record(root, "time", self.gpu, name)) for root in roots for name in names]
 
     def campaign(self) -> str:
         """Returns the campaign record."""
@@ -566,10 +560,11 @@ def make_plan(config: Mapping[str, Any], project: Path | None = None, results: P
     }
     timelines = {f for f in chosen if paths.family_record(root, "timeline", gpu, f).is_file()}
     drawn = choose_figures(chosen, families, timelines)
-    spread = _spread(settings, [results, project], found, families, chosen)
-    if spread.several:
-        message = f"{message}; the families are spread over {len(spread.uuids)} boards"
-    message = "; ".join((message, *spread.skipped, *_no_longer_shown(results / "tables", chosen)))
+    on_host = frozenset(n for n, f in families.items() if f.limit == "pcie" or f.measuring.timing == "host")
+    measuring = Boards(tuple(one.uuid for one in found), gpu, results, on_host)
+    if measuring.several:
+        message = f"{message}; each family is measured on one of {len(found)} boards"
+    message = "; ".join((message, *_no_longer_shown(results / "tables", chosen)))
     return Plan(
         settings,
         folders,
@@ -583,7 +578,7 @@ def make_plan(config: Mapping[str, Any], project: Path | None = None, results: P
         message,
         drawn,
         project,
-        spread,
+        measuring,
         results,
     )
 
@@ -634,29 +629,3 @@ def _named_boards(setting: str | list[str], visible: Sequence[Gpu]) -> list[Gpu]
     here = ["auto", boards.ALL, *(gpu.slug for gpu in visible)]
     elsewhere = setting not in here and not boards.names_boards(setting)
     return [] if not visible or elsewhere else boards.choose(setting, visible)
-
-
-def _spread(
-    settings: Mapping[str, Any],
-    places: Sequence[Path],
-    found: Sequence[Gpu],
-    families: Mapping[str, Family],
-    chosen: Mapping[str, tuple[Variant, ...]],
-) -> Boards:
-    """Returns which of the boards `found` measure which families; the oracle's families are measured too.
-
-    `places` are the folders of the campaign and of the project.
-    """
-    if not found:
-        return Boards()
-    measured = {name: f.variants for name, f in families.items() if f.probes} | dict(chosen)
-    results, project = places
-    roots = [results, project / paths.recorded_root(settings["recorded"])]
-    return boards.make(
-        settings["gpu"],
-        found,
-        {name: families[name] for name in measured},
-        lambda: boards.expected_seconds(measured, roots),
-        lambda: boards.former_boards(measured, results, found[0].slug),
-        locks.is_held,
-    )

@@ -34,7 +34,6 @@ def values_of_family(rule: Any) -> dict[str, Any]:
         "inputs_sha256": sha256_of(
             [sha256_file(Path(path)) for path in shared], job["contract"], job["settings"]
         ),
-        "board": rule.resources.get("board") or "",
     }
 
 

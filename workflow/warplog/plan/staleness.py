@@ -34,7 +34,6 @@ ROOTS: Mapping[str, tuple[str, ...]] = {
     "oracle": ("judge.oracle", "tables.rows", "analysis.quantities"),
     "claims": ("judge.claims",),
     "floors": ("judge.floors",),
-    "boards": ("judge.boards",),
     "summary": ("judge.summary", "worklog.site.index"),
     "judge": ("judge.aa", "judge.comparison", "judge.history", "judge.figures"),
     "plot": ("figures",),
@@ -62,7 +61,7 @@ _MEASURING = frozenset(("build", "trial", "check", "sanitize", "time", "profile"
 _HASHED_OTHERWISE = frozenset(
     (
         *("catalog", "machine.toolchain", "machine.wheels"),
-        *(f"measure.{name}" for name in ("job", "journal", "provenance", "supervise")),
+        *(f"measure.{name}" for name in ("family_board", "job", "journal", "provenance", "supervise")),
     )
 )
 # Builds with these statuses are tried again; `unsupported` depends on family.yaml and the GPU only.

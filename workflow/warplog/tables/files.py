@@ -12,7 +12,7 @@ from pyarrow import ArrowException
 from pyarrow.parquet import read_metadata
 
 from warplog.core import paths
-from warplog.core.columns import BOARDS, CLAIMS, FLOORS, ORACLE, ORIGIN, TABLES, TUNE, Column
+from warplog.core.columns import CLAIMS, FLOORS, ORACLE, ORIGIN, TABLES, TUNE, Column
 from warplog.core.csv_text import csv_of_table, restored
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_bytes, write_text
@@ -42,7 +42,6 @@ def write_tables(rows: Mapping[str, list[Row]], folder: Path) -> None:
         "floors": FLOORS,
         "tune": TUNE,
         "oracle": ORACLE,
-        "boards": BOARDS,
     }
     lines += [
         (t, c, d.kind, d.unit, d.meaning) for t, columns in described.items() for c, d in columns.items()

@@ -1,16 +1,13 @@
 """Checks the GPU: model, driver, access to its counters, clocks, settings, and other processes that use it."""
 
-import csv
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from warplog.cli.checkup.finding import Finding
 from warplog.core import locks
 from warplog.core.paths import command
-from warplog.judge.boards import summary
 from warplog.machine import device
 from warplog.machine.clocks import BRAKES, ClockState, clock_state
 from warplog.machine.device import Gpu
@@ -25,16 +22,13 @@ _UNLOCK = (
 )
 
 
-def examine(
-    gpu: Gpu | None, nvcc: str | None = None, others_too: Sequence[Gpu] = (), tables: Path | None = None
-) -> list[Finding]:
+def examine(gpu: Gpu | None, nvcc: str | None = None, others_too: Sequence[Gpu] = ()) -> list[Finding]:
     """Returns all findings on the GPU; a single one if there is no GPU.
 
     Args:
         gpu: the first GPU.
         nvcc: version of the compiler.
         others_too: all GPUs of the machine.
-        tables: folder of the table `boards`, if there is one.
     """
     if gpu is None:
         return [Finding("GPU", "info", f"none: {device.why_not()}; this machine cannot measure")]
@@ -46,7 +40,7 @@ def examine(
         *(clocks(gpu, state) if state else []),
         settings(device.settings(gpu.uuid)),
         others(device.processes(gpu.uuid)),
-        *([boards(others_too, tables)] if len(others_too) > 1 else []),
+        *([boards(others_too)] if len(others_too) > 1 else []),
     ]
 
 
@@ -59,27 +53,13 @@ def identity(gpu: Gpu) -> Finding:
     return Finding("GPU", "ok", text)
 
 
-def boards(found: Sequence[Gpu], tables: Path | None) -> Finding:
-    """Reports the GPUs of the machine, which of them are busy, and how those of one model differ."""
+def boards(found: Sequence[Gpu]) -> Finding:
+    """Reports the GPUs of the machine, and which of them are busy."""
     counts = Counter(gpu.slug for gpu in found)
     text = ", ".join(f"{count} x {slug}" for slug, count in counts.items())
     if busy := [gpu.uuid for gpu in found if locks.is_held(gpu.uuid)]:
         text += f"; a campaign measures on {', '.join(busy)}"
-    table = tables / "boards.csv" if tables else None
-    if table and table.is_file():
-        with table.open(newline="", encoding="utf-8") as file:
-            return Finding("boards", "ok", f"{text}; {summary(_numbers(file))}")
-    all_of_them = command("--config gpu=all")
-    remedy = (
-        f"to use all GPUs of one model: {all_of_them}; to compare them: {command('boards --config gpu=all')}"
-    )
-    return Finding("boards", "info", text, remedy)
-
-
-def _numbers(lines: Iterable[str]) -> list[dict[str, Any]]:
-    return [
-        {**row, "ratio_to_median": float(row["ratio_to_median"] or "nan")} for row in csv.DictReader(lines)
-    ]
+    return Finding("boards", "info", text, f"to use all GPUs of one model: {command('--config gpu=all')}")
 
 
 def driver(gpu: Gpu, nvcc: str | None = None) -> Finding:
