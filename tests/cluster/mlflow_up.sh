@@ -13,6 +13,7 @@ port=${MLFLOW_PORT:-5056}
 password=${MLFLOW_PASSWORD:-warplog-test-1}
 binaries=$(ls -d /usr/lib/postgresql/*/bin | tail -1)
 database_port=5544
+start_s=480 # over 150 s were seen on two cores with a load of 18
 
 start_database() {
   mkdir -p "$root" && chown postgres "$root"
@@ -46,8 +47,12 @@ END
     --uvicorn-opts "--timeout-worker-healthcheck 120" \
     >"$root/server.log" 2>&1 </dev/null &
   echo $! >"$root/server.pid"
-  for _ in $(seq 240); do
-    curl -fs "http://127.0.0.1:$port/health" >/dev/null && break
+  local deadline=$((SECONDS + start_s))
+  until curl -fs -m 10 "http://127.0.0.1:$port/health" >/dev/null; do
+    if [ "$SECONDS" -ge "$deadline" ] || ! kill -0 "$(cat "$root/server.pid")" 2>/dev/null; then
+      echo "the server does not answer, see $root/server.log" >&2
+      exit 1
+    fi
     sleep 0.5
   done
   echo "MLFLOW_TRACKING_URI=http://127.0.0.1:$port MLFLOW_TRACKING_USERNAME=admin MLFLOW_TRACKING_PASSWORD=$password"

@@ -212,7 +212,7 @@ def test_a_server_that_restarts_ends_logging_with_one_line_and_the_next_run_comp
     running = writer(tables)
     while running.poll() is None and not states(tables):
         pass
-    subprocess.run([script, "restart"], check=True, timeout=300, stdout=subprocess.DEVNULL)
+    subprocess.run([script, "restart"], check=True, timeout=600, stdout=subprocess.DEVNULL)
     _, error = running.communicate(timeout=600)
     if running.returncode:
         assert len(error.strip().splitlines()) == 1, error
