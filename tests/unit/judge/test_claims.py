@@ -11,6 +11,7 @@ import pytest
 
 from shipped_families import FAMILIES
 from warplog import figures
+from warplog.analysis.quantities import Quantities
 from warplog.catalog.claims import SASS, counts, make_claim
 from warplog.cli.main import main as warplog
 from warplog.core.columns import CLAIMS, FLOORS, MEASUREMENTS
@@ -20,7 +21,6 @@ from warplog.metrics import METRICS
 from warplog.plotting import style
 from warplog.plotting.settings import settings_of
 from warplog.tables import files, view
-from warplog.analysis.quantities import Quantities
 
 ROOT = Path(__file__).parents[3]
 TABLES = ROOT / "tests" / "data" / "recorded" / "h200-first" / "tables"

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 import shipped_families
+from warplog.analysis.quantities import Quantities
 from warplog.catalog.contract import Probe, matching
 from warplog.catalog.family import load_family
 from warplog.core.columns import MEASUREMENTS, METRICS
@@ -18,7 +19,6 @@ from warplog.metrics import STALL_REASONS
 from warplog.plan import plan
 from warplog.plan.selection import choose_families
 from warplog.tables import files
-from warplog.analysis.quantities import Quantities
 
 PROJECT = Path(__file__).parents[3]
 FAMILY = shipped_families.FAMILIES["oracle"]

@@ -6,9 +6,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from warplog.analysis.quantities import Found, Quantities
 from warplog.core.errors import WarplogError
 from warplog.tables.files import read_table
-from warplog.analysis.quantities import Found, Quantities
 
 TABLES = Path(__file__).parents[3] / "tests" / "data" / "recorded" / "h200-first" / "tables"
 
