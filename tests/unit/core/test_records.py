@@ -10,10 +10,9 @@ import yaml
 
 from host_family import make_job
 from one_variant import check_variant, record_of
+from small_campaign import FOLDER as RECORDED
 from warplog.core import records, schema
 from warplog.core.errors import WarplogError
-
-RECORDED = Path(__file__).parents[3] / "tests" / "data" / "recorded" / "h200-first"
 
 
 def test_failed_write_keeps_the_old_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

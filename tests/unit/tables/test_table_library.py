@@ -1,43 +1,42 @@
 """The table of a library's kernels: from the recorded campaign, and from captures with only nsys or only ncu."""
 
-from pathlib import Path
-
 import pytest
 
+import small_campaign
 from warplog.core.columns import LIBRARY_KERNELS
 from warplog.core.records import FamilyRecord
 from warplog.metrics.kernels import short_name
 from warplog.tables.files import as_frame
 from warplog.tables.library import library_kernels
 
-RECORDED = (
-    Path(__file__).parents[3]
-    / "tests"
-    / "data"
-    / "recorded"
-    / "h200-first"
-    / "extract"
-    / "h200"
-    / "sgemm.json"
-)
+RECORDED = small_campaign.FOLDER / "extract" / "h200" / "sgemm.json"
 XMMA = "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize128x64x8_stage3_warpsize2x2x1_ffma_aligna4_alignc4_execute_"
 
 
 def test_recorded_cublas_splits_k_at_256_and_takes_larger_tiles_behind() -> None:
     rows = library_kernels(FamilyRecord.read(RECORDED).variants["cublas"])
     assert [(r["case"], r["order"], r["is_split_k"]) for r in rows] == [
+        ("128", 0, False),
         ("256", 0, False),
         ("256", 1, True),
+        ("512", 0, False),
+        ("512", 1, True),
         ("1024", 0, False),
+        ("2048", 0, False),
         ("4096", 0, False),
+        ("8192", 0, False),
+        ("16384", 0, False),
     ]
-    assert [r["short_name"].split()[1] for r in rows] == ["32x32x8", "32x32x8", "128x64x8", "256x128x8"]
-    assert [r["grid_blocks"] for r in rows] == [256, 64, 128, 512]
-    assert [r["registers_per_thread"] for r in rows] == [80, 72, 224, 254]
+    of_xmma = [r for r in rows if "xmma" in r["short_name"]]
+    tiles = ["32x32x8", "32x32x8", "32x32x8", "64x64x8", "64x64x8", "128x64x8", "256x128x8", "256x128x8"]
+    assert [r["short_name"].split()[1] for r in of_xmma] == tiles
+    assert [r["grid_blocks"] for r in rows] == [16, 256, 64, 256, 128, 128, 128, 512, 2048, 8192]
+    assert [r["registers_per_thread"] for r in rows] == [80, 80, 72, 121, 72, 224, 202, 254, 254, 202]
     assert sum(r["share_pct"] for r in rows if r["case"] == "256") == pytest.approx(100)
-    assert all(r["nsys_us"] and r["ncu_us"] for r in rows)
+    assert [r["case"] for r in rows if r.get("ncu_us")] == ["4096"], "ncu captured the headline case only"
+    assert all(r["nsys_us"] for r in rows)
     frame = as_frame(rows, LIBRARY_KERNELS, "library_kernels")
-    assert set(frame["grid"]) == {""}, "nsys' launch configuration was not recorded then"
+    assert list(frame["grid"])[:3] == ["4x4x1", "8x8x4", "8x8x1"]
 
 
 def row(
