@@ -103,6 +103,13 @@ def test_config_readme_describes_every_key(project: Path) -> None:
             lambda r: r["cases"].insert(0, "64"),
             "cases.0: expected a mapping of keys to values, got '64'",
         ),
+        (
+            "time",
+            lambda r: r["cases"][0].pop("processes"),
+            "cases.0: the required key 'processes' is missing",
+        ),
+        ("time", lambda r: r["cases"][0].update(trace={}), "cases.0: unknown key 'trace'"),
+        ("extract", lambda r: r.pop("kernels"), "the required key 'kernels' is missing"),
         ("campaign", lambda r: r["device"].pop("sms"), "device: the required key 'sms' is missing"),
         ("campaign", lambda r: r["device"].update(lanes=1), "device: unknown key 'lanes'"),
         (

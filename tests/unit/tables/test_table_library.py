@@ -81,7 +81,7 @@ def test_nsys_tells_the_launch_and_copies_say_so() -> None:
 def test_ncu_serves_where_nsys_saw_nothing_and_matches_names_that_differ_in_types() -> None:
     ncu = [row("duration_us", "8", "f(int)", i, 1.5) for i in (0, 1)]
     ncu += [row("grid_blocks", "8", "f(int)", 0, 7.0), row("duration_us", "8", "g()", 2, 4.0)]
-    alone = library_kernels({"rows": ncu, "timeline": []})
+    alone = library_kernels({"rows": ncu, "timeline": [], "kernels": []})
     assert [(r["order"], r["short_name"], r["ncu_us"], r["nsys_us"]) for r in alone] == [
         (0, "f", 3.0, None),
         (1, "g", 4.0, None),
@@ -90,7 +90,7 @@ def test_ncu_serves_where_nsys_saw_nothing_and_matches_names_that_differ_in_type
         row("nsys_kernel_duration_us", "8", "f(unsigned)", 0, 2.0, "nsys"),
         row("nsys_kernel_duration_us", "8", "h(unsigned)", 1, 2.0, "nsys"),
     ]
-    both = library_kernels({"rows": [*ncu, *nsys], "timeline": []})
+    both = library_kernels({"rows": [*ncu, *nsys], "timeline": [], "kernels": []})
     assert [(r["short_name"], r.get("ncu_us"), r.get("grid_blocks")) for r in both] == [
         ("f", 3.0, 7),
         ("h", None, None),
@@ -99,7 +99,7 @@ def test_ncu_serves_where_nsys_saw_nothing_and_matches_names_that_differ_in_type
 
 def test_no_capture_gives_no_rows() -> None:
     missing = [{**row("duration_us", "8", "", 0, 0.0), "value": None}]
-    assert library_kernels({"rows": missing, "timeline": []}) == []
+    assert library_kernels({"rows": missing, "timeline": [], "kernels": []}) == []
 
 
 @pytest.mark.parametrize(
