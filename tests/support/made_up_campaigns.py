@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from small_campaign import FOLDER as RECORDED
 from warplog.core.verification import digests
 
-RECORDED = Path(__file__).parents[2] / "tests" / "data" / "recorded" / "h200-first"
 DRIFT = 0.002
+SAMPLES = 20  # of each process
 SUSTAINED = 1.2  # a sustained time against one at rest, of the cases named here
 BRAKED = ("4096", "8192")
 # The GPU of a campaign record.
@@ -25,10 +26,10 @@ H200: dict[str, Any] = {
 }
 
 
-def make(folder, seed, steps=None, about=None, driver=None, source=RECORDED, processes=0, board=None):
-    """Time records in `folder`, `steps` (variant -> factor) as long; `about` goes into a campaign record.
+def make(folder, seed, steps=None, about=None, driver=None, source=RECORDED, processes=1, board=None):
+    """Time records of sgemm in `folder`, `steps` (variant -> factor) as long; `about` goes into a campaign record.
 
-    With `processes`, every case has that many, and the cases BRAKED sustained times; without, records are as before.
+    Every case has as many `processes`; if these are several, the cases BRAKED also have sustained times.
     """
     random = np.random.default_rng(seed)
 
@@ -37,48 +38,43 @@ def make(folder, seed, steps=None, about=None, driver=None, source=RECORDED, pro
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(json.dumps(record))
 
-    for path in sorted(source.glob("time/*/*.json")):
+    for path in sorted(source.glob("time/*/sgemm.json")):
         together = json.loads(path.read_text())
         for variant, record in sorted(together["variants"].items()):
             record["provenance"]["driver"] = driver or record["provenance"]["driver"]
             record["provenance"]["gpu_uuid"] = board or record["provenance"]["gpu_uuid"]
             for case in record["cases"]:
-                factor = (steps or {}).get(variant, 1.0)
-                if processes:
-                    split(random, case, factor, processes)
-                else:
-                    redraw(random, case["cold"], factor)
+                if case["status"] == "ok":
+                    redraw(random, case, (steps or {}).get(variant, 1.0), processes)
         put(path, together)
     for path in source.glob("campaign/*.json") if about else ():
         put(path, json.loads(path.read_text()) | about)
     return folder
 
 
-def redraw(random, cold, factor):
-    """Other samples of the same process, and the process another one."""
-    factor *= np.exp(random.normal(0, DRIFT))
-    drawn = random.integers(0, len(cold["samples_us"]), len(cold["samples_us"]))
-    for key, scale in (("samples_us", factor), ("sm_mhz_samples", 1.0)):
-        cold[key] = [cold[key][i] * scale for i in drawn]
-
-
-def split(random, case, factor, processes):
-    """The case in several processes, whose samples follow each other."""
-    cold, parts = case["cold"], []
-    case["processes"] = []
+def redraw(random, case, factor, processes):
+    """Draws other samples for each process of the case; those of the processes follow each other."""
+    cold, one = case["cold"], case["processes"][0]
+    known, cold["samples_us"], case["processes"] = cold["samples_us"], [], []
     for number in range(1, processes + 1):
-        part = {key: list(cold[key]) for key in ("samples_us", "sm_mhz_samples")}
-        redraw(random, part, factor)
-        parts.append(part)
-        us = float(np.median(part["samples_us"]))
-        case["processes"].append(
-            {"process": number, "median_us": us, "samples": len(part["samples_us"]), "set_mhz": 1980.0}
-        )
-        if case["case"] in BRAKED:
-            mean_us = us * SUSTAINED * np.exp(random.normal(0, DRIFT))
-            case["processes"][-1]["sustained"] = {"mean_us": mean_us, "limited_by": "power"}
-    for key in ("samples_us", "sm_mhz_samples"):
-        cold[key] = [value for part in parts for value in part[key]]
+        drawn = random.choice(known, SAMPLES) * factor * np.exp(random.normal(0, DRIFT))
+        cold["samples_us"] += drawn.tolist()
+        own = {
+            **one,
+            "process": number,
+            "samples": SAMPLES,
+            "median_us": float(np.median(drawn)),
+            "set_mhz": 1980.0,
+        }
+        if processes > 1 and case["case"] in BRAKED:
+            own["sustained"] = {
+                **{
+                    "mean_us": own["median_us"] * SUSTAINED * np.exp(random.normal(0, DRIFT)),
+                    "sm_mhz": 1650.0,
+                },
+                **{"power_w": 700.0, "limits": ["sw_power_cap"], "launches": 100, "seconds": 1.0},
+            }
+        case["processes"].append(own)
 
 
 def dated(day):

@@ -86,6 +86,7 @@ class MadeUpTables:
         row = {
             "family": family, "variant": name, "case": case, "name": what, "stream": stream,
             "kind": "memcpy" if "-to-" in what else "kernel", "start_us": start_us, "duration_us": us,
+            "launch": 0,
         }  # fmt: skip
         self.rows["timeline"].append({**row, **facts, **self.mark})
 

@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 import snakemake_runs
-from copied_project import PROJECT, copy_project
+from copied_project import copy_project
 from made_up_campaigns import dated, make
+from small_campaign import FOLDER
 from warplog.core.verification import digests
 
 OPTIONS = ("--cores", "2", "--nocolor")
-FIRST = "results/recorded/h200-first"
-RECORDED = ("mode=recorded", "recorded=h200-first", "families=sgemm")
+SMALL = "results/recorded/small"
+RECORDED = ("mode=recorded", "recorded=small", "families=sgemm")
 LIVE = ("mode=live", "gpu=h200", "families=sgemm,transpose", "variants=naive,warptile")
 STUB = """\
 from pathlib import Path
@@ -39,7 +40,7 @@ def run(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     """Returns a copy of the project with two families and a small recorded campaign."""
-    shutil.copytree(PROJECT / "tests" / "data" / "recorded" / "h200-first", tmp_path / FIRST)
+    shutil.copytree(FOLDER, tmp_path / SMALL)
     return copy_project(tmp_path, families=("sgemm", "transpose"))
 
 
@@ -90,20 +91,20 @@ def test_recorded_rounds_are_judged_without_a_gpu(place: Path) -> None:
     assert done.returncode == 1
     assert "run `snakemake aa` on a machine with that GPU" in done.stdout + done.stderr
     for number in (1, 2, 3):
-        make(place / FIRST / "aa" / f"round{number}", number)
-    about = json.loads((place / FIRST / "campaign" / "h200.json").read_text())
-    digests.write_manifest(place / FIRST, about)
+        make(place / SMALL / "aa" / f"round{number}", number)
+    about = json.loads((place / SMALL / "campaign" / "h200.json").read_text())
+    digests.write_manifest(place / SMALL, about)
     done = run(place, "aa", "--config", *RECORDED)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "floor to use:" in done.stderr
     with (place / "results" / "aa" / "floors.csv").open() as file:
-        assert len(list(csv.DictReader(file))) == 56
+        assert len(list(csv.DictReader(file))) == 57
 
 
 def test_history_is_drawn_from_a_folder_of_campaigns(place: Path) -> None:
     for day in (1, 2, 3):
         make(place / "past" / f"day{day}", day, {"warptile": 1.0 if day < 3 else 0.9}, dated(day))
-    done = run(place, "history", "--config", *RECORDED, 'history=["past", "h200-first"]')
+    done = run(place, "history", "--config", *RECORDED, 'history=["past", "small"]')
     assert done.returncode == 0, done.stdout + done.stderr
     folder = place / "results" / "history"
     assert {path.name for path in folder.iterdir()} == {"sgemm.png", "sgemm.svg", "sgemm.csv"}

@@ -1,7 +1,7 @@
 """The commands of workflow/docs/remote.md, run as printed: they bring a campaign back, and lose no file of anyone.
 
 The other machine is another home folder here: `ssh` runs its command there, rsync and Git are real, and what measures
-copies an older campaign.
+copies a small campaign.
 """
 
 import os
@@ -16,6 +16,7 @@ import pytest
 
 import snakemake_runs
 from copied_project import PROJECT, copy_project
+from small_campaign import FOLDER as SMALL
 from warplog.catalog.family import load_family
 from warplog.cli import main
 from warplog.core.defaults import DEFAULTS
@@ -27,7 +28,6 @@ PAGE = (PROJECT / "workflow" / "docs" / "remote.md").read_text()
 BLOCKS = re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL)
 COMMIT = "git init -q && git add -A && git commit -qm first"
 (MAKE, COPY, MEASURE, IN_TMUX, WITHOUT_UV, RECORD, FETCH, OWN_INSTALL, OWN_MEASURE, OWN_FETCH) = BLOCKS
-FIRST = PROJECT / "tests" / "data" / "recorded" / "h200-first"
 STAND_INS = {
     "ssh": '[ "$1" = -t ] && shift; shift; cd "$THERE" && HOME=$THERE exec sh -c "$*"',
     "uv": """case "$*" in
@@ -61,7 +61,7 @@ class Machines:
             program.write_text(f'#!/bin/sh\nprintf "%s: {name} %s\\n" "$PWD" "$*" >> "$LOG"\n{script}\n')
             program.chmod(0o755)
         for stage in ("campaign", "build", "check", "time"):
-            shutil.copytree(FIRST / stage, measured / stage)
+            shutil.copytree(SMALL / stage, measured / stage)
         (measured / "tables").mkdir()
         (measured / "tables" / "measurements.csv").write_text("family,origin,x\nsgemm,live,1\n")
         self.environment = {

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 import snakemake_runs
+from small_campaign import FOLDER as SMALL
 
 PROJECT = Path(__file__).parents[2]
 CAMPAIGN = PROJECT / "results" / "recorded" / "h200"
-FIRST = PROJECT / "tests" / "data" / "recorded" / "h200-first"  # a small one
 CONFIG = ("mode=recorded", "families=transpose")
 
 
@@ -150,12 +150,12 @@ def test_an_installed_wheel_reads_reports_and_campaigns_in_any_folder(tmp_path: 
         return run(tmp_path, *warplog, *arguments, **inherited)
 
     log = PROJECT / "tests" / "data" / "parsers" / "ptxas_sm90.log"
-    report = FIRST / "profile" / "h200" / "sgemm" / "naive.ncu-rep"
+    (report,) = SMALL.glob("profile/h200/transpose/*.ncu-rep")
     read = says("extract", log, report)
     assert "registers_per_thread" in read
     assert "duration_us" in read
-    assert "SAME" in says("compare", FIRST, FIRST)
-    assert "# sgemm" in says("explain", FIRST / "tables")
+    assert "SAME" in says("compare", SMALL, SMALL)
+    assert "# sgemm" in says("explain", SMALL / "tables")
     assert "CONFIRMED" in says("claims", CAMPAIGN / "tables")
     assert says("--version").startswith("warplog ")
     doctor = subprocess.run([*warplog, "doctor"], cwd=tmp_path, capture_output=True, text=True, check=False)

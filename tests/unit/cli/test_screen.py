@@ -11,6 +11,7 @@ import pytest
 
 import snakemake_runs
 from report_files import Launch, Nsys, write_ncu
+from small_campaign import FOLDER as SMALL
 from warplog.catalog import family as catalog
 from warplog.cli import main as commands
 from warplog.cli.main import main
@@ -28,7 +29,6 @@ from warplog.tables.records import Source
 from warplog.tables.rows import make_rows
 
 PROJECT = Path(__file__).parents[3]
-FIRST = PROJECT / "tests" / "data" / "recorded" / "h200-first"
 PLANTED = "\x1b]0;owned\x07\x9b31m\u202e"
 ROWS = 40  # of a variant's metrics, lines and timeline
 
@@ -63,8 +63,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("project")
     folder = place / "results" / "recorded" / "evil"
     known: dict[tuple[str, ...], bool] = {}
-    for path in FIRST.rglob("*.json"):
-        target = folder / path.relative_to(FIRST)
+    for path in SMALL.rglob("*.json"):
+        target = folder / path.relative_to(SMALL)
         target.parent.mkdir(parents=True, exist_ok=True)
         data = json.loads(path.read_text())
         for record in data.get("variants", {}).values():

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
+from small_campaign import FOLDER as RECORDED
 from warplog.cli.main import main
-
-RECORDED = Path(__file__).parents[3] / "tests" / "data" / "recorded" / "h200-first"
 
 
 @pytest.fixture
@@ -56,7 +55,7 @@ def test_a_folder_without_a_campaign_is_an_error(tmp_path: Path, capsys: pytest.
         (
             "time/h200/sgemm.json",
             lambda d: d["variants"]["naive"]["cases"][0]["cold"].update(median_us=1.0),
-            "cold.median_us is 1, its samples give",
+            "cold.median_us is 1, its processes give",
         ),
         (
             "check/h200/sgemm.json",

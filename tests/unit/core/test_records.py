@@ -10,10 +10,9 @@ import yaml
 
 from host_family import make_job
 from one_variant import check_variant, record_of
+from small_campaign import FOLDER as RECORDED
 from warplog.core import records, schema
 from warplog.core.errors import WarplogError
-
-RECORDED = Path(__file__).parents[3] / "tests" / "data" / "recorded" / "h200-first"
 
 
 def test_failed_write_keeps_the_old_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,6 +103,13 @@ def test_config_readme_describes_every_key(project: Path) -> None:
             lambda r: r["cases"].insert(0, "64"),
             "cases.0: expected a mapping of keys to values, got '64'",
         ),
+        (
+            "time",
+            lambda r: r["cases"][0].pop("processes"),
+            "cases.0: the required key 'processes' is missing",
+        ),
+        ("time", lambda r: r["cases"][0].update(trace={}), "cases.0: unknown key 'trace'"),
+        ("extract", lambda r: r.pop("kernels"), "the required key 'kernels' is missing"),
         ("campaign", lambda r: r["device"].pop("sms"), "device: the required key 'sms' is missing"),
         ("campaign", lambda r: r["device"].update(lanes=1), "device: unknown key 'lanes'"),
         (

@@ -89,11 +89,6 @@ def test_overlap_lanes_do_not_share_a_place(pipelines):
     assert len(places) == 2 * len(ENGINES)
 
 
-def test_overlap_without_numbered_launches_takes_all_events(pipelines):
-    older = replace(pipelines, timeline=pipelines.timeline.drop(columns="launch"))
-    assert len(module("overlap").data(older)) == 3 * (3 + 72)
-
-
 @pytest.fixture(scope="module")
 def traces():
     """Traces of two cases of cublas: random data at the power limit, zeros far below it; `plain` has none."""

@@ -175,13 +175,6 @@ def test_the_script_draws_it_from_tables_on_disk(tables, tmp_path, suffix):
     assert (tmp_path / "sgemm" / "swim_lanes.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_tables_of_campaigns_before_timelines_can_be_read(tmp_path):
-    for path in write(sgemm(), tmp_path):
-        if path.stem in ("launches", "tracks"):
-            path.unlink()
-    assert view.load(tmp_path, "sgemm").launches.empty
-
-
 def test_of_several_bubbles_the_one_closest_to_the_median_is_shown():
     made = pipelined(starts={0: 1000})
     steps, clock = [], 0

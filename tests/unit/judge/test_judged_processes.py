@@ -20,7 +20,7 @@ from warplog.judge.figures import history as history_figure
 from warplog.judge.samples import load
 from warplog.judge.sources import Sources
 from warplog.tables.files import read_table, write_table
-from warplog.tables.view import LATER
+from warplog.tables.view import OPTIONAL
 
 KEY = ("sgemm", "warptile", "4096")
 
@@ -40,7 +40,7 @@ def place(tmp_path_factory):
         make(place / "base" / "aa" / f"round{number}", 10 + number, processes=3)
     make(place / "slow", 2, {"warptile": 1.02}, dated(2), processes=3)
     make(place / "moved", 2, {"warptile": 1.02}, dated(2), processes=3, board="GPU-other")
-    make(place / "old", 3, about=dated(3))
+    make(place / "single", 3, about=dated(3))
     return place
 
 
@@ -61,13 +61,6 @@ def test_samples_are_those_of_each_process_in_order(place):
     assert [us for one in measured.processes for us in one.times_us] == case["cold"]["samples_us"]
     assert set(measured.processes[0].sm_mhz) == {1980.0}
     assert measured.numbers("sustained") == tuple(one["sustained"]["mean_us"] for one in case["processes"])
-
-
-def test_a_record_without_processes_is_of_one(place):
-    measured = load(place / "old").cases[KEY]
-    case = next(case for case in record(place / "old")["cases"] if case["case"] == "4096")
-    assert [one.times_us for one in measured.processes] == [tuple(case["cold"]["samples_us"])]
-    assert measured.sustained_us == ()
 
 
 def change(place, tmp_path, edit):
@@ -98,7 +91,7 @@ def test_processes_that_do_not_fit_the_samples_are_an_error(place, tmp_path, edi
 def test_a_process_without_samples_or_sustained_time_is_left_out(place, tmp_path):
     def edit(case):
         del case["processes"][0]["sustained"]
-        case["processes"].append({"process": 4, "samples": 0})
+        case["processes"].append({"process": 4, "samples": 0, "set_mhz": None})
 
     change(place, tmp_path, edit)
     measured = load(tmp_path).cases[KEY]
@@ -146,8 +139,8 @@ def test_another_board_is_said_once_and_confirms_no_regression(place, found):
     assert not [row for row in moved.rows if any("board" in remark for remark in row.remarks)]
 
 
-def test_old_and_new_records_can_be_compared(place):
-    found = comparison.run([str(place / "old"), str(place / "base")], Sources(place))
+def test_campaigns_of_one_and_of_three_processes_can_be_compared(place):
+    found = comparison.run([str(place / "single"), str(place / "base")], Sources(place))
     words = {row.word for row in found.rows if row.regime == "rest"}
     assert words <= {"SAME", "AMBIGUOUS"}
     assert {row.reason for row in found.rows if row.regime == "sustained"} == {"not measured in A"}
@@ -171,7 +164,7 @@ def test_floors_of_the_table_are_those_that_compare_applies(place, tmp_path):
 
 
 def test_without_a_second_process_there_is_no_floor(place, tmp_path):
-    rows = list(floors.table_rows(load(place / "old")))
+    rows = list(floors.table_rows(load(place / "single")))
     assert {(row["regime"], row["processes"], row["floor"]) for row in rows} == {("rest", 1, None)}
     write_table([{**row, "gpu": "h200"} for row in rows], FLOORS, tmp_path / "floors")
     assert floors.load_table(tmp_path, "h200") == {}
@@ -179,7 +172,7 @@ def test_without_a_second_process_there_is_no_floor(place, tmp_path):
     assert floors.load_table(tmp_path, "h200") == {}
     assert list(read_table(tmp_path, "floors")["regime"].unique()) == ["rest"]
     assert floors.load_table(tmp_path / "older", "h200") == {}
-    assert "floors" in LATER
+    assert "floors" in OPTIONAL
 
 
 def test_rounds_list_false_verdicts_and_floors_by_regime(place, tmp_path):
@@ -208,11 +201,11 @@ def test_rounds_list_false_verdicts_and_floors_by_regime(place, tmp_path):
 
 def test_history_shows_the_spread_between_processes(place):
     of_sgemm = family.load_family(paths.project() / "kernels" / "sgemm" / "family.yaml")
-    data = history.collect([place / name for name in ("base", "slow", "old")], of_sgemm, "h200")
+    data = history.collect([place / name for name in ("base", "slow", "single")], of_sgemm, "h200")
     mine = data[data["variant"] == "warptile"]
     measured = load(place / "base").cases[KEY]
-    first, _, old = mine.to_dict("records")
-    assert (first["processes"], old["processes"]) == (3, 1)
+    first, _, single = mine.to_dict("records")
+    assert (first["processes"], single["processes"]) == (3, 1)
     assert first["median_us"] == pytest.approx(median(measured.numbers()))
     assert first["process_min_us"] == min(measured.numbers())
     assert first["process_max_us"] == max(measured.numbers())
@@ -220,5 +213,5 @@ def test_history_shows_the_spread_between_processes(place):
     panel = next(a for a in history_figure.draw(data, of_sgemm).axes if "warptile" in a.get_title(loc="left"))
     ends = [segment[:, 1] for segment in panel.collections[0].get_segments()]
     assert list(ends[0]) == [first["process_min_us"], first["process_max_us"]]
-    assert list(ends[2]) == [old["q1_us"], old["q3_us"]]
-    assert not math.isclose(old["q1_us"], old["q3_us"])
+    assert list(ends[2]) == [single["q1_us"], single["q3_us"]]
+    assert not math.isclose(single["q1_us"], single["q3_us"])

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 import shipped_families
+from small_campaign import FOLDER
 from warplog.analysis.quantities import Quantities
 from warplog.catalog.contract import Probe, matching
 from warplog.catalog.family import load_family
@@ -224,9 +225,7 @@ def test_all_probes_of_the_project_can_be_judged():
 
 def test_a_jump_resolves_for_longer_than_the_cycle_asked_for_and_shorter_than_it_waits():
     """Holds in the recorded loops; ptxas schedules a jump for at least five cycles, all but one of them `wait`."""
-    recorded = pd.read_csv(
-        PROJECT / "tests" / "data" / "recorded" / "h200-first" / "tables" / "metrics.csv", dtype={"case": str}
-    )
+    recorded = pd.read_parquet(FOLDER / "tables" / "metrics.parquet")
     kernels = recorded[(recorded["tool"] == "ncu") & (recorded["case"] == "4096")].pivot_table(
         index=["variant", "launch"], columns="metric", values="value"
     )

@@ -4,18 +4,17 @@ import json
 import math
 import shutil
 from itertools import combinations, product
-from pathlib import Path
 
 import numpy as np
 import pytest
+from warplog.judge.verdicts import Noise, Samples, judge
 
 from one_variant import write_record
+from small_campaign import FOLDER as RECORDED
 from warplog.cli import main
 from warplog.core.records import FamilyRecord
 from warplog.judge import comparison, verdicts
-from warplog.judge.verdicts import Noise, Samples, judge
 
-RECORDED = Path(__file__).parents[3] / "tests" / "data" / "recorded"
 CLOCK = 1980.0
 
 
@@ -186,7 +185,7 @@ def test_counters_are_judged_apart():
 def campaigns(tmp_path):
     """Returns a folder with campaigns A and B (same records of two variants), and a function that edits B."""
     for side, stage in product("AB", ("time", "extract")):
-        recorded = FamilyRecord.read(RECORDED / "h200-first" / stage / "h200" / "sgemm.json").variants
+        recorded = FamilyRecord.read(RECORDED / stage / "h200" / "sgemm.json").variants
         target = tmp_path / side / stage / "h200" / "sgemm.json"
         write_record(target, *(recorded[variant] for variant in ("warptile", "vectorized")))
 
@@ -204,7 +203,8 @@ def scaled(factor, clock=1.0):
         for case in record["cases"]:
             cold = case["cold"]
             cold["samples_us"] = [t * factor for t in cold["samples_us"]]
-            cold["sm_mhz_samples"] = [m * clock for m in cold["sm_mhz_samples"]]
+            for one in case["processes"]:
+                one["set_mhz"] *= clock
 
     return change
 
@@ -271,7 +271,7 @@ def test_a_failed_case_and_one_of_one_side_only_are_refused(campaigns, capsys):
     def change(record):
         first, second = record["cases"][:2]
         first.update(status="crashed", reason="illegal address")
-        del first["cold"], first["hot"]
+        del first["cold"], first["processes"]
         second["case"] = "other"
         record.update(status="crashed", reason="illegal address")
 
@@ -287,7 +287,7 @@ def test_a_case_that_neither_side_supports_is_left_out(campaigns, capsys):
 
     def change(record):
         record["cases"][0].update(status="unsupported", reason="needs M to be at most 64")
-        del record["cases"][0]["cold"], record["cases"][0]["hot"]
+        del record["cases"][0]["cold"], record["cases"][0]["processes"]
 
     edit(change)
     _, rows = compared(folder, capsys)

@@ -13,8 +13,9 @@ import pytest
 
 from host_family import make_job, named
 from one_variant import check_variant, record_of, time_variant, write_record
+from small_campaign import FOLDER
 from warplog.core.errors import WarplogError
-from warplog.core.records import write_json
+from warplog.core.records import FamilyRecord, write_json
 from warplog.measure import check_time
 from warplog.measure.job import Job, family_task
 from warplog.measure.worker.case_data import CaseData
@@ -136,9 +137,7 @@ def test_schema_forbids_a_time_without_a_passed_check(tmp_path: Path) -> None:
     stale = check_variant(job) | {"library_sha256": "0" * 64}
     record = time_variant(job, write_record(tmp_path / "stale.json", stale), tmp_path / "timer.so", ("64",))
     assert record["status"] == "skipped"
-    summary = dict.fromkeys(("median_us", "q1_us", "q3_us", "min_us", "max_us", "mean_us", "rel_spread"), 1.0)
-    summary |= {"samples": 1, "samples_us": [1.0]}
-    case = {"case": "64", "status": "ok", "reason": "", "cold": summary, "hot": summary}
+    case = FamilyRecord.read(FOLDER / "time" / "h200" / "sgemm.json").variants["naive"]["cases"][0]
     write_json(tmp_path / "time.json", record | {"check": "ok", "cases": [case]}, "record")
     with pytest.raises(WarplogError):
         write_json(tmp_path / "time.json", record | {"check": "wrong", "cases": [case]}, "record")

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from made_up_campaigns import record_as
+from small_campaign import FOLDER as RECORDED
 from warplog.core import paths, schema
 from warplog.core.errors import WarplogError
 from warplog.core.verification import digests
@@ -16,7 +17,6 @@ from warplog.plan.campaigns import Campaigns, make_campaigns
 from warplog.plan.judging import Judging
 from warplog.plan.plan import Plan
 
-RECORDED = Path(__file__).parents[3] / "tests" / "data" / "recorded" / "h200-first"
 FEW = {"families": "quantization", "mode": "live"}
 MODELS = ["h200", "h100-80gb-hbm3"]
 

@@ -1,4 +1,4 @@
-"""Sustained times, energy and rates: of new records, and of the long hot runs of earlier campaigns."""
+"""Sustained times, energy and rates, and the trace of a sustained run."""
 
 from typing import Any
 
@@ -33,24 +33,22 @@ def measured(sustained: dict[str, Any] | None, means_us: tuple[float, ...] = ())
     return {**found, "processes": processes, **({"sustained": sustained} if sustained else {})}
 
 
-def earlier(
-    energy_j: Any = None, power_w: float | None = 500.0, sm_mhz: float | None = 1500
-) -> dict[str, Any]:
-    """A case that an earlier version timed for two seconds: 75 samples of 1.333 ms and 50 of 2 ms, 10 launches each."""
+def traced() -> dict[str, Any]:
+    """A case with a trace of two seconds: 75 samples of 1.333 ms and 50 of 2 ms, of 10 launches each."""
     times = np.arange(0, 2, 0.02)
-    column = [energy_j(t) if energy_j else None for t in times]
-    return {
-        "cold": {"median_us": 1400.0},
-        "hot": {"median_us": LAUNCH_US, "launches": 1250, "samples_us": [LAUNCH_US] * 75 + [2000.0] * 50},
-        "trace": {
-            "time_s": list(times),
-            "sm_mhz": [sm_mhz] * len(times),
-            "power_w": [power_w] * len(times),
-            "temperature_c": [50] * len(times),
-            "energy_j": column,
-            "throttle_reasons": ["", "sw_power_cap"] * (len(times) // 2),
-        },
+    trace = {
+        "time_s": list(times),
+        "sm_mhz": [1500] * len(times),
+        "power_w": [500.0] * len(times),
+        "temperature_c": [50] * len(times),
+        "energy_j": [None] * len(times),
+        "throttle_reasons": ["", "sw_power_cap"] * (len(times) // 2),
     }
+    samples_us = [LAUNCH_US] * 75 + [2000.0] * 50
+    found = measured(run(samples_us=samples_us, launches=3750, trace=trace), (1600.0, 1610.0, 1590.0))
+    for process in found["processes"]:
+        process["sustained"]["launches"] = 1250
+    return found
 
 
 def test_a_sustained_run_gives_time_rate_and_energy() -> None:
@@ -122,44 +120,16 @@ def test_a_gpu_that_reports_nothing_has_no_energy_and_no_zero() -> None:
     assert no_flops["energy_j"] > 0
 
 
-def test_power_of_an_earlier_campaign_is_the_slope_of_its_energy_counter_in_spite_of_its_steps() -> None:
-    stepped = earlier(lambda t: 1e6 + 600.0 * np.floor(t / 0.1) * 0.1)
-    row = tables.sustained_columns(stepped, FLOPS)
-    assert row["sustained_power_w"] == pytest.approx(600, rel=0.01)
-    assert (row["sustained_us"], row["sustained_sm_mhz"], row["limited_by"]) == (LAUNCH_US, 1500.0, "power")
-    assert row["sustained_process_spread"] is None
-
-
-def test_without_a_counter_power_is_the_mean_of_the_readings() -> None:
-    row = tables.sustained_columns(earlier(), FLOPS)
-    assert row["sustained_power_w"] == 500
-    assert row["energy_j"] == pytest.approx(0.6665)
-
-
-def test_a_case_of_an_earlier_campaign_without_a_trace_adds_nothing() -> None:
-    plain = {key: value for key, value in earlier().items() if key != "trace"}
-    assert tables.sustained_columns(plain, FLOPS) == {}
-    assert list(tables.power_trace_rows(plain, FLOPS)) == []
-    assert tables.sustained_columns({"cold": {"median_us": 1.0}}, FLOPS) == {}
-
-
 def test_the_rate_at_a_moment_is_that_of_the_launches_then() -> None:
-    rows = list(tables.power_trace_rows(earlier(), FLOPS))
+    rows = list(tables.power_trace_rows(traced(), FLOPS))
+    assert len(rows) == 100
     assert rows[0]["gflops"] == pytest.approx(3000.75, rel=1e-4)
     assert rows[-1]["gflops"] == pytest.approx(2000)
     change = next(row["time_s"] for row in rows if row["gflops"] < 2500)
-    assert change == pytest.approx(1.0, abs=0.021)
+    assert change == pytest.approx(1.0, abs=0.021), "the samples are those of the first process"
     assert {"sm_mhz", "power_w", "temperature_c", "energy_j", "throttle_reasons"} < set(rows[0])
 
 
-def test_the_trace_of_a_new_record_is_that_of_its_sustained_run() -> None:
-    old = earlier()
-    samples = {"samples_us": old["hot"]["samples_us"], "launches": 3750, "trace": old["trace"]}
-    found = measured(run(**samples), (1600.0, 1610.0, 1590.0))
-    for process in found["processes"]:
-        process["sustained"]["launches"] = 1250
-    rows = list(tables.power_trace_rows(found, FLOPS))
-    assert len(rows) == 100
-    change = next(row["time_s"] for row in rows if row["gflops"] < 2500)
-    assert change == pytest.approx(1.0, abs=0.021), "the samples are those of the first process"
+def test_a_case_without_a_trace_adds_nothing_to_it() -> None:
     assert list(tables.power_trace_rows(measured(run()), FLOPS)) == []
+    assert list(tables.power_trace_rows(measured(None), FLOPS)) == []

@@ -1,16 +1,16 @@
 """Numbers looked up by name in the recorded campaign's tables: the right row, the right kernel, or the reason."""
 
 import math
-from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from small_campaign import WHOLE
 from warplog.analysis.quantities import Found, Quantities
 from warplog.core.errors import WarplogError
 from warplog.tables.files import read_table
 
-TABLES = Path(__file__).parents[3] / "tests" / "data" / "recorded" / "h200-first" / "tables"
+TABLES = WHOLE / "tables"
 
 
 @pytest.fixture(scope="module")
@@ -20,8 +20,9 @@ def recorded():
 
 @pytest.fixture(scope="module")
 def rows():
-    table = pd.read_csv(TABLES / "metrics.csv", dtype={"case": str}, keep_default_na=False, na_values=[""])
-    return table[(table["variant"] == "cublas") & (table["case"] == "256") & (table["tool"] == "ncu")]
+    table = pd.read_parquet(TABLES / "metrics.parquet")
+    table = table[(table["family"] == "reduction") & (table["variant"] == "cub")]
+    return table[(table["case"] == "64Mi") & (table["tool"] == "ncu")]
 
 
 def values(rows, metric):
@@ -31,7 +32,7 @@ def values(rows, metric):
 def test_a_column_of_the_measurements_comes_with_its_unit(recorded):
     table = pd.read_csv(TABLES / "measurements.csv", dtype={"case": str})
     row = table[(table["variant"] == "warptile") & (table["case"] == "4096")].iloc[0]
-    low, high = row["q1_us"] / row["median_us"], row["q3_us"] / row["median_us"]
+    low, high = (row[f"process_{end}_us"] / row["median_us"] for end in ("min", "max"))
     found = recorded.find("sgemm", "warptile", "4096", "median_us")
     assert found == Found(row["median_us"], "us", low=low, high=high)
     assert low < 1 < high
@@ -41,9 +42,9 @@ def test_of_several_kernels_the_longest_or_the_sum(recorded, rows):
     times, instructions = values(rows, "duration_us"), values(rows, "instructions_executed")
     assert len(set(times)) == 2
     longest = instructions[times.index(max(times))]
-    found = recorded.find("sgemm", "cublas", "256", "instructions_executed")
+    found = recorded.find("reduction", "cub", "64Mi", "instructions_executed")
     assert found.value == longest
-    total = recorded.find("sgemm", "cublas", "256", "total_instructions_executed")
+    total = recorded.find("reduction", "cub", "64Mi", "total_instructions_executed")
     assert total.value == sum(instructions)
 
 
@@ -90,7 +91,7 @@ def test_a_text_column_is_refused(recorded):
 
 
 def test_durations_are_those_of_one_profiler(recorded, rows):
-    assert recorded.find("sgemm", "cublas", "256", "total_duration_us").value == pytest.approx(
+    assert recorded.find("reduction", "cub", "64Mi", "total_duration_us").value == pytest.approx(
         sum(values(rows, "duration_us"))
     )
 

@@ -32,9 +32,9 @@ def test_a_regime_is_explained_only_if_a_time_is_slower_in_it():
     assert regimes.explained([SUSTAINED | {"sustained_us": 101.0}]).startswith(
         "Times and speeds are at rest: single"
     )
-    hot = regimes.explained([COLD | {"hot_us": 120.0, "throttle_reasons": "sw_power_cap"}])
-    assert "unless they are called back to back" in hot
-    assert "at rest" not in hot
+    unknown = regimes.explained([SUSTAINED | {"limited_by": "", "set_mhz": math.nan}])
+    assert "unless they are called back to back" in unknown
+    assert "at rest" not in unknown, "nobody knows the clock"
 
 
 def test_the_range_between_processes_replaces_the_quartiles():
@@ -61,18 +61,10 @@ def test_a_slower_run_that_reached_no_limit_is_back_to_back_and_not_sustained():
     assert (run.regime, run.limited_by, run.at_rest) == ("back to back", "", True)
 
 
-@pytest.mark.parametrize(
-    ("hot_us", "reasons", "limit"),
-    [
-        (114.0, "sw_power_cap", "power"),
-        (114.0, "sw_thermal_slowdown", "temperature"),
-        (101.0, "sw_power_cap", None),
-        (114.0, "", None),
-        (114.0, math.nan, None),
-        (math.nan, "sw_power_cap", None),
-    ],
-)
-def test_an_earlier_campaign_shows_a_limit_by_its_hot_run(hot_us, reasons, limit):
-    run = regimes.long_run(COLD | {"hot_us": hot_us, "throttle_reasons": reasons}, 1980.0)
-    assert (run.limited_by if run else None) == limit
-    assert run is None or (run.regime, run.from_mhz, run.at_rest) == ("back to back", 1980.0, False)
+def test_without_the_set_clock_a_long_run_is_not_beside_rest():
+    run = regimes.long_run(SUSTAINED | {"set_mhz": math.nan}, 1980.0)
+    assert (run.from_mhz, run.at_rest) == (1980.0, False)
+
+
+def test_without_a_sustained_time_there_is_no_long_run():
+    assert regimes.long_run(COLD | {"hot_us": 114.0, "throttle_reasons": "sw_power_cap"}) is None

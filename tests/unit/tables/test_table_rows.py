@@ -1,4 +1,4 @@
-"""The rows of the tables: of several processes in two regimes, of earlier campaigns, and of host-timed families."""
+"""The rows of the tables: of several processes in two regimes, and of host-timed families."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -31,6 +31,14 @@ TRACE = {
 }  # fmt: skip
 HOT = {"median_us": 1333.0, "rel_spread": 0.01, "launches": 1250, "samples_us": [1333.0] * 125}
 
+STATE = {
+    "first_launch_us": 900.0,
+    "launch_host_us": 2.5,
+    "power_w": 300.0,
+    "temperature_c": 40,
+    "throttle_reasons": [],
+}
+
 
 def measured() -> list[dict[str, Any]]:
     """A case of three processes with a sustained time, and one of four without a hot time."""
@@ -48,21 +56,14 @@ def measured() -> list[dict[str, Any]]:
         {
             "case": "64",
             **OK,
+            **STATE,
             "seconds": 2.5,
             "cold": cold,
             "hot": HOT,
             "sustained": traced,
             "processes": runs,
         },
-        {"case": "1000", **OK, "seconds": 0.25, "cold": cold, "processes": more},
-    ]
-
-
-def earlier() -> list[dict[str, Any]]:
-    """The same cases, as earlier versions recorded them: one process, and a trace of the hot run."""
-    return [
-        {"case": "64", **OK, "seconds": 2.5, "cold": COLD, "hot": HOT, "trace": TRACE},
-        {"case": "1000", **OK, "seconds": 0.25, "cold": COLD},
+        {"case": "1000", **OK, **STATE, "seconds": 0.25, "cold": cold, "processes": more},
     ]
 
 
@@ -84,7 +85,7 @@ def rows_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ro
         records = VariantRecords(
             build={**OK, "seconds": 3.0}, check={**OK, "cases": [*checked, {"case": "unsupported", **OK}]},
             time={**OK, "cases": cases, "session": {"start_seconds": 0.5}},
-            extract={**OK, "rows": [nsys, *ncu], "timeline": [], "lines": []},
+            extract={**OK, "rows": [nsys, *ncu], "timeline": [], "lines": [], "kernels": []},
             nsys={**OK, "cases": [{"case": "64", **OK, "launches": 10, **traced}]},
         )  # fmt: skip
         monkeypatch.setattr(FamilyRecords, "of", lambda *_: records)
@@ -158,21 +159,6 @@ def test_the_ratio_of_a_single_process_spans_its_quartiles() -> None:
     assert (other["ratio_q1"], other["ratio_q3"]) == (1.6, 2.5)
 
 
-def test_a_record_of_an_earlier_campaign_is_from_one_process(rows_of: Callable[..., Rows]) -> None:
-    rows = rows_of(earlier(), Measuring())
-    first, second = rows["measurements"]
-    assert (first["processes"], first["process_spread"], first["process_min_us"]) == (1, None, 1400.0)
-    assert (first["sustained_us"], first["sustained_power_w"], first["limited_by"]) == (
-        1333.0,
-        600.0,
-        "power",
-    )
-    assert second["processes"] == 1
-    assert "sustained_us" not in second
-    assert len(as_frame(rows["measurements"], TABLES["measurements"], "measurements")) == 2
-    assert len(rows["power_trace"]) == 2
-
-
 def test_a_case_without_a_hot_time_is_not_compared_with_nsys(rows_of: Callable[..., Rows]) -> None:
     _, second = rows_of(measured(), Measuring())["measurements"]
     assert (second["median_us"], second["hot_us"], second["agreement"]) == (1400.0, None, "")
@@ -233,7 +219,7 @@ def test_a_row_says_whether_the_profilers_agree_unless_its_times_include_the_hos
 def test_a_row_has_the_host_time_of_a_launch(rows_of: Callable[..., Rows]) -> None:
     first, second = measured()
     rows = rows_of([{**first, "launch_host_us": 31.5}, second], Measuring())["measurements"]
-    assert [row.get("launch_host_us") for row in rows] == [31.5, None]
+    assert [row["launch_host_us"] for row in rows] == [31.5, 2.5]
 
 
 def test_the_language_of_a_variant_is_in_its_row(rows_of: Callable[..., Rows]) -> None:
@@ -249,7 +235,7 @@ def test_variants_of_one_source_can_expect_different_things(tmp_path: Path) -> N
     with (place / "family.yaml").open("a") as file:
         file.write(entry)
     family = load_family(place / "family.yaml")
-    nothing = VariantRecords(build=OK, check=OK, time=OK, extract=OK | {"rows": []}, nsys=OK)
+    nothing = VariantRecords(build=OK, check=OK, time=OK, extract=OK | {"rows": [], "kernels": []}, nsys=OK)
     source = Source(tmp_path, "h200", "sm_90", "live", CAMPAIGN)
     rows = [table_rows._variant_row(family, one, family.variants, nothing, source) for one in family.variants]
     assert [row["expected"] for row in rows] == ["half the time.", "the same time"]

@@ -1,11 +1,11 @@
-"""The tables and the page of the first recorded campaign, created once per process."""
+"""The tables and the page of the small campaign, created once per process."""
 
 import pytest
 
 
 @pytest.fixture(scope="session")
 def recorded():
-    """Returns the sgemm tables of the first recorded campaign, as figures and pages read them."""
+    """Returns the sgemm tables of the small campaign, as figures and pages read them."""
     from worklog_pages import RECORDED
 
     from warplog.tables import view
@@ -15,7 +15,7 @@ def recorded():
 
 @pytest.fixture(scope="session")
 def page(recorded):
-    """Returns the worklog of the first recorded campaign."""
+    """Returns the worklog of the small campaign."""
     from worklog_pages import CAMPAIGN, CAPTIONS, FAMILY, PICTURES
 
     from warplog import worklog

@@ -100,7 +100,7 @@ def test_case_and_unit_are_chosen(opened):
     page = opened.drawn()
     page.select_option('select[name="in_case"]', "1024")
     page.check('input[name="in_unit"][value="% of cublas"]')
-    page.wait_for_selector("text=% of cublas at 1024, with a cold L2")
+    page.wait_for_selector("text=% of cublas at 1024, at rest")
 
 
 def test_the_axis_of_sizes_bears_the_names_of_the_cases(opened):

@@ -196,7 +196,7 @@ def test_the_lead_tells_the_main_path_from_the_step_that_the_waterfall_begins_wi
     page = told(replace(recorded, variants=variants))
     assert page.waterfall.steps[0].name == "cublas"
     way = next(text for text in page.lead if "main path" in text)
-    assert way.startswith("In 7 steps, the main path leads from cublas (51.3 TFLOP/s) to warptile."), (
+    assert way.startswith("In 7 steps, the main path leads from cublas (51.2 TFLOP/s) to warptile."), (
         "told in percent"
     )
     way = next(text for text in told(recorded).lead if "main path" in text)

@@ -1,4 +1,4 @@
-"""Worklog pages of the first recorded campaign, whose numbers are fixed, and a parser for their visible text."""
+"""Worklog pages of sgemm in the small campaign, and a parser for their visible text."""
 
 import math
 from dataclasses import replace
@@ -9,22 +9,21 @@ from unittest import mock
 import pandas as pd
 
 import shipped_families
+from small_campaign import FOLDER as RECORDED
 from warplog import worklog
 from warplog.core.records import FamilyRecord, read_json
 from warplog.worklog.pictures import charts
 
 PROJECT = Path(__file__).parents[3]
-RECORDED = PROJECT / "tests" / "data" / "recorded" / "h200-first"
 _TODAY = shipped_families.FAMILIES["sgemm"]
 _THEN = set(FamilyRecord.read(RECORDED / "time" / "h200" / "sgemm.json").variants)
-FAMILY = replace(  # variants that were added after that campaign are drafts
+FAMILY = replace(  # variants that the campaign lacks are drafts
     _TODAY, variants=tuple(replace(v, draft=v.name not in _THEN) for v in _TODAY.variants)
 )
 CAMPAIGN = read_json(RECORDED / "campaign" / "h200.json", "record")
 PICTURES = sorted((RECORDED / "figures" / "sgemm").glob("*.png"))
-SHOWN = [
-    path for path in PICTURES if path.stem != "timeline"
-]  # which only repeats the times of this campaign
+# A timeline only repeats the times of this family, and its claims are in tables.
+SHOWN = [path for path in PICTURES if path.stem not in ("timeline", "claims")]
 CAPTIONS = PROJECT / "workflow" / "report"
 HOSTILE = (
     "<script>alert(1)</script> \\input{x} a_b & 50 % $y^2$ #1 {z} | ~ [u](v) *w* `q` \"r\" 's'\nnew\tline"

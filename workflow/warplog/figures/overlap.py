@@ -57,11 +57,12 @@ def data(tables: FigureTables) -> pd.DataFrame:
     kept = ["family", "variant", "order", "is_baseline", "case", "status", "gap"]
     pieces = []
     for rung in as_rows(tables.ladder(case)):
-        mine = _median_launch(events[events["variant"] == rung["variant"]])
+        mine = events[events["variant"] == rung["variant"]]
         shared = {k: rung[k] for k in [*kept, *ORIGIN_COLUMNS]}
         if rung["gap"] or mine.empty:
             pieces.append(pd.DataFrame([shared | {"gap": rung["gap"] or "n/a"}]))
             continue
+        mine = _median_launch(mine)
         shared |= as_rows(values.loc[[rung["variant"]]])[0] if rung["variant"] in values.index else {}
         pieces.append(mine[["engine", "stream", "start_us", "duration_us"]].assign(**shared))
     columns = [*kept, "engine", "stream", "start_us", "duration_us", *METRICS, *ORIGIN_COLUMNS]
@@ -69,14 +70,13 @@ def data(tables: FigureTables) -> pd.DataFrame:
 
 
 def _median_launch(events: pd.DataFrame) -> pd.DataFrame:
-    """Returns the events of the launch with the (lower) median wall time; all if they are not numbered."""
-    if "launch" in events and events["launch"].notna().any():
-        spans = {
-            launch: float((own["start_us"] + own["duration_us"]).max() - own["start_us"].min())
-            for launch, own in events.groupby("launch")
-        }
-        order = sorted(spans, key=spans.__getitem__)
-        events = events[events["launch"] == order[(len(order) - 1) // 2]]
+    """Returns the events of the launch with the (lower) median wall time."""
+    spans = {
+        launch: float((own["start_us"] + own["duration_us"]).max() - own["start_us"].min())
+        for launch, own in events.groupby("launch")
+    }
+    order = sorted(spans, key=spans.__getitem__)
+    events = events[events["launch"] == order[(len(order) - 1) // 2]]
     events = events.sort_values(["start_us", "stream"], kind="stable")
     return events.assign(start_us=events["start_us"] - events["start_us"].min())
 

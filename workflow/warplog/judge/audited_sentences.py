@@ -110,7 +110,6 @@ def _lead_by_data(
 ) -> Checks:
     known = page.known
     times = [known.measured(variant, "sustained_us", c) for c in (head, case)]
-    times = times if times[0] > 0 else [known.measured(variant, "hot_us", c) for c in (head, case)]
     yield Check(ratio, times[0] / times[1])
     for printed, place in ((energy, case), (of_head, head)):
         if printed:
@@ -443,22 +442,19 @@ def _limits_limited(page: Place, limit: str, before: str | None, after: str | No
                     long: str, unit: str, longer: str, rest: str) -> Checks:  # fmt: skip
     known = page.known
     row = known.rows[(page.variant, known.profiled)]
-    reasons = str(row.get("throttle_reasons") or "")
-    reported = "power" if "power" in reasons else "temperature" if "thermal" in reasons else ""
-    yield Check(limit, str(row.get("limited_by") or "") or reported)
-    sustained = known.measured(page.variant, "sustained_us", known.profiled) > 0
-    names = ("sustained_sm_mhz", "sustained_power_w") if sustained else ("hot_sm_mhz", "hot_power_w")
-    set_mhz = known.measured(page.variant, "set_mhz", known.profiled)
+    yield Check(limit, str(row.get("limited_by") or ""))
+    columns = ("set_mhz", "sustained_sm_mhz", "sustained_power_w", "sustained_us", "median_us")
+    set_mhz, sm_mhz, power_w, long_us, rest_us = (
+        known.measured(page.variant, column, known.profiled) for column in columns
+    )
     if before and after:
         yield Check(before, known.peak("max_sm_mhz") if math.isnan(set_mhz) else set_mhz, exact=True)
-        yield Check(after, known.measured(page.variant, names[0], known.profiled), exact=True)
+        yield Check(after, sm_mhz, exact=True)
     if watts:
-        yield Check(watts, known.measured(page.variant, names[1], known.profiled), exact=True)
-    column = "sustained_us" if sustained else "hot_us"
-    yield Check(long, known.measured(page.variant, column, known.profiled) / US[unit], exact=True)
-    yield Check(rest, "at rest" if sustained else "with a cold L2")
-    times = [known.measured(page.variant, name, known.profiled) for name in (column, "median_us")]
-    yield Check(longer, times[0] / times[1])
+        yield Check(watts, power_w, exact=True)
+    yield Check(long, long_us / US[unit], exact=True)
+    yield Check(rest, "at rest" if set_mhz > 0 else "with a cold L2")
+    yield Check(longer, long_us / rest_us)
 
 
 def _limits_profiled(page: Place, times: str) -> Checks:

@@ -20,8 +20,17 @@ from warplog.core.errors import WarplogError
 from warplog.tables.view import with_floors
 
 Row = Mapping[Any, Any]
-_TABLES = ("measurements", "metrics", "variants", "gpus", "published")
-_OPTIONAL = ("lines", "claims", "launches", "floors")  # earlier campaigns may lack them
+_TABLES = (
+    "measurements",
+    "metrics",
+    "variants",
+    "gpus",
+    "published",
+    "lines",
+    "claims",
+    "launches",
+    "floors",
+)
 _NOISE_LONG = 1.02
 _SAME_COUNT = 1e-3
 _MOST_NAMED, _NAMING = 3, ("claim", "condition", "measure")
@@ -50,11 +59,8 @@ def read(folder: Path, family: str) -> "Evidence":
         WarplogError: A table is missing or not readable, or has no such family.
     """
     tables = {}
-    for name in (*_TABLES, *_OPTIONAL):
+    for name in _TABLES:
         path = folder / f"{name}.parquet"
-        if name in _OPTIONAL and not path.is_file():
-            tables[name] = pd.DataFrame()
-            continue
         try:
             table = pd.read_parquet(path, page_checksum_verification=True)
         except (OSError, ValueError, TypeError, LookupError, ArrowException) as error:
@@ -75,8 +81,7 @@ class Evidence:
         variants = tables["variants"].sort_values(["order", "variant"], kind="stable")
         self.variants: dict[str, dict[Any, Any]] = {str(r["variant"]): r for r in variants.to_dict("records")}
         self.case = str(variants["headline_case"].iloc[0])
-        measured, floors = tables["measurements"], tables["floors"]
-        measured = measured if floors.empty else with_floors(measured, floors)
+        measured = with_floors(tables["measurements"], tables["floors"])
         self.rows: dict[tuple[str, str], dict[Any, Any]] = {
             (str(r["variant"]), str(r["case"])): r for r in measured.to_dict("records")
         }
@@ -211,9 +216,8 @@ class Evidence:
         return self.ratio(b, a, case) > 1 and not self.tied(a, b, case)
 
     def long_us(self, variant: str) -> float:
-        """Returns the time back to back: sustained, or the hot time of a campaign without sustained times."""
-        sustained = self.measured(variant, "sustained_us")
-        return self.measured(variant, "hot_us") if math.isnan(sustained) else sustained
+        """Returns the time back to back."""
+        return self.measured(variant, "sustained_us")
 
     def timed(self) -> list[str]:
         """Returns the variants besides the baseline with a time at the headline case."""

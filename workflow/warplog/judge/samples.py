@@ -57,8 +57,7 @@ class Measured:
         status: "ok", or that of the first stage that is not ok; `reason` states why.
         conditions: what must be equal for a comparison (gpu_name, driver, clocks), as recorded.
         remarks: what may differ but is reported (board, compiler, throttle reasons).
-        processes: the cold samples of each process, with SM clocks if recorded; empty if the status is not ok. A record
-            without processes is of one process.
+        processes: the cold samples of each process, with SM clocks if recorded; empty if the status is not ok.
         sustained_us: mean time per launch of each process in the sustained regime; empty if not measured.
         counters: those of SUMMED and LARGEST that the profiler could read.
         source: fingerprint of the measured source, its headers and parameters.
@@ -168,7 +167,7 @@ def _measured(record: Record, case: Mapping[str, Any], counters: Mapping[str, fl
         status, reason = "wrong" if check == "wrong" else check, "its answer was not shown to be correct"
     remarks = {name: str(made.get(name, "")) for name in _REMARKED}
     # The driver reports a limit for a while after it acted; the clock that was set says more.
-    clocks = any(one.get("set_mhz") for one in case.get("processes", ()))
+    clocks = any(one["set_mhz"] for one in case.get("processes", ()))
     remarks["throttle"] = "" if clocks else ", ".join(map(str, case.get("throttle_reasons", ())))
     processes, sustained = (_processes(case, where), _sustained(case, where)) if status == "ok" else ((), ())
     conditions = {name: str(made.get(name, "unknown")) for name in CONDITIONS}
@@ -187,16 +186,15 @@ def _processes(case: Mapping[str, Any], where: str) -> tuple[Samples, ...]:
     if not times:
         raise WarplogError(f"{where}: the samples are not a list of positive numbers; time the variant again")
     clocks = _numbers(cold.get("sm_mhz_samples"))
-    parts = case.get("processes") or [{"samples": len(times)}]
-    counted = sum(one["samples"] for one in parts)
+    counted = sum(one["samples"] for one in case["processes"])
     if counted != len(times):
         why = f"its processes have {counted} samples, the case has {len(times)}"
         raise WarplogError(f"{where}: {why}; time the variant again")
     found, start = [], 0
-    for one in parts:
+    for one in case["processes"]:
         end = start + one["samples"]
         mhz = clocks[start:end] if len(clocks) == len(times) else None
-        if one.get("set_mhz"):
+        if one["set_mhz"]:
             mhz = (float(one["set_mhz"]),) * one["samples"]
         found.append(Samples(times[start:end], mhz))
         start = end

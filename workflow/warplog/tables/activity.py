@@ -58,8 +58,8 @@ def is_one_activity(tables: FigureTables) -> bool:
 
 
 def _launch_median_us(events: pd.DataFrame) -> float:
-    """Returns the median over whole launches of the time in which anything ran; NaN if launches are not numbered."""
-    if "launch" not in events or not events["launch"].notna().any():
+    """Returns the median over whole launches of the time in which anything ran; NaN without an activity."""
+    if events.empty:
         return np.nan
     parts = [_span_and_gaps(own) for _, own in events.groupby("launch")]
     return float(np.median([span - gaps.sum() for span, gaps in parts]))

@@ -56,7 +56,7 @@ def _captured(family: Family, extract: Record) -> tuple[str, float | None]:
 
     nsys also times copies, which are no kernels.
     """
-    traced = {one["kernel"] for one in extract.get("kernels", ())}
+    traced = {one["kernel"] for one in extract["kernels"]}
     for tool in ("ncu", "nsys"):
         rows = [row for row in extract["rows"] if row["tool"] == tool and row["kernel"]]
         mine = [row for row in rows if tool == "ncu" or row["kernel"] in traced]

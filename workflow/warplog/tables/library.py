@@ -21,9 +21,9 @@ _NCU = {
 def library_kernels(extract: Record) -> list[Row]:
     """Returns one row per distinct kernel or copy of each captured case, in launch order.
 
-    The launch configuration comes from ncu if the extract record does not contain that of nsys (`kernels`).
+    The launch configuration comes from ncu if nsys captured none of the case.
     """
-    launched = {(k["case"], k["kernel"]): k for k in extract.get("kernels", ())}
+    launched = {(k["case"], k["kernel"]): k for k in extract["kernels"]}
     kinds = {(e["case"], e["name"]): e["kind"] for e in extract["timeline"] if e["kind"] != "api"}
     whole = {r["case"]: r["value"] for r in extract["rows"] if r["metric"] == "nsys_duration_us"}
     counted = _ncu_values(extract)

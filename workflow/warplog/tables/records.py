@@ -176,7 +176,7 @@ class FamilyRecords:
         return self._without_results("missing", f"not in {where}")
 
     def _without_results(self, status: str, reason: str) -> Record:
-        lists: Record = {name: [] for name in ("cases", "rows", "timeline", "kernels")}
+        lists: Record = {name: [] for name in ("cases", "rows", "timeline", "lines", "kernels")}
         return {"status": status, "reason": reason, **lists}
 
 

@@ -2,8 +2,7 @@
 
 Three regimes are timed. *Rest*: cold launches with pauses, at the maximum SM clock. *Hot*: short bursts of launches
 with a warm L2. *Sustained*: back to back until a limit of the board (usually power) lowers the clock. The columns
-`sustained_...` hold the hot time of a row that reaches no limit; in words, that is "back to back". Campaigns that were
-recorded earlier have no sustained times; their hot run shows a limit by being slower than the cold launches.
+`sustained_...` hold the hot time of a row that reaches no limit; in words, that is "back to back".
 All functions take a row of the table `measurements`; columns may be missing or empty.
 """
 
@@ -16,12 +15,6 @@ Row = Mapping[Any, Any]
 # A long run differs from rest if its time is this much longer: what a warm L2 and launch gaps change is smaller.
 LEAST_SLOWDOWN = 0.02
 SUSTAINED, BACK_TO_BACK = "sustained", "back to back"
-POWER, TEMPERATURE = "power", "temperature"
-_DRIVER_LIMITS = {
-    "sw_power_cap": POWER,
-    "hw_power_brake": POWER,
-    "thermal": TEMPERATURE,
-}  # parts of the driver's names
 
 
 @dataclass(frozen=True)
@@ -29,12 +22,12 @@ class LongRun:
     """Launches back to back, where they are slower than launches at rest.
 
     Attributes:
-        regime: SUSTAINED if a limit of the board was reached, BACK_TO_BACK otherwise or if only a hot run was timed.
+        regime: SUSTAINED if a limit of the board was reached, BACK_TO_BACK otherwise.
         rest_us, long_us: time per launch at rest and in the long run.
-        limited_by: what lowers the clock: "power", "temperature", "other", or "" if unknown.
+        limited_by: what lowers the clock: "power", "temperature", "other", or "" for none.
         from_mhz, to_mhz: SM clock at rest and in the long run; NaN if unknown.
         watts: mean board power in the long run; NaN if unknown.
-        at_rest: whether the shorter time was taken at rest, rather than with a cold L2 only.
+        at_rest: whether the clock of the shorter time is known, so that it was taken at rest.
     """
 
     regime: str
@@ -78,13 +71,13 @@ def at_rest(rows: Iterable[Row]) -> bool:
 
 
 def where_timed(rows: Iterable[Row]) -> str:
-    """Returns the regime of the cold times in words: "at rest", or "with a cold L2" for earlier campaigns."""
+    """Returns the regime of the cold times in words: "at rest", or "with a cold L2" if the clock is unknown."""
     return "at rest" if at_rest(rows) else "with a cold L2"
 
 
 def explained(rows: Collection[Row]) -> str:
     """Returns one sentence that explains the regimes of the times that differ; "" if none of them needs it."""
-    runs = [run for run in map(long_run, rows) if run and run.at_rest == at_rest(rows)]
+    runs = [run for run in map(long_run, rows) if run]
     words = {
         BACK_TO_BACK: "short bursts of launches without pauses and with a warm L2",
         SUSTAINED: "without pauses, at a limit of the board, usually its power limit",
@@ -107,28 +100,13 @@ def interval_words(rows: Iterable[Row]) -> str:
 def long_run(row: Row, max_mhz: float = math.nan) -> LongRun | None:
     """Returns the row's long run if it is slower than launches at rest; None if it is not, or was not timed.
 
-    `max_mhz` is the GPU's maximum SM clock, assumed at rest if the row has no `set_mhz`.
+    `max_mhz` is the GPU's maximum SM clock, assumed at rest if that of the row is unknown.
     """
-    rest = value(row, "median_us")
-    set_mhz = value(row, "set_mhz")
-    clock = max_mhz if math.isnan(set_mhz) else set_mhz
-    sustained = value(row, "sustained_us")
-    if sustained > 0:
-        if not sustained > rest * (1 + LEAST_SLOWDOWN):
-            return None
-        by = row.get("limited_by")
-        limit = by if isinstance(by, str) else ""
-        mhz, watts = value(row, "sustained_sm_mhz"), value(row, "sustained_power_w")
-        return LongRun(SUSTAINED if limit else BACK_TO_BACK, rest, sustained, limit, clock, mhz, watts)
-    hot, limit = value(row, "hot_us"), _reported(row)
-    if not limit or not hot > rest * (1 + LEAST_SLOWDOWN):
+    rest, sustained, set_mhz = (value(row, name) for name in ("median_us", "sustained_us", "set_mhz"))
+    if not sustained > rest * (1 + LEAST_SLOWDOWN):
         return None
-    mhz, watts = value(row, "hot_sm_mhz"), value(row, "hot_power_w")
-    return LongRun(BACK_TO_BACK, rest, hot, limit, clock, mhz, watts, at_rest=False)
-
-
-def _reported(row: Row) -> str:
-    """Returns the limit that the driver reported while the case was timed; "" for none."""
-    reasons = row.get("throttle_reasons")
-    names = reasons if isinstance(reasons, str) else ""
-    return next((limit for name, limit in _DRIVER_LIMITS.items() if name in names), "")
+    by = row.get("limited_by")
+    limit = by if isinstance(by, str) else ""
+    clocks = max_mhz if math.isnan(set_mhz) else set_mhz, value(row, "sustained_sm_mhz")
+    regime, watts = SUSTAINED if limit else BACK_TO_BACK, value(row, "sustained_power_w")
+    return LongRun(regime, rest, sustained, limit, *clocks, watts, at_rest=set_mhz > 0)

@@ -66,7 +66,7 @@ def make_rows(
                 "library_kernels": (library, records.board("nsys") or records.board("ncu")),
                 "power_trace": (_traces(family, cases[name], records), records.board("time")),
                 "timeline": (records.extract["timeline"], records.board("nsys")),
-                "lines": (records.extract.get("lines", ()), records.board("ncu")),
+                "lines": (records.extract["lines"], records.board("ncu")),
             }
             key = {"family": name, "variant": variant.name, **source.labels()}
             for table, (own, board) in found.items():
@@ -163,16 +163,16 @@ def _times(family: Family, case: str, found: Record, records: VariantRecords) ->
     return {
         **{k: cold[k] for k in kept},
         **processes_columns(found),
-        "set_mhz": cold.get("set_mhz"),
-        "discarded": cold.get("discarded"),
-        "first_launch_us": found.get("first_launch_us"),
-        "launch_host_us": found.get("launch_host_us"),
+        "set_mhz": cold["set_mhz"],
+        "discarded": cold["discarded"],
+        "first_launch_us": found["first_launch_us"],
+        "launch_host_us": found["launch_host_us"],
         "hot_us": hot.get("median_us"),
         "hot_rel_spread": hot.get("rel_spread"),
         **sustained_columns(found, family.value(family.flops, problem), case in family.profile_cases),
-        "power_w": found.get("power_w"),
-        "temperature_c": found.get("temperature_c"),
-        "throttle_reasons": ",".join(found.get("throttle_reasons", ())),
+        "power_w": found["power_w"],
+        "temperature_c": found["temperature_c"],
+        "throttle_reasons": ",".join(found["throttle_reasons"]),
         "gflops": family.value(family.flops, problem) / median / 1e3 if median > 0 else None,
         "gbytes_per_s": family.value(family.bytes_moved, problem) / median / 1e3 if median > 0 else None,
         "max_error_over_tolerance": max(errors, default=None),
@@ -192,10 +192,8 @@ def _agreement(
 ) -> str:
     if family.measuring.timing != "stream":
         return ""
-    runs = found.get("processes", ())
-    rest = [one["median_us"] for one in runs] or [found["cold"]["median_us"]]
-    hot = [one["hot_us"] for one in runs if "hot_us" in one]
-    hot = hot or [found[key]["median_us"] for key in ("hot",) if key in found]
+    rest = [one["median_us"] for one in found["processes"]]
+    hot = [one["hot_us"] for one in found["processes"] if "hot_us" in one]
     captured: Record = next((one for one in records.nsys["cases"] if one["case"] == case), {})
     elsewhere = [tool for tool in ("ncu", "nsys") if records.board(tool) not in ("", records.board("time"))]
     other_us = _other_pass(records.extract["rows"], case)
@@ -310,13 +308,12 @@ def _variant_row(
 
 
 def processes_columns(found: Record) -> Row:
-    """Returns the columns on the processes that measured a case; a record without `processes` is from one."""
-    runs = found.get("processes") or [{"process": 1, "median_us": found["cold"]["median_us"]}]
-    medians = [one["median_us"] for one in runs]
+    """Returns the columns on the processes that measured a case."""
+    medians = [one["median_us"] for one in found["processes"]]
     least, most = min(medians), max(medians)
     spread = most / least - 1 if len(medians) > 1 and least > 0 else None
     return {
-        "processes": len({one["process"] for one in runs}),
+        "processes": len({one["process"] for one in found["processes"]}),
         "process_spread": spread,
         "process_min_us": least,
         "process_max_us": most,
@@ -327,17 +324,15 @@ def sustained_columns(found: Record, flops: float, is_captured: bool = True) -> 
     """Returns the columns on back-to-back launches.
 
     If no limit lowers the clock, the sustained time is the hot time; power and energy are then unknown, since the hot
-    run is too short for the board's readings. A case of an earlier campaign has a sustained time only if it has a
-    trace of a long hot run.
+    run is too short for the board's readings.
 
     Args:
         is_captured: whether the profilers capture the case. Only then is the hot run long enough to show a limit, and
             each variant that reaches one measured sustained; the hot time of another case is no sustained time.
     """
-    run = found.get("sustained") or _of_trace(found)
-    if run is None and is_captured and "processes" in found and "hot" in found:
-        mhz = found["cold"].get("set_mhz")
-        run = {"mean_us": found["hot"]["median_us"], "sm_mhz": mhz, "power_w": None, "limits": []}
+    run, set_mhz = found.get("sustained"), found["cold"]["set_mhz"]
+    if run is None and is_captured and "hot" in found:
+        run = {"mean_us": found["hot"]["median_us"], "sm_mhz": set_mhz, "power_w": None, "limits": []}
     if run is None:
         return {}
     means = [one["mean_us"] for one in sustained_runs(found)]
@@ -346,7 +341,7 @@ def sustained_columns(found: Record, flops: float, is_captured: bool = True) -> 
         "sustained_sm_mhz": run["sm_mhz"],
         "sustained_power_w": run["power_w"],
         "sustained_process_spread": max(means) / min(means) - 1 if len(means) > 1 else None,
-        "limited_by": _limit(run, found["cold"].get("set_mhz")),
+        "limited_by": _limit(run, set_mhz),
         **_rates(run["mean_us"], run["sm_mhz"], run["power_w"], flops),
     }
 
@@ -374,46 +369,17 @@ def _limit(run: Record, rest_mhz: float | None) -> str:
     return "temperature" if any("thermal" in reason for reason in reasons) else "other"
 
 
-def _of_trace(found: Record) -> Record | None:
-    """Returns the long hot run of an earlier campaign as a sustained run; None without one."""
-    trace = found.get("trace")
-    if not trace:
-        return None
-    reasons = {name for reasons in trace["throttle_reasons"] for name in reasons.split(",") if name}
-    return {
-        "mean_us": found["hot"]["median_us"],
-        "sm_mhz": _mean(trace["sm_mhz"]),
-        "power_w": _power_w(trace),
-        "limits": sorted(reasons),
-    }
-
-
 def power_trace_rows(found: Record, flops: float) -> Iterator[dict[str, Any]]:
     """Yields rows of the table `power_trace`: the GPU's readings over time, with the rate of the launches then."""
-    run = found.get("sustained") or found.get("hot")
-    trace = run.get("trace", found.get("trace")) if run else None
-    if not run or not trace:
+    run = found.get("sustained", {})
+    if "trace" not in run:
         return
     samples_us = np.asarray(run["samples_us"])
-    first = next(iter(sustained_runs(found)), run)
-    launches = first["launches"] / samples_us.size  # per batch
+    launches = sustained_runs(found)[0]["launches"] / samples_us.size  # per batch
     ends_s = np.cumsum(samples_us) * launches * 1e-6
-    for i, time_s in enumerate(trace["time_s"]):
+    for i, time_s in enumerate(run["trace"]["time_s"]):
         here = min(int(np.searchsorted(ends_s, time_s)), samples_us.size - 1)
         yield {
-            **{name: values[i] for name, values in trace.items()},
+            **{name: values[i] for name, values in run["trace"].items()},
             "gflops": flops / float(samples_us[here]) * 1e-3 if flops else None,
         }
-
-
-def _power_w(trace: Mapping[str, Any]) -> float | None:
-    readings = [(t, e) for t, e in zip(trace["time_s"], trace["energy_j"], strict=True) if e is not None]
-    if len({energy for _, energy in readings}) > 2:
-        times, energies = np.array(readings, dtype=np.float64).T
-        return float(np.polyfit(times - times[0], energies - energies[0], 1)[0])
-    return _mean(trace["power_w"])
-
-
-def _mean(values: list[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return float(np.mean(known)) if known else None

@@ -14,15 +14,11 @@ from warplog.core.text import one_line
 from warplog.metrics.kernels import kernel_key, longest_kernel
 from warplog.tables.files import NEEDED, ORIGIN_COLUMNS, as_rows, read_table
 
-TABLES = ("measurements", "metrics", "timeline", "variants", "gpus")
-LATER = (
-    "power_trace",
-    "claims",
-    "lines",
-    "floors",
-    "launches",
-    "tracks",
-)  # added later: older campaigns may lack them
+TABLES = (
+    *("measurements", "metrics", "timeline", "variants", "gpus"),
+    *("power_trace", "lines", "launches", "tracks"),
+)
+OPTIONAL = ("claims", "floors")  # made by jobs of their own, after the others
 
 
 @dataclass(frozen=True)
@@ -247,12 +243,12 @@ def on_gpus(
 
 
 def read_all(folder: Path) -> dict[str, pd.DataFrame]:
-    """Reads the tables of all families, by name; those in LATER may be missing.
+    """Reads the tables of all families, by name; those in OPTIONAL may be missing.
 
     Raises:
         WarplogError: if a table is missing, too large, not readable or lacks a column.
     """
-    names = [n for n in (*TABLES, *LATER) if n not in LATER or any(folder.glob(f"{n}.*"))]
+    names = [n for n in (*TABLES, *OPTIONAL) if n not in OPTIONAL or any(folder.glob(f"{n}.*"))]
     return {name: read_table(folder, name) for name in names}
 
 

@@ -69,7 +69,7 @@ def inconsistent(case: Mapping[str, Any]) -> str:
     Every statistic must be that of the samples. With several processes, whose samples follow each other, the median of
     the case is that of the process medians, and the sustained time that of their means. Medians and means are above 0.
     """
-    processes = case.get("processes", ())
+    processes = case["processes"]
     for name in ("cold", "hot"):
         if summary := case.get(name):
             key = {"cold": "median_us", "hot": "hot_us"}[name]
@@ -101,7 +101,7 @@ def _of_samples(summary: Mapping[str, Any], medians: Sequence[float]) -> str:
 
 def _of_processes(samples_us: Sequence[float], processes: Sequence[Mapping[str, Any]]) -> str:
     counted = sum(one["samples"] for one in processes)
-    if processes and counted != len(samples_us):
+    if counted != len(samples_us):
         return f"its processes have {counted} samples, the case has {len(samples_us)}"
     start = 0
     for number, one in enumerate(processes, 1):
