@@ -9,14 +9,13 @@ import shutil
 import tempfile
 from pathlib import Path
 
-import pandas as pd
-
 import shipped_families
 from warplog.core.columns import FLOORS
 from warplog.core.records import FamilyRecord, read_json
 from warplog.core.verification import digests
+from warplog.judge import floors, samples
 from warplog.machine import device
-from warplog.tables.files import as_rows, read_file, write_table, write_tables
+from warplog.tables.files import write_table, write_tables
 from warplog.tables.records import Source
 from warplog.tables.rows import make_rows
 
@@ -59,10 +58,10 @@ def _cut(folder: Path) -> None:
     peaks = device.peaks(source.device, {})
     cases = {name: tuple(family.cases) for name, family in FAMILIES.items()}
     write_tables(make_rows(source, FAMILIES, cases, CHOSEN, source.device, peaks), folder / "tables")
-    floors = read_file(WHOLE / "tables" / "floors.parquet")
-    kept = pd.MultiIndex.from_tuples((v.family, v.name) for variants in CHOSEN.values() for v in variants)
-    floors = floors[pd.MultiIndex.from_frame(floors[["family", "variant"]]).isin(kept)]
-    write_table(as_rows(floors), FLOORS, folder / "tables" / "floors")
+    measured = samples.load(folder, counted=False)
+    write_table(
+        [row | source.labels() for row in floors.table_rows(measured)], FLOORS, folder / "tables" / "floors"
+    )
     digests.write_manifest(folder, campaign)
 
 

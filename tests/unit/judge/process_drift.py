@@ -5,8 +5,8 @@ These numbers were not measured.
 
 import numpy as np
 
-from warplog.judge.samples import Campaign, Measured
-from warplog.judge.verdicts import Samples
+from warplog.judge.floors import with_times
+from warplog.judge.samples import Campaign, Measured, Samples
 
 CONDITIONS = {"gpu_name": "none", "driver": "0", "clocks": "unlocked"}
 OFFSET, NOISE, MEMORY, CLOCK = 0.0025, 0.003, 0.6, 1980.0
@@ -40,7 +40,7 @@ def campaign(random, factor=1.0, rounds=(), cases=CASES, processes=1, sustained=
         drifts = np.exp(random.normal(0, OFFSET, processes)) if sustained else ()
         return measured(*found, sustained_us=[factor * us * sustained * drift for drift in drifts])
 
-    return Campaign("made up", {key: one(us) for key, us in cases.items()}, rounds=rounds)
+    return with_times(Campaign("made up", {key: one(us) for key, us in cases.items()}, rounds=rounds))
 
 
 def aa_rounds(random, count=3, **options):

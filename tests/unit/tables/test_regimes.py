@@ -13,13 +13,6 @@ SUSTAINED = COLD | {
 }  # fmt: skip
 
 
-def test_times_are_tied_if_their_quartiles_overlap():
-    assert regimes.tied(COLD, {"median_us": 102.0, "q1_us": 101.0, "q3_us": 103.0})
-    assert not regimes.tied(COLD, {"median_us": 102.0, "q1_us": 101.1, "q3_us": 103.0})
-    assert not regimes.tied(COLD, {"median_us": math.nan})
-    assert not regimes.tied(COLD, {})
-
-
 def test_a_regime_is_explained_only_if_a_time_is_slower_in_it():
     assert regimes.explained([COLD]) == ""
     both = regimes.explained([COLD, SUSTAINED])

@@ -17,7 +17,6 @@ from pyarrow import ArrowException
 from warplog.analysis import verdicts
 from warplog.core import paths
 from warplog.core.errors import WarplogError
-from warplog.tables.view import with_floors
 
 Row = Mapping[Any, Any]
 _TABLES = (
@@ -81,7 +80,9 @@ class Evidence:
         variants = tables["variants"].sort_values(["order", "variant"], kind="stable")
         self.variants: dict[str, dict[Any, Any]] = {str(r["variant"]): r for r in variants.to_dict("records")}
         self.case = str(variants["headline_case"].iloc[0])
-        measured = with_floors(tables["measurements"], tables["floors"])
+        key, floors = ["family", "variant", "case", "gpu"], tables["floors"]
+        rest = floors.loc[floors["regime"] == "rest", [*key, "deviation", "freedom", "groups"]]
+        measured = tables["measurements"].merge(rest, on=key, how="left")
         self.rows: dict[tuple[str, str], dict[Any, Any]] = {
             (str(r["variant"]), str(r["case"])): r for r in measured.to_dict("records")
         }

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from warplog.analysis import verdicts
 from warplog.tables.files import as_rows
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from warplog.tables.view import FigureTables
 
 MOST = 6
@@ -36,10 +36,13 @@ def of_family(tables: "FigureTables") -> list[str]:
     return highlighted(speeds, baseline, named)
 
 
-def leads(rows: "pd.DataFrame") -> "pd.Series[bool]":
+def leads(rows: "pd.DataFrame") -> list[bool]:
     """Returns of each row of `measurements` whether it is the fastest at its case, or tied with that."""
-    cases = [group for _, group in rows.groupby("case")]
-    return pd.concat([pd.Series(verdicts.leading(as_rows(rows)), index=rows.index) for rows in cases])
+    records, found = as_rows(rows), [False] * len(rows)
+    for places in rows.groupby("case").indices.values():
+        for place, first in zip(places, verdicts.leading([records[n] for n in places]), strict=True):
+            found[place] = first
+    return found
 
 
 def wins(times: "pd.DataFrame") -> dict[str, float]:

@@ -66,8 +66,8 @@ _CLOCKS = (
 _EMPTY = " The time between two CUDA events with no work between them is subtracted."
 _HOST = "A time is {median}, and includes the host's part of each launch, which cannot be queued ahead."
 _NOISE = (
-    "Two times are tied within noise if they differ by no more than their floor: the gap that the same code exceeds"
-    " between two runs with p = 0.002."
+    "Two times are tied within noise if they differ by no more than their floor: the gap that the same code hardly ever"
+    " exceeds between two runs."
 )
 _LONG_NOISE = 0.02
 _LEFT_IN_L2 = (

@@ -7,6 +7,7 @@ import pytest
 
 from small_campaign import WHOLE
 from warplog.analysis.quantities import Found, Quantities
+from warplog.analysis.verdicts import between
 from warplog.core.errors import WarplogError
 from warplog.tables.files import read_table
 
@@ -15,7 +16,7 @@ TABLES = WHOLE / "tables"
 
 @pytest.fixture(scope="module")
 def recorded():
-    return Quantities(*(read_table(TABLES, name) for name in ("measurements", "metrics")))
+    return Quantities(*(read_table(TABLES, name) for name in ("measurements", "metrics", "floors")))
 
 
 @pytest.fixture(scope="module")
@@ -32,10 +33,13 @@ def values(rows, metric):
 def test_a_column_of_the_measurements_comes_with_its_unit(recorded):
     table = pd.read_csv(TABLES / "measurements.csv", dtype={"case": str})
     row = table[(table["variant"] == "warptile") & (table["case"] == "4096")].iloc[0]
-    low, high = (row[f"process_{end}_us"] / row["median_us"] for end in ("min", "max"))
     found = recorded.find("sgemm", "warptile", "4096", "median_us")
-    assert found == Found(row["median_us"], "us", low=low, high=high)
-    assert low < 1 < high
+    assert found == Found(row["median_us"], "us", noise=found.noise)
+    rate, ratio = (recorded.find("sgemm", "warptile", "4096", n) for n in ("gflops", "ratio_to_baseline"))
+    assert rate.noise == found.noise
+    baseline = recorded.find("sgemm", "cublas", "4096", "median_us").noise
+    assert ratio.noise == between(found.noise, baseline)
+    assert recorded.find("sgemm", "warptile", "4096", "sustained_us").noise != found.noise
 
 
 def test_of_several_kernels_the_longest_or_the_sum(recorded, rows):
