@@ -56,7 +56,7 @@ def test_rounds_of_other_code_are_no_further_processes():
     rounds = aa_rounds(random)
     changed = campaign(random)
     changed = replace(changed, cases={k: replace(m, source="edited") for k, m in changed.cases.items()})
-    assert measure_floors((changed, *rounds)) is None
+    assert measure_floors((*rounds, changed)) is None
     with_rounds = with_times(replace(changed, rounds=rounds))
     assert {key: m.times["rest"].us for key, m in with_rounds.cases.items()} == {
         key: m.processes[0].median_us for key, m in changed.cases.items()

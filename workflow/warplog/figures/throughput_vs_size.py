@@ -63,8 +63,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
     rows["rate"] = rate
     rows["rate_q1"] = rate * scale["low"] if inverse else rate / scale["high"]
     rows["rate_q3"] = rate * scale["high"] if inverse else rate / scale["low"]
-    rows["leads"] = False
-    rows.loc[good, "leads"] = leads(rows[good])
+    rows["leads"] = leads(rows.assign(median_us=rows["median_us"].where(good)))
     rows["regime"], rows["interval"] = regimes.where_timed(records), regimes.interval_words(records)
     rows["quantity"], rows["unit"] = quantity.label, quantity.unit
     rows["peak"], rows["peak_label"] = quantity.peak, quantity.peak_label
