@@ -166,13 +166,12 @@ class Plan:
         """
         return 1 if self.boards.several else None
 
-    def gres(self, wildcards: Any = None) -> str | None:
-        """Returns the type of GPU that a job requests from a cluster's scheduler; None for any."""
-        return self._gres
-
     @cached_property
-    def _gres(self) -> str | None:
-        """`gres` of the GPU's entry in gpus.yaml, else the slug if that is a single word."""
+    def gres(self) -> str | None:
+        """The type of GPU that jobs request from a cluster's scheduler; None for any.
+
+        It is `gres` of the GPU's entry in gpus.yaml, else the slug if that is a single word.
+        """
         entry = device.known_gpus(self.project).get(self.gpu, {})
         return entry.get("gres") or (None if "-" in self.gpu else self.gpu)
 
