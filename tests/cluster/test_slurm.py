@@ -89,21 +89,21 @@ def slurm(*command: str) -> str:
 def test_two_models_are_planned_without_a_gpu_and_survive_a_drained_node_and_a_killed_job(
     place: Path,
 ) -> None:
-    running = campaign(place, "run", f"gpus={','.join(MODELS)}", f"families={FAMILIES}", FEW)
-    results = place / "run" / "results"
+    runs = {gpu: campaign(place, gpu, f"gpu={gpu}", f"families={FAMILIES}", FEW) for gpu in MODELS}
+    running = runs["h200"]
+    results = place / "h200" / "results"
     until(lambda: bool(slurm("squeue", "-h", "-t", "running", "-o", "%i").split()), running)
     slurm("scancel", slurm("squeue", "-h", "-t", "running", "-o", "%i").split()[0])
     slurm("scontrol", "update", "nodename=b", "state=drain", "reason=test")
-    until(lambda: (results / "h200" / "check" / "h200" / "transpose.json").is_file(), running)
+    until(lambda: (results / "check" / "h200" / "transpose.json").is_file(), running)
     slurm("scontrol", "update", "nodename=b", "state=resume")
-    assert running.wait(LONGEST_S) == 0, (place / "run" / "output").read_text()[-6000:]
     recorded = pd.read_parquet(PROJECT / "results/recorded/h200/tables/measurements.parquet")
     key = ["family", "variant", "case"]
     numbers = recorded.set_index(key)["median_us"]
-    joined = pd.read_parquet(results / "tables" / "measurements.parquet")
-    assert list(joined["gpu"].unique()) == list(MODELS)
-    for gpu, rows in joined.groupby("gpu"):
-        table = rows.set_index(key)
+    for gpu, run in runs.items():
+        assert run.wait(LONGEST_S) == 0, (place / gpu / "output").read_text()[-6000:]
+        table = pd.read_parquet(place / gpu / "results/tables/measurements.parquet").set_index(key)
+        assert set(table["gpu"]) == {gpu}
         assert set(table["campaign"]) == {f"replayed-{gpu}"}
         assert (table["status"] == "ok").all(), table["reason"]
         assert (table["median_us"] == numbers.reindex(table.index)).all()

@@ -86,7 +86,8 @@ class Place:
     """A copy of the project in which the README's main command ran, and programs that stand in for installers."""
 
     def __init__(self, folder: Path) -> None:
-        original = copy_project(folder / "original", "results/recorded/h200", "tests/data/parsers")
+        recorded = ("results/recorded/h200", "results/recorded/h100")
+        original = copy_project(folder / "original", *recorded, "tests/data/parsers")
         self._bin = folder / "bin"
         self._bin.mkdir()
         (self._bin / "run_warplog.py").write_text(

@@ -40,5 +40,5 @@ def test_the_exit_status_reports_a_wrong_verdict(
 ) -> None:
     rows = [{"probe": "spin", "case": "spin_1ms", "verdict": verdict}]
     files.write_table(rows, ORACLE, tmp_path / "oracle")
-    assert script("judge/report_oracle").main([tmp_path]) == status
+    assert script("judge/report_oracle").main(tmp_path) == status
     assert f"1 {verdict.replace('_', ' ')}" in capsys.readouterr().err

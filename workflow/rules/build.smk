@@ -3,12 +3,12 @@
 
 rule start_campaign:
     output:
-        results("campaign/{gpu}.json"),
+        "results/campaign/{gpu}.json",
     log:
-        results("logs/campaign/{gpu}.log"),
+        "results/logs/campaign/{gpu}.log",
     resources:
         gpu=1,
-        gpu_model=each(Plan.gres),
+        gpu_model=plan.gres,
         measuring=1,
     params:
         name=plan.settings["campaign"],
@@ -19,16 +19,16 @@ rule start_campaign:
 
 rule build_variant:
     input:
-        source=each(Plan.sources),
+        source=plan.sources,
         code=plan.code("build"),
     output:
-        record=results("build/{arch}/{family}/{variant}/record.json"),
-        library=results("build/{arch}/{family}/{variant}/kernel.so"),
-        sass=results("build/{arch}/{family}/{variant}/kernel.sass"),
+        record="results/build/{arch}/{family}/{variant}/record.json",
+        library="results/build/{arch}/{family}/{variant}/kernel.so",
+        sass="results/build/{arch}/{family}/{variant}/kernel.sass",
     log:
-        results("logs/build/{arch}/{family}/{variant}.log"),
+        "results/logs/build/{arch}/{family}/{variant}.log",
     params:
-        job=each(Plan.build_job),
+        job=plan.build_job,
     script:
         "../scripts/build/build_variant.py"
 
@@ -38,9 +38,9 @@ rule build_timer:
         source=plan.timer_source(),
         code=plan.code("build"),
     output:
-        results("build/{arch}/timer.so"),
+        "results/build/{arch}/timer.so",
     log:
-        results("logs/build/{arch}/timer.log"),
+        "results/logs/build/{arch}/timer.log",
     script:
         "../scripts/build/build_timer.py"
 
@@ -63,6 +63,6 @@ rule try_reference:
 
 rule build:
     input:
-        all_of(Plan.compiled),
+        plan.compiled(),
         plan.trial(),
         "results/build/.strict" if plan.settings["strict"] else [],

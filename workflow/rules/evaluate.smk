@@ -4,63 +4,63 @@
 
 rule extract_family:
     input:
-        ncu=results("profile/{gpu}/{family}.ncu.json"),
-        nsys=results("profile/{gpu}/{family}.nsys.json"),
-        sources=each(Plan.family_sources),
+        ncu="results/profile/{gpu}/{family}.ncu.json",
+        nsys="results/profile/{gpu}/{family}.nsys.json",
+        sources=plan.family_sources,
         code=plan.code("extract"),
     output:
-        update(results("extract/{gpu}/{family}.json")),
+        update("results/extract/{gpu}/{family}.json"),
     log:
-        results("logs/extract/{gpu}/{family}.log"),
+        "results/logs/extract/{gpu}/{family}.log",
     params:
-        job=each(Plan.extract_job),
+        job=plan.extract_job,
     script:
         "../scripts/evaluate/extract_family.py"
 
 
 rule extract:
     input:
-        all_of(Plan.files, "extract"),
+        plan.files("extract"),
     output:
         touch("results/extract/.complete"),
 
 
 rule make_tables:
     input:
-        build=each(Plan.files, "build"),
-        check=each(Plan.files, "check"),
-        time=each(Plan.files, "time"),
-        profile=each(Plan.profiles),
-        extract=each(Plan.files, "extract"),
-        campaign=each(Plan.campaign),
-        gpus=each(Plan.gpu_files),
+        build=plan.files("build"),
+        check=plan.files("check"),
+        time=plan.files("time"),
+        profile=plan.profiles(),
+        extract=plan.files("extract"),
+        campaign=plan.campaign(),
+        gpus=plan.gpu_files(),
         code=plan.code("tables"),
     output:
-        parquet=tables(*plan.tables()),
-        csv=tables(*plan.tables(), "columns", suffix="csv"),
+        parquet=plan.tables(),
+        csv=plan.tables("columns", suffix="csv"),
     log:
-        results("logs/tables.log"),
+        "results/logs/tables.log",
     params:
-        plan=each(Plan.decisions),
-        contract=each(Plan.table_contract),
-        timelines=each(Plan.timelines_state),
+        plan=plan.decisions(),
+        contract=plan.table_contract(),
+        timelines=plan.timelines_state,
     script:
         "../scripts/evaluate/make_tables.py"
 
 
 rule judge_floors:
     input:
-        time=each(Plan.files, "time"),
-        campaign=each(Plan.campaign),
+        time=plan.files("time"),
+        campaign=plan.campaign(),
         code=plan.code("floors"),
     output:
-        parquet=results("tables/floors.parquet"),
-        csv=results("tables/floors.csv"),
+        parquet="results/tables/floors.parquet",
+        csv="results/tables/floors.csv",
     log:
-        results("logs/floors.log"),
+        "results/logs/floors.log",
     params:
-        plan=each(Plan.decisions),
-        rounds=each(Judging.rounds_state),
+        plan=plan.decisions(),
+        rounds=judging.rounds_state,
     script:
         "../scripts/evaluate/judge_floors.py"
 
@@ -71,35 +71,35 @@ rule judge_claims:
         floors=rules.judge_floors.output.parquet,
         code=plan.code("claims"),
     output:
-        parquet=results("tables/claims.parquet"),
-        csv=results("tables/claims.csv"),
+        parquet="results/tables/claims.parquet",
+        csv="results/tables/claims.csv",
     log:
-        results("logs/claims.log"),
+        "results/logs/claims.log",
     params:
-        plan=each(Plan.decisions),
-        contract=each(Plan.table_contract),
+        plan=plan.decisions(),
+        contract=plan.table_contract(),
     script:
         "../scripts/evaluate/judge_claims.py"
 
 
 rule summarize:
     input:
-        tables=tables(*plan.tables()),
+        tables=plan.tables(),
         floors=rules.judge_floors.output.parquet,
-        campaign=each(Plan.campaign),
+        campaign=plan.campaign(),
         order=plan.order_files(),
         code=plan.code("summary"),
     output:
         # Kept until it is made anew: the next summary says what moved since.
-        rows=update(results("summary.json")),
-        md=results("summary.md"),
-        html=results("index.html"),
+        rows=update("results/summary.json"),
+        md="results/summary.md",
+        html="results/index.html",
     log:
-        results("logs/summary.log"),
+        "results/logs/summary.log",
     params:
-        plan=each(Plan.decisions),
+        plan=plan.decisions(),
         figures=plan.drawn,
-        sanitized=each(Plan.sanitized_state),
+        sanitized=plan.sanitized_state,
     script:
         "../scripts/evaluate/summarize.py"
 
@@ -109,16 +109,16 @@ rule strict:
     input:
         rules.summarize.output.rows,
     output:
-        touch(results(".strict")),
+        touch("results/.strict"),
     log:
-        results("logs/strict.log"),
+        "results/logs/strict.log",
     script:
         "../scripts/evaluate/strict.py"
 
 
 rule strict_build:
     input:
-        all_of(Plan.compiled),
+        plan.compiled(),
     output:
         touch("results/build/.strict"),
     log:
@@ -131,8 +131,7 @@ rule strict_build:
 
 rule tables:
     input:
-        everywhere(rules.make_tables.output),
-        everywhere(rules.judge_floors.output),
-        everywhere(rules.judge_claims.output),
-        everywhere(rules.summarize.output),
-        plans.joined(),
+        rules.make_tables.output,
+        rules.judge_floors.output,
+        rules.judge_claims.output,
+        rules.summarize.output,

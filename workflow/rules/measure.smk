@@ -4,93 +4,93 @@
 
 rule check_family:
     input:
-        builds=each(Plan.builds),
-        libraries=each(Plan.libraries),
-        campaign=results("campaign/{gpu}.json"),
-        reference=each(Plan.reference),
+        builds=plan.builds,
+        libraries=plan.libraries,
+        campaign="results/campaign/{gpu}.json",
+        reference=plan.reference,
         code=plan.code("check"),
     output:
-        update(results("check/{gpu}/{family}.json")),
+        update("results/check/{gpu}/{family}.json"),
     log:
-        results("logs/check/{gpu}/{family}.log"),
+        "results/logs/check/{gpu}/{family}.log",
     retries: plan.retries
     resources:
         **plan.boards.slots(),
         gpu=1,
-        gpu_model=each(Plan.gres),
+        gpu_model=plan.gres,
     params:
-        job=each(Plan.check_job),
+        job=plan.check_job,
     script:
         "../scripts/measure/check_family.py"
 
 
 rule time_family:
     input:
-        builds=each(Plan.builds),
-        libraries=each(Plan.libraries),
-        check=results("check/{gpu}/{family}.json"),
-        timer=each(Plan.timer),
-        campaign=results("campaign/{gpu}.json"),
+        builds=plan.builds,
+        libraries=plan.libraries,
+        check="results/check/{gpu}/{family}.json",
+        timer=plan.timer(),
+        campaign="results/campaign/{gpu}.json",
         code=plan.code("time"),
     output:
-        update(results("time/{gpu}/{family}.json")),
+        update("results/time/{gpu}/{family}.json"),
     log:
-        results("logs/time/{gpu}/{family}.log"),
+        "results/logs/time/{gpu}/{family}.log",
     priority: plan.boards.priority
     retries: plan.retries
     threads: plan.timing_threads(workflow.resource_settings.cores)
     resources:
         **plan.boards.slots(),
         gpu=1,
-        gpu_model=each(Plan.gres),
+        gpu_model=plan.gres,
     params:
-        job=each(Plan.time_job),
+        job=plan.time_job,
     script:
         "../scripts/measure/time_family.py"
 
 
 rule profile_ncu:
     input:
-        builds=each(Plan.builds),
-        libraries=each(Plan.libraries),
-        check=results("check/{gpu}/{family}.json"),
-        campaign=results("campaign/{gpu}.json"),
+        builds=plan.builds,
+        libraries=plan.libraries,
+        check="results/check/{gpu}/{family}.json",
+        campaign="results/campaign/{gpu}.json",
         code=plan.code("profile"),
     output:
-        update(results("profile/{gpu}/{family}.ncu.json")),
+        update("results/profile/{gpu}/{family}.ncu.json"),
     log:
-        results("logs/profile/{gpu}/{family}.ncu.log"),
+        "results/logs/profile/{gpu}/{family}.ncu.log",
     priority: plan.boards.priority
     retries: plan.retries
     resources:
         **plan.boards.slots(),
         gpu=1,
-        gpu_model=each(Plan.gres),
+        gpu_model=plan.gres,
     params:
-        job=each(Plan.ncu_job),
+        job=plan.ncu_job,
     script:
         "../scripts/measure/profile_ncu.py"
 
 
 rule profile_nsys:
     input:
-        builds=each(Plan.builds),
-        libraries=each(Plan.libraries),
-        check=results("check/{gpu}/{family}.json"),
-        campaign=results("campaign/{gpu}.json"),
+        builds=plan.builds,
+        libraries=plan.libraries,
+        check="results/check/{gpu}/{family}.json",
+        campaign="results/campaign/{gpu}.json",
         code=plan.code("profile"),
     output:
-        update(results("profile/{gpu}/{family}.nsys.json")),
+        update("results/profile/{gpu}/{family}.nsys.json"),
     log:
-        results("logs/profile/{gpu}/{family}.nsys.log"),
+        "results/logs/profile/{gpu}/{family}.nsys.log",
     priority: plan.boards.priority
     retries: plan.retries
     resources:
         **plan.boards.slots(),
         gpu=1,
-        gpu_model=each(Plan.gres),
+        gpu_model=plan.gres,
     params:
-        job=each(Plan.nsys_job),
+        job=plan.nsys_job,
     script:
         "../scripts/measure/profile_nsys.py"
 
@@ -98,21 +98,21 @@ rule profile_nsys:
 # Rule `all` requests these flag files, so that `--until check` can stop the default run there.
 rule check:
     input:
-        all_of(Plan.files, "check"),
+        plan.files("check"),
     output:
         touch("results/check/.complete"),
 
 
 rule time:
     input:
-        all_of(Plan.files, "time"),
+        plan.files("time"),
     output:
         touch("results/time/.complete"),
 
 
 rule profile:
     input:
-        all_of(Plan.files, "profile", ".ncu.json"),
-        all_of(Plan.files, "profile", ".nsys.json"),
+        plan.files("profile", ".ncu.json"),
+        plan.files("profile", ".nsys.json"),
     output:
         touch("results/profile/.complete"),

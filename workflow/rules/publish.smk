@@ -4,21 +4,21 @@
 # One job draws all figures of a family; figures with unchanged numbers and code are kept.
 rule plot_family:
     input:
-        tables=tables(*plan.tables(), "floors", "claims"),
+        tables=plan.tables("floors", "claims"),
         code=plan.code("plot"),
     output:
         report(
-            update(directory(results("figures/{family}"))),
+            update(directory("results/figures/{family}")),
             patterns=[plan.reported_figures()],
             caption="../report/figure.rst",
             category="Figures",
-            subcategory="{gpu}: {family}" if plans.several else "{family}",
+            subcategory="{family}",
             labels=plan.report_labels,
         ),
     log:
-        results("logs/plot/{family}.log"),
+        "results/logs/plot/{family}.log",
     params:
-        figures=each(Plan.family_figures),
+        figures=plan.family_figures,
         settings=plan.settings["figures"],
         captions=plan.captions(),
     script:
@@ -27,7 +27,7 @@ rule plot_family:
 
 rule figures:
     input:
-        all_of(Plan.figures),
+        plan.figures(),
 
 
 rule bundle_charts:
@@ -43,49 +43,49 @@ rule bundle_charts:
 
 rule write_worklog:
     input:
-        tables=tables(*plan.tables()),
+        tables=plan.tables(),
         floors=rules.judge_floors.output.parquet,
         claims=rules.judge_claims.output.parquet,
-        figures=results("figures/{family}"),
+        figures="results/figures/{family}",
         library=rules.bundle_charts.output[0],
-        sources=each(Plan.page_sources),
-        campaign=each(Plan.campaign),
+        sources=plan.page_sources,
+        campaign=plan.campaign(),
         code=plan.code("worklog"),
     output:
         # Not part of the report: a browser opens no address of more than 2 MB, which is how it would hold the page.
-        html=results("worklog/{family}.html"),
-        md=results("worklog/{family}.md"),
-        tex=results("worklog/{family}.tex"),
+        html="results/worklog/{family}.html",
+        md="results/worklog/{family}.md",
+        tex="results/worklog/{family}.tex",
     log:
-        results("logs/worklog/{family}.log"),
+        "results/logs/worklog/{family}.log",
     params:
-        plan=each(Plan.decisions),
-        figures=each(Plan.family_figures),
+        plan=plan.decisions(),
+        figures=plan.family_figures,
     script:
         "../scripts/publish/write_worklog.py"
 
 
 rule worklog:
     input:
-        everywhere(results("worklog/{family}.html"), family=plan.chosen),
+        expand("results/worklog/{family}.html", family=plan.chosen),
 
 
 rule write_site:
     input:
-        tables=tables(*plan.tables()),
+        tables=plan.tables(),
         floors=rules.judge_floors.output.parquet,
         claims=rules.judge_claims.output.parquet,
-        figures=each(Plan.figures),
+        figures=plan.figures(),
         library=rules.bundle_charts.output[0],
-        sources=each(Plan.all_page_sources),
-        campaign=each(Plan.campaign),
+        sources=plan.all_page_sources(),
+        campaign=plan.campaign(),
         code=plan.code("worklog"),
     output:
-        directory(results("site")),
+        directory("results/site"),
     log:
-        results("logs/site.log"),
+        "results/logs/site.log",
     params:
-        plan=each(Plan.decisions),
+        plan=plan.decisions(),
         figures=plan.drawn,
     script:
         "../scripts/publish/write_site.py"
@@ -93,7 +93,7 @@ rule write_site:
 
 rule site:
     input:
-        everywhere(rules.write_site.output),
+        rules.write_site.output,
 
 
 rule log_mlflow:
@@ -101,19 +101,19 @@ rule log_mlflow:
         tables=rules.make_tables.output.parquet,
         floors=rules.judge_floors.output.parquet,
         claims=rules.judge_claims.output.parquet,
-        campaign=each(Plan.campaign),
+        campaign=plan.campaign(),
         code=plan.code("track"),
     output:
-        record=results("track/mlflow.json"),
-        runs=results("track/runs.html"),
+        record="results/track/mlflow.json",
+        runs="results/track/runs.html",
     log:
-        results("logs/track.log"),
+        "results/logs/track.log",
     # Starts before the figures: both take about equally long and run in parallel.
     priority: 1
     params:
-        plan=each(Plan.decisions),
+        plan=plan.decisions(),
         uri=plan.tracking_uri(),
-        destination=each(Plan.destination),
+        destination=plan.destination,
     script:
         "../scripts/publish/log_mlflow.py"
 
@@ -121,12 +121,12 @@ rule log_mlflow:
 rule log_figures:
     input:
         logged=rules.log_mlflow.output.record,
-        figures=each(Plan.figures),
+        figures=plan.figures(),
         code=plan.code("track"),
     output:
-        results("track/figures.json"),
+        "results/track/figures.json",
     log:
-        results("logs/track_figures.log"),
+        "results/logs/track_figures.log",
     params:
         uri=plan.tracking_uri(),
     script:
@@ -135,5 +135,5 @@ rule log_figures:
 
 rule track:
     input:
-        everywhere(rules.log_mlflow.output),
-        everywhere(rules.log_figures.output),
+        rules.log_mlflow.output,
+        rules.log_figures.output,

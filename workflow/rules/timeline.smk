@@ -3,47 +3,47 @@
 
 rule build_marked:
     input:
-        source=each(Plan.sources),
+        source=plan.sources,
         code=plan.code("build"),
     output:
-        record=results("timeline/build/{arch}/{family}/{variant}/record.json"),
-        library=results("timeline/build/{arch}/{family}/{variant}/kernel.so"),
-        sass=results("timeline/build/{arch}/{family}/{variant}/kernel.sass"),
+        record="results/timeline/build/{arch}/{family}/{variant}/record.json",
+        library="results/timeline/build/{arch}/{family}/{variant}/kernel.so",
+        sass="results/timeline/build/{arch}/{family}/{variant}/kernel.sass",
     log:
-        results("logs/timeline/build/{arch}/{family}/{variant}.log"),
+        "results/logs/timeline/build/{arch}/{family}/{variant}.log",
     params:
-        job=each(Plan.marked_job),
+        job=plan.marked_job,
     script:
         "../scripts/timeline/build_marked.py"
 
 
 rule capture_timelines:
     input:
-        builds=each(Plan.builds_with_timeline),
-        libraries=each(Plan.libraries_with_timeline),
-        marked=each(Plan.marked_builds),
-        marked_libraries=each(Plan.marked_libraries),
-        reference=each(Plan.reference),
-        check=results("check/{gpu}/{family}.json"),
-        timer=each(Plan.timer),
-        campaign=results("campaign/{gpu}.json"),
+        builds=plan.builds_with_timeline,
+        libraries=plan.libraries_with_timeline,
+        marked=plan.marked_builds,
+        marked_libraries=plan.marked_libraries,
+        reference=plan.reference,
+        check="results/check/{gpu}/{family}.json",
+        timer=plan.timer(),
+        campaign="results/campaign/{gpu}.json",
         code=plan.code("timeline"),
     output:
-        update(results("timeline/{gpu}/{family}.json")),
+        update("results/timeline/{gpu}/{family}.json"),
     log:
-        results("logs/timeline/{gpu}/{family}.log"),
+        "results/logs/timeline/{gpu}/{family}.log",
     # As for timing: the overhead of the marks is a difference of times.
     threads: plan.timing_threads(workflow.resource_settings.cores)
     resources:
         **plan.boards.slots(),
         gpu=1,
-        gpu_model=each(Plan.gres),
+        gpu_model=plan.gres,
     params:
-        job=each(Plan.timeline_job),
+        job=plan.timeline_job,
     script:
         "../scripts/timeline/capture_timelines.py"
 
 
 rule timeline:
     input:
-        all_of(Plan.timelines),
+        plan.timelines(),

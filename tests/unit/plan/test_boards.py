@@ -138,4 +138,4 @@ def test_a_job_requests_the_schedulers_type_of_gpu(
     place: Path, project: Path, monkeypatch: pytest.MonkeyPatch, gpu: str, expected: str | None
 ) -> None:
     monkeypatch.setattr(device, "boards", list)
-    assert make_plan({"gpu": gpu, "mode": "live"}, project).gres() == expected
+    assert make_plan({"gpu": gpu, "mode": "live"}, project).gres == expected

@@ -419,6 +419,28 @@ def test_a_borrowed_baseline_is_run_with_the_family_that_borrows_it(
     assert again.families["mine"].variant("cublas").file == Path("kernels/sgemm/cublas.cu")
 
 
+def test_jobs_on_other_machines_read_the_plan_that_was_made(place: Path) -> None:
+    made = plan.make_plan({**LIVE, "families": "quantization"})
+    made.write(Path("results/plan.json"))
+    again = plan.Plan.read(Path("results/plan.json"))
+    wildcards = SimpleNamespace(gpu="h200", arch="sm_90", family="quantization")
+    assert (again.settings, again.message, again.drawn) == (made.settings, made.message, made.drawn)
+    assert again.decisions() == made.decisions()
+    assert again.time_job(wildcards) == made.time_job(wildcards)
+    assert again.builds(wildcards) == made.builds(wildcards)
+
+
+@pytest.mark.parametrize("gpus", ["h200,h100-80gb-hbm3", ["h200", "h100-80gb-hbm3"]])
+@pytest.mark.parametrize("key", ["gpu", "gpus", "recorded"])
+def test_several_campaigns_are_refused_with_the_command_that_sets_them_side_by_side(
+    place: Path, key: str, gpus: object
+) -> None:
+    with pytest.raises(
+        WarplogError, match=rf"config: {key}: h200, h100-80gb-hbm3: a run .*`warplog beside RUN RUN`"
+    ):
+        plan.make_plan({"mode": "live", key: gpus})
+
+
 def test_a_python_variant_is_built_again_with_another_version_of_its_compiler(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

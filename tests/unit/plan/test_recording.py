@@ -102,17 +102,13 @@ def test_copies_records_and_tables_without_large_files(tmp_path: Path) -> None:
     assert size == sum((folder / k).stat().st_size for k in kept)
 
 
-def test_one_of_several_campaigns_of_a_run_is_named_by_its_gpu(tmp_path: Path) -> None:
-    results = campaign(tmp_path)
-    whole = {path.relative_to(results) for path in results.rglob("*") if path.is_file()}
-    for path in list(whole):
-        (results / "h200" / path).parent.mkdir(parents=True, exist_ok=True)
-        (results / path).rename(results / "h200" / path)
-    with pytest.raises(WarplogError, match=r"0 live campaigns.*name the GPU \(--gpu\)"):
+def test_two_models_measured_in_one_folder_are_not_recorded_as_one_campaign(tmp_path: Path) -> None:
+    folder = campaign(tmp_path) / "campaign"
+    shutil.copy(folder / "h200.json", folder / "h100.json")
+    with pytest.raises(
+        WarplogError, match=r"2 live campaigns.*each model in a folder of its own \(--directory\)"
+    ):
         record_campaign(tmp_path, "mine")
-    folder, _ = record_campaign(tmp_path, "mine", gpu="h200")
-    assert (folder / "campaign" / "h200.json").is_file()
-    assert (folder / "time" / "h200" / "sgemm.json").is_file()
 
 
 def test_the_manifest_names_the_commit_and_the_digest_of_every_other_file(tmp_path: Path) -> None:

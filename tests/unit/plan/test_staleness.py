@@ -109,7 +109,6 @@ def test_every_rule_that_makes_results_lists_the_code_of_its_stage(project: Path
         "judge_floors": "floors",
         "plot_family": "plot",
         **dict.fromkeys(("write_worklog", "write_site"), "worklog"),
-        **dict.fromkeys(("join_tables", "plot_speeds", "write_beside"), "worklog"),
         "bundle_charts": "",  # JavaScript of a package, whose version is a parameter
         **dict.fromkeys(("log_mlflow", "log_figures"), "track"),
         **dict.fromkeys(("judge_rounds", "compare_campaigns", "plot_history"), "judge"),

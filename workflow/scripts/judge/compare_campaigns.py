@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from warplog.core.files import write_text
+from warplog.core.paths import RESULTS
 from warplog.judge import comparison
 from warplog.judge.figures import comparison as figure
 from warplog.judge.sources import Sources, parent_of
@@ -12,7 +13,7 @@ from warplog.track.address import tracking_uri
 
 
 def main(plan: Plan, names: list[str], uri: str, outputs: dict[str, Path]) -> None:
-    sources = Sources(plan.project, uri, plan.gpu, plan.results)
+    sources = Sources(plan.project, uri, plan.gpu, RESULTS)
     found = comparison.run(names, sources, above=parent_of(plan.families))
     write_text(outputs["json"], comparison.as_json(found))
     write_text(outputs["csv"], comparison.as_csv(found))

@@ -36,6 +36,7 @@ examples:
   warplog explain --family sgemm        why each variant is faster than its parent, from the counters
   warplog claims --family sgemm         which published claims the measurements confirm
   warplog compare h200 results          is this campaign slower than the recorded one? exit status 1 if so
+  warplog beside h200 h100              two GPUs side by side, as a page with figures
   warplog figures sgemm/ladder --style paper --width 3.3
                                         draw a figure for one column of an article
   warplog record h200                   keep this campaign for machines without a GPU
@@ -81,6 +82,7 @@ def make_parser() -> argparse.ArgumentParser:
     verifying.add(commands, _CAMPAIGN)
     _add_compare(commands)
     _add_readers(commands)
+    _add_beside(commands)
     _add_audit(commands)
     _add_best_of(commands)
     drawing.add(commands, _CAMPAIGN, _GPU)
@@ -105,9 +107,6 @@ def _add_record(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         default=[],
         metavar="VARIANT",
         help="also keep the ncu report that contains VARIANT (repeatable)",
-    )
-    record.add_argument(
-        "--gpu", default="", help="slug of the GPU, if the run had several (`gpus` in the configuration)"
     )
     record.add_argument(
         "--replace",
@@ -218,6 +217,25 @@ def _add_readers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
         reader.add_argument("campaign", nargs="?", metavar="CAMPAIGN", help=_CAMPAIGN)
         reader.add_argument("--family", default="", help="default: all families of the campaign")
         reader.add_argument("--gpu", default="", help=_GPU)
+
+
+def _add_beside(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    beside = commands.add_parser("beside", help="set runs of several GPUs side by side")
+    beside.description = (
+        "Writes index.html, a page with the speed of each variant on each GPU, as measured and relative to SMs, clock"
+        " and DRAM bandwidth, and the steps and claims that differ; and for each family a figure with its numbers."
+        " Ratios between GPUs are no verdicts; `warplog compare` compares two runs of one GPU."
+    )
+    beside.epilog = "example: warplog beside h200 h100"
+    where = "results folder with tables, or name of a recorded campaign such as h200"
+    beside.add_argument("first", metavar="RUN", help=where)
+    beside.add_argument(
+        "others", metavar="RUN", nargs="+", help="run of another GPU, which is set beside the first"
+    )
+    beside.add_argument(
+        "-o", "--output", type=Path, metavar="FOLDER", help="folder to write to (default: results/beside)"
+    )
+    beside.set_defaults(command="beside")
 
 
 def _add_audit(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -344,6 +362,17 @@ def _explained(report: Path) -> str:
     return launches.markdown(reports.read_all([report], fail))
 
 
+def _beside(options: argparse.Namespace) -> int:
+    from warplog.judge import sources
+    from warplog.worklog.site import gpus
+
+    here = _project()
+    folders = [sources.folder_of(name, here, "tables") for name in (options.first, *options.others)]
+    page = gpus.write(folders, options.output or here / paths.RESULTS / "beside")
+    print(f"open {paths.shown(page)}")
+    return 0
+
+
 def _audit(options: argparse.Namespace) -> int:
     from warplog.judge.audit import audit
 
@@ -409,7 +438,7 @@ def _published(options: argparse.Namespace) -> int:
 def _record(options: argparse.Namespace) -> int:
     from warplog.cli.recording import record_campaign
 
-    folder, size = record_campaign(_project(), options.name, options.report, options.gpu, options.replace)
+    folder, size = record_campaign(_project(), options.name, options.report, options.replace)
     print(
         f"{folder}: {size / 2**20:.1f} MiB; use it with `{paths.command(f'--config recorded={options.name}')}`"
     )
@@ -465,9 +494,8 @@ def _campaign(options: argparse.Namespace) -> Path:
 def _tables(options: argparse.Namespace) -> Path:
     """Returns the folder of tables of the campaign; the campaign may also be given as that folder."""
     folder = _campaign(options)
-    places = (folder / options.gpu / "tables", folder / "tables")
-    otherwise = folder if any(folder.glob("*.csv")) else places[-1]
-    return next((place for place in places if place.is_dir()), otherwise)
+    is_tables = not (folder / "tables").is_dir() and any(folder.glob("*.csv"))
+    return folder if is_tables else folder / "tables"
 
 
 def _figures(options: argparse.Namespace) -> int:
@@ -483,6 +511,7 @@ def _to_stderr(text: str) -> None:
 
 _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "audit": _audit,
+    "beside": _beside,
     "best-of": _best_of,
     "claims": _claims,
     "compare": _compare,

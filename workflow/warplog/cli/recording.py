@@ -36,13 +36,12 @@ _MOST_CSV_BYTES = 1 << 20  # a longer table is kept as Parquet only
 
 
 def record_campaign(
-    project: Path, name: str, reports: Sequence[str] = (), gpu: str = "", replace: bool = False
+    project: Path, name: str, reports: Sequence[str] = (), replace: bool = False
 ) -> tuple[Path, int]:
     """Copies the live campaign to results/recorded/<name>; returns the folder and its size in bytes.
 
     Args:
         reports: variants whose raw ncu reports are copied too, without the path of the project on the GPU's machine.
-        gpu: slug of the GPU, if the run had several campaigns (`gpus`).
         replace: whether a campaign of that name may be replaced, which is done after the copy is complete.
 
     The copy contains a manifest with the SHA-256 of every file. A campaign that an interrupted call left aside gets its
@@ -63,7 +62,7 @@ def record_campaign(
         say(f"{target}: restored; `warplog record --replace` was interrupted and had left it as {aside.name}")
     if os.path.lexists(target) and not replace:
         raise WarplogError(f"{target}: exists; choose another name, or replace it with --replace")
-    results = project / paths.RESULTS / gpu
+    results = project / paths.RESULTS
     campaign = _campaign(results)
     shutil.rmtree(fresh, ignore_errors=True)
     total = 0
@@ -132,7 +131,7 @@ def _campaign(results: Path) -> Record:
     if len(files) != 1:
         raise WarplogError(
             f"{results}/campaign: {len(files)} live campaigns, expected one; run `snakemake` on a machine with a GPU,"
-            " or name the GPU (--gpu) if the run had several"
+            " each model in a folder of its own (--directory)"
         )
     tables = results / "tables" / "measurements.csv"
     if not tables.is_file():

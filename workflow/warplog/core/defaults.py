@@ -9,7 +9,6 @@ DEFAULTS: Mapping[str, Any] = {
     "cases": "all",
     "kernel_folders": [],
     "gpu": "auto",
-    "gpus": [],
     "mode": "auto",
     "recorded": "h200",
     "campaign": "auto",

@@ -53,17 +53,6 @@ def recorded_campaign(settings: Mapping[str, Any], project: Path) -> tuple[Path,
     return root, record
 
 
-def newest_of_gpu(gpu: str, preferred: str, project: Path) -> str | None:
-    """Returns the name of the newest recorded campaign of a GPU, or `preferred` if that is one; None if there is none.
-
-    Raises:
-        WarplogError: a campaign record is damaged.
-    """
-    files = {name: _recorded_root(name, project) / "campaign" / f"{gpu}.json" for name in _recorded(project)}
-    started = {name: read_json(file, "record")["started"] for name, file in files.items() if file.is_file()}
-    return preferred if preferred in started else max(started, key=lambda name: started[name], default=None)
-
-
 def find(name: str, project: Path = Path(), holds: str = "time") -> Path | None:
     """Returns the folder that `name` refers to: a results folder, here or in `project`, or a recorded campaign.
 
@@ -84,13 +73,18 @@ def folder_of(name: str, project: Path, holds: str = "time") -> Path:
     """
     if (found := find(name, project, holds)) is not None:
         return found
-    known = ", ".join(_recorded(project))
+    known = f"(recorded: {', '.join(_recorded(project)) or 'none'})"
+    if holds == "tables":
+        made = paths.command("tables")
+        raise WarplogError(
+            f"{name}: neither a results folder with tables nor a recorded campaign {known}; `{made}` makes the tables,"
+            f" with --directory FOLDER those in FOLDER/{paths.RESULTS}"
+        )
     if Path(name).is_dir():
         raise WarplogError(
-            f"{name}: contains no timings; run the campaign on a machine with a GPU, or name another campaign"
-            f" (recorded: {known or 'none'})"
+            f"{name}: contains no timings; run the campaign on a machine with a GPU, or name another campaign {known}"
         )
-    raise WarplogError(f"{name}: no such folder or recorded campaign (recorded: {known or 'none'})")
+    raise WarplogError(f"{name}: no such folder or recorded campaign {known}")
 
 
 def _recorded_root(name: str, project: Path) -> Path:

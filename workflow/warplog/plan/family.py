@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from warplog.catalog.contract import Case
@@ -21,7 +20,6 @@ class FamilyPlan:
         cases: the timed cases.
         gpu: slug of the GPU; arch: the architecture to compile for.
         settings: the configuration of the campaign.
-        results: folder that the campaign writes to.
     """
 
     family: Family
@@ -30,11 +28,10 @@ class FamilyPlan:
     gpu: str
     arch: str
     settings: Mapping[str, Any]
-    results: Path = paths.RESULTS
 
     def builds(self, name: str) -> list[str]:
         """Returns the file `name` ("record.json", "kernel.so") from the build folder of each variant."""
-        folders = (paths.build_folder(self.results, self.arch, v.family, v.name) for v in self.variants)
+        folders = (paths.build_folder(paths.RESULTS, self.arch, v.family, v.name) for v in self.variants)
         return [str(folder / name) for folder in folders]
 
     def sources(self) -> list[str]:
@@ -74,7 +71,7 @@ class FamilyPlan:
 
     def marked_builds(self, name: str) -> list[str]:
         """Returns the file `name` from the folder of each variant's build with marks."""
-        folders = (paths.marked_folder(self.results, self.arch, v.family, v.name) for v in self.variants)
+        folders = (paths.marked_folder(paths.RESULTS, self.arch, v.family, v.name) for v in self.variants)
         return [str(folder / name) for folder in folders]
 
     def timeline_contract(self) -> str:

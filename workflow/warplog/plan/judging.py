@@ -53,22 +53,21 @@ class Judging:
         """Returns the names of the campaigns to compare: baseline and candidate."""
         settings = self.plan.settings
         baseline = settings["recorded"] if settings["baseline"] == "auto" else settings["baseline"]
-        candidate = str(settings["candidate"])
-        return [str(baseline), str(self.plan.results) if candidate == str(paths.RESULTS) else candidate]
+        return [str(baseline), str(settings["candidate"])]
 
     def measured_first(self, wildcards: Any) -> list[str]:
         """Returns the live records that a comparison waits for; none unless the live campaign is compared."""
-        if not (self.plan.live and str(self.plan.results) in self.names()):
+        if not (self.plan.live and str(paths.RESULTS) in self.names()):
             return []
         counters = self.plan.files("extract") if self.plan.settings["profile"]["ncu"] else []
         return [*self.plan.files("time"), *counters, self.plan.campaign()]
 
     def state(self, wildcards: Any) -> str:
         """Returns the hash of compared campaigns that this run does not measure: recorded ones, folders, the store."""
-        awaited = str(self.plan.results) if self.plan.live else ""
+        awaited = str(paths.RESULTS) if self.plan.live else ""
         return sha256_of(*(self._state(name) for name in self.names() if name != awaited))
 
-    def history(self) -> list[str]:
+    def history(self, wildcards: Any = None) -> list[str]:
         """Returns the folders of the campaigns that `history` names; 'all' are the recorded ones and results/.
 
         Raises:
@@ -85,7 +84,7 @@ class Judging:
             if path.is_dir()
         }
         found = [recorded[name] for name in sorted(recorded)]
-        return [str(place) for place in (*found, self.plan.results) if (place / "time").is_dir()]
+        return [str(place) for place in (*found, paths.RESULTS) if (place / "time").is_dir()]
 
     def history_state(self, wildcards: Any) -> str:
         """Returns the hash of the campaigns in the history."""
@@ -95,7 +94,7 @@ class Judging:
         return range(1, self.plan.settings["aa"]["rounds"] + 1)
 
     def _round(self, number: int, family: str) -> str:
-        root = self.plan.results / "aa" / f"round{number}"
+        root = paths.RESULTS / "aa" / f"round{number}"
         return str(paths.family_record(root, "time", self.plan.gpu, family))
 
     def _state(self, name: str) -> str:

@@ -3,11 +3,11 @@
 import contextlib
 import os
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from warplog.core import locks
+from warplog.core import locks, paths
 from warplog.core.errors import WarplogError, say
 from warplog.judge.summary import shown
 from warplog.judge.summary.rows import Summary
@@ -16,8 +16,8 @@ from warplog.plan.plan import Plan
 _STOPPED = "the run did not come to its end: jobs failed, see above, or it was stopped"
 
 
-def show(workflow: Any, plans: Iterable[Plan], folder: Path) -> None:
-    """Prints the result of each campaign, unless Snakemake was asked for something else than a run.
+def show(workflow: Any, plan: Plan, folder: Path) -> None:
+    """Prints the result of the campaign, unless Snakemake was asked for something else than a run.
 
     `workflow` is Snakemake's object, `folder` that of the project, which Snakemake has left with --directory. A run
     that could not start, since another one works in the folder, says nothing.
@@ -31,26 +31,25 @@ def show(workflow: Any, plans: Iterable[Plan], folder: Path) -> None:
     present = {file for job in workflow.dag.jobs for file in job.output} - left
     base = Path(os.path.relpath(folder))
     with contextlib.chdir(folder):
-        for plan in plans:
-            try:
-                lines = _lines(plan, base, present, bool(left))
-            except WarplogError as error:
-                lines = [f"error: {error}"]
-            for line in ("", *lines):
-                say(line)
+        try:
+            lines = _lines(plan, base, present, bool(left))
+        except WarplogError as error:
+            lines = [f"error: {error}"]
+        for line in ("", *lines):
+            say(line)
 
 
 def _lines(plan: Plan, base: Path, present: Collection[str], stopped: bool) -> list[str]:
-    rows = plan.results / "summary.json"
-    page, table = base / plan.results / "index.html", base / plan.results / "summary.md"
-    if _is_present(rows, plan.results / "tables" / "variants.parquet", present):
+    rows = paths.RESULTS / "summary.json"
+    page, table = base / paths.RESULTS / "index.html", base / paths.RESULTS / "summary.md"
+    if _is_present(rows, paths.RESULTS / "tables" / "variants.parquet", present):
         lines = shown.lines(Summary.read(rows), base)
         lines += [_STOPPED] if stopped else []
         return [*lines, f"open {page}; all variants: {table}"]
     lines = shown.known_lines(plan.known(), base)
     if stopped:
         lines.append(_STOPPED)
-    if (former := plan.results / "index.html").is_file():
+    if (former := paths.RESULTS / "index.html").is_file():
         made = time.strftime("%Y-%m-%d %H:%M", time.localtime(former.stat().st_mtime))
         lines.append(f"{page} shows an earlier evaluation, of {made}")
     return lines

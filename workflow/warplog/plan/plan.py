@@ -21,7 +21,7 @@ from warplog.core import paths, schema, text
 from warplog.core.columns import TABLES
 from warplog.core.defaults import DEFAULTS
 from warplog.core.errors import WarplogError
-from warplog.core.records import read_json, sha256_file, sha256_of
+from warplog.core.records import SCHEMA_VERSION, read_json, sha256_file, sha256_of, write_json
 from warplog.judge.sources import recorded_campaign
 from warplog.judge.summary.known import Known, known
 from warplog.machine import device, interpreter, packages
@@ -65,7 +65,6 @@ class Plan:
         drawn: names of the figures of each family.
         project: folder of kernels/ and config/.
         boards: the boards of this machine that measure.
-        results: folder that the campaign writes to: results, or results/<gpu> if the run has several campaigns.
     """
 
     settings: Mapping[str, Any]
@@ -81,7 +80,6 @@ class Plan:
     drawn: Mapping[str, tuple[str, ...]]
     project: Path
     boards: Boards = field(default_factory=Boards)
-    results: Path = paths.RESULTS
 
     def decisions(self) -> dict[str, Any]:
         """Returns the decisions as JSON data: a parameter of the rules whose jobs require the plan.
@@ -98,14 +96,26 @@ class Plan:
             **{name: getattr(self, name) for name in ("gpu", "arch", "live")},
             "root": str(self.root),
             "project": str(self.project),
-            "results": str(self.results),
         }
 
-    def complete(self) -> dict[str, Any]:
-        """Returns the whole plan as JSON data: the decisions, settings, message and figures."""
+    def write(self, path: Path) -> None:
+        """Writes the whole plan for jobs that Snakemake starts on other machines.
+
+        Raises:
+            WarplogError: the disk is full or the folder is not writable.
+        """
         drawn = {family: list(figures) for family, figures in self.drawn.items()}
-        rest = {"settings": dict(self.settings), "message": self.message}
-        return {**rest, **self.decisions(), "drawn": drawn}
+        rest = {"settings": dict(self.settings), "message": self.message, "drawn": drawn}
+        write_json(path, {"schema": SCHEMA_VERSION, **rest, **self.decisions()}, "plan")
+
+    @classmethod
+    def read(cls, path: Path) -> "Plan":
+        """Returns the plan that `write` wrote to `path`.
+
+        Raises:
+            WarplogError: the file is missing or damaged, or a family or variant no longer exists.
+        """
+        return cls.made_of(read_json(path, "plan"))
 
     @classmethod
     def made_of(cls, data: Mapping[str, Any], only: Collection[str] | None = None) -> "Plan":
@@ -141,7 +151,6 @@ class Plan:
             data.get("message", ""),
             {family: tuple(figures) for family, figures in data.get("drawn", {}).items()},
             Path(data["project"]),
-            results=Path(data["results"]),
         )
 
     @classmethod
@@ -157,13 +166,12 @@ class Plan:
         """
         return 1 if self.boards.several else None
 
-    def gres(self, wildcards: Any = None) -> str | None:
-        """Returns the type of GPU that a job requests from a cluster's scheduler; None for any."""
-        return self._gres
-
     @cached_property
-    def _gres(self) -> str | None:
-        """`gres` of the GPU's entry in gpus.yaml, else the slug if that is a single word."""
+    def gres(self) -> str | None:
+        """The type of GPU that jobs request from a cluster's scheduler; None for any.
+
+        It is `gres` of the GPU's entry in gpus.yaml, else the slug if that is a single word.
+        """
         entry = device.known_gpus(self.project).get(self.gpu, {})
         return entry.get("gres") or (None if "-" in self.gpu else self.gpu)
 
@@ -195,7 +203,7 @@ class Plan:
         """
         origin = "live" if self.live else "recorded"
         record = read_json(Path(self.campaign()), "record")
-        return Source(self.root, self.gpu, self.arch, origin, record, self.results)
+        return Source(self.root, self.gpu, self.arch, origin, record)
 
     def pairs(self) -> list[tuple[str, str]]:
         """Returns (family, variant) for everything that is run."""
@@ -208,9 +216,7 @@ class Plan:
         """
         variants = self.chosen.get(family, self.families[family].variants)
         cases = self.cases.get(family, tuple(self.families[family].cases))
-        return FamilyPlan(
-            self.families[family], variants, cases, self.gpu, self.arch, self.settings, self.results
-        )
+        return FamilyPlan(self.families[family], variants, cases, self.gpu, self.arch, self.settings)
 
     # Files of the whole campaign
 
@@ -221,10 +227,14 @@ class Plan:
         recorded one is in results/, where the variant is compiled.
         """
         if stage == "build":
-            variants = [v for chosen in self.chosen.values() for v in chosen]
-            return [str(self.build_record(v)) for v in variants]
+            return [str(record) for records in self._build_records.values() for record in records]
         files = [paths.family_record(self.root, stage, self.gpu, family, suffix) for family in self.chosen]
         return [str(f) for f in files if self.live or f.is_file()]
+
+    @cached_property
+    def _build_records(self) -> dict[str, list[Path]]:
+        """The build records of everything that is run, by family; finding them reads the recorded ones."""
+        return {name: [self.build_record(v) for v in variants] for name, variants in self.chosen.items()}
 
     def build_record(self, variant: Variant) -> Path:
         """Returns the build record of a variant: the recorded one if its source is unchanged, else that of this run.
@@ -232,7 +242,7 @@ class Plan:
         Raises:
             WarplogError: the recorded build record is not readable.
         """
-        return build_record(self.root, self.arch, variant, self.results)
+        return build_record(self.root, self.arch, variant)
 
     def profiles(self) -> list[str]:
         """Returns the records of both profilers for all chosen families."""
@@ -254,7 +264,7 @@ class Plan:
 
     def timer(self) -> str:
         """Returns the compiled timing core."""
-        return str(self.results / "build" / self.arch / "timer.so")
+        return str(paths.RESULTS / "build" / self.arch / "timer.so")
 
     def timer_source(self) -> str:
         """Returns the source of the timing core."""
@@ -278,15 +288,15 @@ class Plan:
         Raises:
             WarplogError: a file of records is damaged.
         """
-        return known(self.root, self.results, self.arch, self.gpu, self.chosen)
+        return known(self.root, paths.RESULTS, self.arch, self.gpu, self.chosen)
 
-    def tables(self) -> tuple[str, ...]:
-        """Returns the names of the tables."""
-        return tuple(TABLES)
+    def tables(self, *more: str, suffix: str = "parquet") -> list[str]:
+        """Returns the files of the tables that `make_tables` writes, and of those named in `more`."""
+        return [str(paths.RESULTS / "tables" / f"{name}.{suffix}") for name in (*TABLES, *more)]
 
     def figures(self) -> list[str]:
         """Returns the folders of figures, one per family."""
-        return [str(self.results / "figures" / family) for family in self.chosen]
+        return [str(paths.RESULTS / "figures" / family) for family in self.chosen]
 
     def captions(self) -> str:
         """Returns the folder with the captions of the figures."""
@@ -304,7 +314,7 @@ class Plan:
             for v in (self.families[name].variants if everything else chosen)
             if v.tune
         ]
-        return [str(paths.search_record(self.results, self.gpu, *pair, ".png")) for pair in pairs]
+        return [str(paths.search_record(paths.RESULTS, self.gpu, *pair, ".png")) for pair in pairs]
 
     def timelines(self) -> list[str]:
         """Returns the records of timelines to capture, for families with a chosen variant that has one."""
@@ -330,8 +340,8 @@ class Plan:
         """
         return [
             self.families[name]
-            for name, variants in self.chosen.items()
-            if self.live or not all(self.build_record(v).is_relative_to(self.root) for v in variants)
+            for name, records in self._build_records.items()
+            if self.live or not all(record.is_relative_to(self.root) for record in records)
         ]
 
     def references(self) -> list[str]:
@@ -365,7 +375,7 @@ class Plan:
         variant = self._variant(wildcards)
         keys = wildcards.arch, wildcards.family, wildcards.variant
         made, recorded = (
-            paths.build_folder(root, *keys) / "record.json" for root in (self.results, self.root)
+            paths.build_folder(root, *keys) / "record.json" for root in (paths.RESULTS, self.root)
         )
         arguments = variant.arguments, self.families[wildcards.family].arguments
         modules = MODULES[variant.language] if variant.is_python else ()
@@ -445,7 +455,7 @@ class Plan:
     def marked_job(self, wildcards: Any) -> dict[str, Any]:
         """Returns the parameters of compiling a variant with its marks; see build_job."""
         job = self.build_job(wildcards)
-        folder = paths.marked_folder(self.results, wildcards.arch, wildcards.family, wildcards.variant)
+        folder = paths.marked_folder(paths.RESULTS, wildcards.arch, wildcards.family, wildcards.variant)
         made = folder / "record.json"
         parameters = {**job["parameters"], "WARPLOG_TIMELINE": 1}
         del job["recorded"]
@@ -518,7 +528,7 @@ class Plan:
 
     def destination(self, wildcards: Any) -> dict[str, Any]:
         """Returns the store that is logged to and the number of the attempt, which increases if runs were lost."""
-        return presence.decided(address.tracking_uri(self.tracking_uri()), self.results / LOGGED)
+        return presence.decided(address.tracking_uri(self.tracking_uri()), paths.RESULTS / LOGGED)
 
     def _family_file(self, wildcards: Any) -> str:
         return str(self.families[wildcards.family].file)
@@ -527,22 +537,22 @@ class Plan:
         return self.families[wildcards.family].variant(wildcards.variant)
 
 
-def make_plan(config: Mapping[str, Any], project: Path | None = None, results: Path = paths.RESULTS) -> Plan:
+def make_plan(config: Mapping[str, Any], project: Path | None = None) -> Plan:
     """Makes the plan of one campaign for a configuration.
 
     Args:
         project: folder of kernels/ and config/; by default `paths.project()`.
-        results: folder that the campaign writes to.
 
     Raises:
-        WarplogError: a key, family, variant, case or GPU is unknown, the address of the tracking store contains a
-            password, there is neither a GPU nor a recorded campaign, or Snakemake cannot start jobs with this
-            interpreter.
+        WarplogError: a key, family, variant, case or GPU is unknown, several campaigns are named, the address of the
+            tracking store contains a password, there is neither a GPU nor a recorded campaign, or Snakemake cannot
+            start jobs with this interpreter.
     """
     if why := interpreter.unusable():
         raise WarplogError(f"{why}; {interpreter.REMEDY}")
     project = paths.project() if project is None else project
     config = {key: typed(key, value) for key, value in config.items()}
+    _refuse_several(config)
     schema.check(config, "config", "config")
     settings: dict[str, Any] = {
         key: {**value, **config.get(key, {})} if isinstance(value, dict) else config.get(key, value)
@@ -553,7 +563,7 @@ def make_plan(config: Mapping[str, Any], project: Path | None = None, results: P
     families = catalog.load(folders)
     chosen = choose_variants(settings["variants"], choose_families(settings["families"], families))
     cases = choose_cases(settings["cases"], families, chosen)
-    gpu, arch, live, root, message, found = _campaign(settings, project, results)
+    gpu, arch, live, root, message, found = _campaign(settings, project)
     families |= winners.with_winners({f: families[f] for f in chosen}, gpu)
     chosen = {
         name: tuple(families[name].variant(v.name) for v in variants) for name, variants in chosen.items()
@@ -561,10 +571,10 @@ def make_plan(config: Mapping[str, Any], project: Path | None = None, results: P
     timelines = {f for f in chosen if paths.family_record(root, "timeline", gpu, f).is_file()}
     drawn = choose_figures(chosen, families, timelines)
     on_host = frozenset(n for n, f in families.items() if f.limit == "pcie" or f.measuring.timing == "host")
-    measuring = Boards(tuple(one.uuid for one in found), gpu, results, on_host)
+    measuring = Boards(tuple(one.uuid for one in found), gpu, paths.RESULTS, on_host)
     if measuring.several:
         message = f"{message}; each family is measured on one of {len(found)} boards"
-    message = "; ".join((message, *_no_longer_shown(results / "tables", chosen)))
+    message = "; ".join((message, *_no_longer_shown(paths.RESULTS / "tables", chosen)))
     return Plan(
         settings,
         folders,
@@ -579,8 +589,19 @@ def make_plan(config: Mapping[str, Any], project: Path | None = None, results: P
         drawn,
         project,
         measuring,
-        results,
     )
+
+
+def _refuse_several(config: Mapping[str, Any]) -> None:
+    for key in ("gpu", "gpus", "recorded"):
+        value = config.get(key)
+        named = boards.names(value) if isinstance(value, (str, list)) else []
+        if len(named) > 1 and not boards.names_boards(named):
+            raise WarplogError(
+                f"config: {key}: {', '.join(named)}: a run evaluates one campaign; run each in a folder of its own"
+                " (snakemake --directory FOLDER), then set results folders or recorded campaigns side by side:"
+                f" `{paths.own_command('beside RUN RUN')}`"
+            )
 
 
 def _no_longer_shown(tables: Path, chosen: Container[str]) -> list[str]:
@@ -598,9 +619,7 @@ def _no_longer_shown(tables: Path, chosen: Container[str]) -> list[str]:
     return [f"{what}; their records stay"] if gone else []
 
 
-def _campaign(
-    settings: Mapping[str, Any], project: Path, results: Path
-) -> tuple[str, str, bool, Path, str, Sequence[Gpu]]:
+def _campaign(settings: Mapping[str, Any], project: Path) -> tuple[str, str, bool, Path, str, Sequence[Gpu]]:
     """Returns `gpu`, `arch`, `live`, `root` and `message` of the plan, and the boards of this machine to use."""
     visible = [] if settings["mode"] == "recorded" else device.boards()
     if settings["mode"] == "live" or visible:
@@ -614,7 +633,7 @@ def _campaign(
         message = (
             f"live on {found[0].name} ({arch})" if found else f"live for {gpu} ({arch}), which is not here"
         )
-        return gpu, arch, True, results, message, found
+        return gpu, arch, True, paths.RESULTS, message, found
     root, record = recorded_campaign(settings, project)
     why = "mode: recorded" if settings["mode"] == "recorded" else f"no GPU here ({device.why_not()})"
     message = (

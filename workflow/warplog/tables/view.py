@@ -228,20 +228,6 @@ def load(folder: Path, family: str, gpu: str = "") -> FigureTables:
     return of_family(read_all(folder), folder, family, gpu)
 
 
-def on_gpus(
-    tables: Mapping[str, pd.DataFrame], folder: Path, family: str, gpus: Sequence[str]
-) -> dict[str, FigureTables]:
-    """Returns `of_family` for each GPU on which the tables have variants of `family`.
-
-    Raises:
-        WarplogError: if the family is missing.
-    """
-    rows = tables["variants"]
-    having = set(rows.loc[rows["family"] == family, "gpu"])
-    named = [gpu for gpu in gpus if gpu in having] or [""]
-    return {gpu: of_family(tables, folder, family, gpu) for gpu in named}
-
-
 def read_all(folder: Path) -> dict[str, pd.DataFrame]:
     """Reads the tables of all families, by name; those in OPTIONAL may be missing.
 

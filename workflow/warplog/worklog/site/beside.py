@@ -83,7 +83,7 @@ def overview(found: Mapping[str, Beside], names: Names) -> Section:
 
 
 def sections(heading: str, found: Beside, address: str) -> list[Section]:
-    """Returns what a page shows of a family in two campaigns; `address` is the pattern of a variant's page."""
+    """Returns what a page shows of a family in two campaigns; `address` is the pattern of a variant's page, or ""."""
     links = [address.format(variant=row[0]) for row in found.speeds.rows]
     first: Section = (heading, links, replace(found.speeds, notes=found.facts))
     return [first, *(("", (), table) for table in (found.steps, found.claims) if table)]

@@ -1,31 +1,76 @@
-"""The page that sets the campaigns of a run side by side: for each family a figure, and each GPU beside the first.
+"""Finished runs of several GPUs side by side: a figure for each family, and a page with each GPU beside the first.
 
-It links to the pages of each GPU and holds its style sheet and figures, so that it can be sent as one file.
+The page links to the pages of each run and holds its style sheet and figures, so that it can be sent as one file.
 """
 
 import base64
-from collections.abc import Mapping
+import os
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from urllib.parse import quote
 
 from markupsafe import Markup
 
+from warplog.core.csv_text import csv_of_table
+from warplog.core.errors import WarplogError
+from warplog.core.files import write_text
+from warplog.core.paths import own_command
 from warplog.core.text import Table
+from warplog.core.verification.digests import MANIFEST
+from warplog.plotting import style
+from warplog.tables import view
 from warplog.tables.view import FigureTables
 from warplog.worklog.html import Look, css, render
+from warplog.worklog.site import speeds
 from warplog.worklog.site.beside import Beside, Names, Section, beside, lead, overview, sections
 
 
-def page(families: Mapping[str, Mapping[str, FigureTables]], pictures: Mapping[str, Path]) -> str:
-    """Returns the HTML page.
+def write(folders: Sequence[Path], output: Path) -> Path:
+    """Writes the page of the runs, and figure and numbers of each family, to `output`; returns the page.
 
     Args:
-        families: the tables of each family on each GPU that has it, by family and GPU; at least one family.
-        pictures: the figure of each family (PNG).
+        folders: results folders with tables, or those of recorded campaigns.
+
+    Raises:
+        WarplogError: if a table is missing, not readable or lacks a column, two runs are of one GPU, or no family is in
+            two of the runs.
     """
-    gpus = list(dict.fromkeys(gpu for campaigns in families.values() for gpu in campaigns))
+    runs: dict[str, Path] = {}
+    families: dict[str, dict[str, FigureTables]] = {}
+    for folder in folders:
+        tables = view.read_all(folder / "tables")
+        gpu = str(next(iter(tables["variants"]["gpu"]), ""))
+        if gpu in runs:
+            why = f"{runs[gpu]} and {folder}: both are of the GPU {gpu}"
+            raise WarplogError(f"{why}; compare them: `{own_command(f'compare {runs[gpu]} {folder}')}`")
+        runs[gpu] = folder
+        if (folder / MANIFEST).is_file():  # the tables were written where the campaign was measured
+            tables["measurements"]["origin"] = "recorded"
+        for family in map(str, tables["variants"]["family"].drop_duplicates()):
+            families.setdefault(family, {})[gpu] = view.of_family(tables, folder / "tables", family)
+    if all(len(campaigns) == 1 for campaigns in families.values()):
+        raise WarplogError(f"{', '.join(map(str, folders))}: no family is in two of these runs")
+    pictures = {}
+    for family, campaigns in families.items():
+        rows = speeds.data(campaigns)
+        picture = pictures[family] = output / f"{re.sub(r'[^A-Za-z0-9_-]', '-', family)}.png"
+        write_text(picture.with_suffix(".csv"), csv_of_table(rows))
+        style.save(speeds.draw(rows), picture, picture.with_suffix(".svg"))
+    write_text(output / "index.html", _page(runs, families, pictures, output))
+    return output / "index.html"
+
+
+def _page(
+    runs: Mapping[str, Path],
+    families: Mapping[str, Mapping[str, FigureTables]],
+    pictures: Mapping[str, Path],
+    output: Path,
+) -> str:
     found: list[Section] = []
     shown = {}
     pairs: dict[Names, dict[str, Beside]] = {}
+    links, rows = [], []
     for family, campaigns in families.items():
         first, *others = campaigns
         heading = f"{family} at {campaigns[first].case}"
@@ -34,26 +79,31 @@ def page(families: Mapping[str, Mapping[str, FigureTables]], pictures: Mapping[s
             pair = (first, other)
             both = beside(campaigns[first], campaigns[other], pair)
             pairs.setdefault(pair, {})[heading] = both
-            address = f"{first}/worklog/{family}.html#rung-{{variant}}"
+            address = _address(runs[first], family, output, "#rung-{variant}")
             own = heading if place == 0 else f"{heading}: {first} beside {other}"
             found += sections(own, both, address)
-    found = [*(overview(both, pair) for pair, both in pairs.items()), *found, _pages(families)]
-    style = Markup(f"<style>{css()}</style>")  # noqa: S704
-    title = " beside ".join(gpus)
-    names = (gpus[0], gpus[1] if len(gpus) == 2 else "the other GPU")
-    content = {"title": title, "lead": lead(names), "trail": (), "rung": None, "most": 0}
-    return render("site.html.j2", Look(style, Markup("")), **content, tables=found, pictures=shown)
+        for gpu, tables in campaigns.items():
+            links.append(_address(runs[gpu], family, output))
+            rows.append((f"{family} on {gpu}", str(tables.variants["campaign"].iloc[0])))
+    pages = "Pages of each GPU", links, Table(("page", "campaign"), tuple(rows))
+    first, *others = runs
+    names = (first, others[0] if len(others) == 1 else "the other GPU")
+    content = {"title": " beside ".join(runs), "lead": lead(names), "trail": (), "rung": None, "most": 0}
+    found = [*(overview(both, pair) for pair, both in pairs.items()), *found, pages]
+    look = Look(Markup(f"<style>{css()}</style>"), Markup(""))  # noqa: S704
+    return render("site.html.j2", look, **content, tables=found, pictures=shown)
 
 
-def _pages(families: Mapping[str, Mapping[str, FigureTables]]) -> Section:
-    """Returns the links to the pages of each GPU, with the campaigns that they show."""
-    pairs = [(family, gpu) for family, campaigns in families.items() for gpu in campaigns]
-    rows = tuple(
-        (f"{family} on {gpu}", str(families[family][gpu].variants["campaign"].iloc[0]))
-        for family, gpu in pairs
-    )
-    links = [f"{gpu}/worklog/{family}.html" for family, gpu in pairs]
-    return "Pages of each GPU", links, Table(("page", "campaign"), rows)
+def _address(run: Path, family: str, output: Path, place: str = "") -> str:
+    """Returns the address of a family's page, seen from `output`, with `place` if it is HTML; "" if there is none.
+
+    A recorded campaign has its pages as Markdown only.
+    """
+    for suffix, place_in_it in ((".html", place), (".md", "")):
+        page = run / "worklog" / f"{family}{suffix}"
+        if page.is_file():
+            return quote(os.path.relpath(page.resolve(), output.resolve())) + place_in_it
+    return ""
 
 
 def _embedded(picture: Path) -> str:
