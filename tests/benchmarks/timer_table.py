@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from warplog.core.records import worst
+from warplog.core.remarks import agreement_words
 from warplog.tables.agreement import agreement
 
 TIMERS = ("nvbench_us", "warplog_cold_us", "ncu_us", "warplog_hot_us", "nsys_us")
@@ -59,8 +60,8 @@ def make_row(kernel: str, case: str, megabytes: float, found: Mapping[str, Timin
     cold, hot = us["warplog_cold_us"], us["warplog_hot_us"]
     if cold is not None and hot is not None:
         verdict = agreement([cold], [hot], us["ncu_us"], us["nsys_us"])
-        if verdict.startswith("disagree"):
-            remarks.append(verdict)
+        if verdict.code == "disagree":
+            remarks.append(f"disagree: {agreement_words(verdict.notes)}")
             status = "disagree" if status == "ok" else status
     row: Row = {"kernel": kernel, "case": case, "megabytes": megabytes, **us}
     for ratio, (over, under) in RATIOS.items():

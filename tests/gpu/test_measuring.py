@@ -64,7 +64,7 @@ def test_the_time_at_rest_agrees_with_ncu_and_the_hot_time_with_nsys(folder: Pat
             ncu_us = sum(r["value"] for r in own if r["metric"] == "duration_us")
             nsys_us = sum(r["value"] for r in own if r["metric"] == "nsys_duration_us")
             times_us = (variant, case["case"], rest, hot, ncu_us, nsys_us)
-            assert agreement(rest, hot, ncu_us, nsys_us) == "ok", times_us
+            assert agreement(rest, hot, ncu_us, nsys_us).code == "ok", times_us
 
 
 def test_samples_are_blocked_and_their_clock_is_known(folder: Path) -> None:

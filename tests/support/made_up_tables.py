@@ -58,7 +58,8 @@ class MadeUpTables:
         }  # fmt: skip
         row = {
             "family": family, "variant": name, "case": case, "size": size, "status": "ok", "reason": "",
-            "throttle_reasons": "", "agreement": "ok", "measured_at": WHEN, "source_sha256": "0" * 64,
+            "remarks": "", "own_limits": "", "throttle_reasons": "", "agreement": "ok", "agreement_notes": "",
+            "measured_at": WHEN, "source_sha256": "0" * 64,
             "baseline": "", "ratio_to_baseline": np.nan, "ratio_q1": np.nan, "ratio_q3": np.nan,
             **facts, **self.mark,
         }  # fmt: skip

@@ -7,7 +7,7 @@ import pytest
 from host_family import YAML, make_family
 from warplog.catalog import family as catalog
 from warplog.catalog import family as contract
-from warplog.catalog.contract import own_limit, status_words
+from warplog.catalog.contract import status_words
 from warplog.core.errors import WarplogError
 
 
@@ -221,18 +221,18 @@ def test_requirements_say_why_not() -> None:
     assert aligned.why_not_case(contract.Case("c", {"N": 256})) == ""
     slow = contract.Requires(multiple_of={"N": 8}, at_most={"M": 8192})
     assert slow.why_not_case(contract.Case("c", {"M": 8192, "N": 8})) == ""
-    reason = slow.why_not_case(contract.Case("c", {"M": 16384, "N": 9}))
-    assert reason == "needs N to be a multiple of 8 and M to be at most 8192"
-    assert status_words("unsupported", reason) == "unsupported"
+    odd = contract.Case("c", {"M": 16384, "N": 9})
+    assert slow.why_not_case(odd) == "needs N to be a multiple of 8 and M to be at most 8192"
+    assert slow.own_limits(odd) == {}
 
 
 def test_a_case_beyond_the_limits_that_a_variant_sets_itself_is_not_run() -> None:
     slow = contract.Requires(at_most={"M": 8192, "N": 16})
-    reason = slow.why_not_case(contract.Case("c", {"M": 16384, "N": 17}))
-    assert status_words("unsupported", reason) == "not run"
-    assert own_limit("unsupported", reason) == "M to be at most 8192 and N to be at most 16"
-    assert own_limit("error", reason) == ""
-    assert status_words("unsupported", contract.Requires("sm_90a").why_not((8, 0))) == "unsupported"
+    assert slow.own_limits(contract.Case("c", {"M": 16384, "N": 17})) == {"M": 8192, "N": 16}
+    assert slow.own_limits(contract.Case("c", {"M": 8192, "N": 17})) == {"N": 16}
+    assert slow.own_limits(contract.Case("c", {"M": 8192, "N": 16})) == {}
+    assert status_words("unsupported", '{"M": 8192}') == "not run"
+    assert status_words("unsupported") == "unsupported"
     assert status_words("compile_error") == "compile error"
 
 

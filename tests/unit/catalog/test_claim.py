@@ -91,6 +91,7 @@ def test_what_is_no_formula_is_refused_by_name(measure, why):
         {"measure": "median_us(a)"},
         {"confirmed_if": "> 1"},
         {"measure": "median_us(a)", "confirmed_if": "> 1", "not_judged": "of another GPU"},
+        {"measure": "median_us(a)", "confirmed_if": "> 1", "about": "an H100"},
     ],
 )
 def test_a_claim_has_a_condition_or_says_why_not(entry):
@@ -169,14 +170,24 @@ def test_what_does_not_fit_the_family_is_refused_by_name(family_file, text, why)
 
 
 @pytest.mark.parametrize(
-    ("verdict", "measured", "reason", "words"),
+    ("verdict", "measured", "about", "words"),
     [
-        ("within_noise", 1.0, "about as fast", "within noise"),
-        ("not_measurable", math.nan, "b was not measured", "not measurable"),
-        ("not_measurable", 37.0, "depends on the compiler", "not judged"),
-        ("not_measurable", 37.0, "about an A6000: depends on its L2", "not judged: about an A6000"),
-        ("not_measurable", math.nan, "about an H100; b was not measured", "not judged: about an H100"),
+        ("within_noise", 1.0, "", "within noise"),
+        ("not_measurable", math.nan, "", "not measurable"),
+        ("not_measurable", 37.0, "", "not judged"),
+        ("not_measurable", 37.0, "an A6000", "not judged: about an A6000"),
+        ("not_measurable", math.nan, "an H100", "not judged: about an H100"),
     ],
 )
-def test_a_claim_about_another_gpu_is_not_called_unmeasurable(verdict, measured, reason, words):
-    assert verdict_words(verdict, measured, reason) == words
+def test_a_claim_about_another_gpu_is_not_called_unmeasurable(verdict, measured, about, words):
+    assert verdict_words(verdict, measured, about) == words
+
+
+@pytest.mark.parametrize(
+    ("more", "why"), [({}, "about an H100"), ({"not_judged": "a time"}, "about an H100: a time")]
+)
+def test_a_claim_about_another_gpu_needs_no_other_reason(more, why):
+    claim = make_claim(
+        {**GOOD, "measure": "median_us(a)", "about": "an H100", **more}, "f", "1", "family.yaml"
+    )
+    assert (claim.about, claim.not_judged) == ("an H100", why)

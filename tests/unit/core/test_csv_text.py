@@ -83,7 +83,17 @@ def test_an_error_and_a_claim_cannot_move_the_cursor(capsys):
         "condition": hidden,
     }
     claims.show(
-        [{**claim, "measured": 1.0, "published": hidden, "evidence": hidden, "reason": hidden}], sys.stdout
+        [
+            {
+                **claim,
+                "measured": 1.0,
+                "published": hidden,
+                "evidence": hidden,
+                "reason": hidden,
+                "about": hidden,
+            }
+        ],
+        sys.stdout,
     )
     shown = capsys.readouterr()
     assert not HIDDEN.search(shown.err + shown.out)

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from figure_tables import sgemm
+from warplog.core import remarks as coded
 from warplog.plotting import style
 from warplog.plotting.labels import fit, number, spread, text_width_in, tick, wrap
 
@@ -55,55 +56,64 @@ def test_a_title_stays_within_the_figure_as_rendered():
     assert edge.x1 <= figure.bbox.x1
 
 
+ELSEWHERE = {"code": "not_tuned", "gpu": "h200"}
+
+
+def discarded(dropped, taken):
+    return {"code": "discarded", "dropped": dropped, "taken": taken, "below_mhz": 1960.2}
+
+
+def ladder_with(*remarks, status="ok"):
+    cells = [coded.cell(one) for one in remarks]
+    return pd.DataFrame({"variant": list("abcdefg")[: len(cells)], "status": status, "remarks": cells})
+
+
 def test_remarks_about_times_and_others_are_told_apart_and_merged():
-    reasons = [
-        "47 samples below 1485 MHz",
-        "100 samples below 1485 MHz; tuned elsewhere",
-        "",
-        "tuned elsewhere",
+    few = {"code": "few_samples", "samples": 4}
+    ladder = ladder_with(
+        [discarded(47, 60)], [few, ELSEWHERE], [], [ELSEWHERE], status=["ok"] * 3 + ["wrong"]
+    )
+    assert style.remarks(ladder, about_timing=True) == [
+        "a: 47 of 60 launches discarded: set SM clock below 1960 MHz",
+        "b: only 4 samples",
     ]
-    ladder = pd.DataFrame({"variant": list("abcd"), "status": ["ok", "ok", "ok", "wrong"], "reason": reasons})
-    assert style.remarks(ladder, about_timing=True) == ["samples below 1485 MHz (b 100, a 47)"]
-    assert style.remarks(ladder, about_timing=False) == ["b: tuned elsewhere"]
+    assert style.remarks(ladder, about_timing=False) == ["b: default parameters: not tuned on h200"]
 
 
 @pytest.mark.parametrize(
-    ("reasons", "remark"),
+    ("found", "remark"),
     [
-        (["1 samples below 1485 MHz"], "a: 1 sample below 1485 MHz"),
         (
-            [
-                "40 of 60 launches discarded: set SM clock below 1960 MHz",
-                "3 of 80 launches discarded: set SM clock below 1960 MHz",
-            ],
+            [{"code": "not_blocked", "samples": 1}],
+            "a: 1 sample not blocked: the launcher synchronises",
+        ),
+        (
+            [discarded(40, 60), discarded(3, 80)],
             "launches discarded: set SM clock below 1960 MHz (a 40 of 60, b 3 of 80)",
         ),
         (
-            ["1 of 60 launches discarded: set SM clock below 1960 MHz"] * 2,
+            [discarded(1, 60)] * 2,
             "all variants: each 1 of 60 launches discarded: set SM clock below 1960 MHz",
         ),
         (
-            ["1 sample below 1485 MHz", "3 samples below 1485 MHz"],
-            "samples below 1485 MHz (b 3, a 1)",
+            [{"code": "not_blocked", "samples": 1}, {"code": "not_blocked", "samples": 3}],
+            "samples not blocked: the launcher synchronises (b 3, a 1)",
         ),
     ],
 )
-def test_a_footer_gives_the_count_of_each_variant(reasons, remark):
-    ladder = pd.DataFrame({"variant": list("ab")[: len(reasons)], "status": "ok", "reason": reasons})
-    assert style.remarks(ladder, about_timing=True) == [remark]
+def test_a_footer_gives_the_count_of_each_variant(found, remark):
+    assert style.remarks(ladder_with(*([one] for one in found)), about_timing=True) == [remark]
 
 
 def test_a_footer_names_the_variants_with_the_largest_shares():
-    counts = ["1 of 60", "12 of 70", "12 of 60", "2 of 60", "3 of 60"]
-    reasons = [f"{count} launches discarded: set SM clock below 1960 MHz" for count in counts]
-    ladder = pd.DataFrame({"variant": list("abcde"), "status": "ok", "reason": reasons})
+    counts = [(1, 60), (12, 70), (12, 60), (2, 60), (3, 60)]
+    ladder = ladder_with(*([discarded(*count)] for count in counts))
     assert style.remarks(ladder, about_timing=True) == [
         "launches discarded: set SM clock below 1960 MHz (c 12 of 60, b 12 of 70, e 3 of 60, fewer in 2 more)"
     ]
 
 
 def test_a_remark_names_its_variants_and_counts_those_that_do_not_fit():
-    ladder = pd.DataFrame({"variant": list("abcdefg"), "status": "ok", "reason": "tuned elsewhere"})
-    ladder.loc[ladder["variant"] == "a", "reason"] = ""
-    assert style.remarks(ladder, about_timing=False) == ["b, c, d and 3 more: tuned elsewhere"]
-    assert style.remarks(ladder.head(5), about_timing=False) == ["b, c, d and e: tuned elsewhere"]
+    ladder, words = ladder_with([], *[[ELSEWHERE]] * 6), "default parameters: not tuned on h200"
+    assert style.remarks(ladder, about_timing=False) == [f"b, c, d and 3 more: {words}"]
+    assert style.remarks(ladder.head(5), about_timing=False) == [f"b, c, d and e: {words}"]

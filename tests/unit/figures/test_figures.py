@@ -245,13 +245,15 @@ def test_reasons_and_names_from_outside_do_no_harm(tmp_path, name, good, coarse)
 
 def test_stamp_repeats_what_the_tables_remark(good):
     stale = good.measurements.copy()
-    stale.loc[stale["variant"].isin(["naive", "warptile"]), "reason"] = "recorded for an earlier version"
+    stale.loc[stale["variant"].isin(["naive", "warptile"]), "remarks"] = '[{"code": "earlier_source"}]'
     line = style.origin_line(replace(good, measurements=stale))
-    assert line.endswith("naive and warptile: recorded for an earlier version")
+    assert line.endswith("naive and warptile: recorded for an earlier source")
 
 
 def test_only_figures_of_times_repeat_what_is_remarked_on_them(good):
-    rows = good.measurements.assign(reason="3 of 60 launches discarded: clock below 1960 MHz")
+    rows = good.measurements.assign(
+        remarks='[{"code": "discarded", "dropped": 3, "taken": 60, "below_mhz": 1960}]'
+    )
     noted = replace(good, measurements=rows)
     notes = {name: drawn(name, noted).get_supxlabel().replace("\n", " ") for name in FIGURES}
     told = {name: "launches discarded" in note for name, note in notes.items()}

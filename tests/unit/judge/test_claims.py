@@ -237,18 +237,24 @@ def test_without_a_number_there_is_no_verdict_but_a_reason(measure, why):
 def test_the_other_family_is_named_beside_its_numbers():
     judged = verdict('median_us(a) + median_us(g.a, "2")', "> 0")
     assert judged.evidence == "median_us(f.a) = 2 us"
+    assert judged.cases == ("1",), "the other number is not known"
+
+
+def test_the_opcode_of_a_count_is_no_case():
+    assert verdict('sass(a, "LDG.E") * median_us(a)', "> 0").cases == ("1",)
+    assert verdict('sass(a, "LDG.E")', "> 0").cases == ()
 
 
 def test_a_verdict_repeats_what_the_tables_remark_on_its_rows(tmp_path):
     for name in ("measurements", "metrics", "gpus", "floors"):
         table = pd.read_parquet(TABLES / f"{name}.parquet")
         if name == "measurements":
-            table["reason"] = table["reason"].where(table["variant"] != "gmem_coalesced", "")
-            table.loc[table["variant"] == "naive", "reason"] = "recorded for an earlier version"
+            table["remarks"] = table["remarks"].where(table["variant"] != "gmem_coalesced", "")
+            table.loc[table["variant"] == "naive", "remarks"] = '[{"code": "earlier_source"}]'
         table.to_parquet(tmp_path / f"{name}.parquet")
     rows = {row["id"]: row for row in claims.judge_all(FAMILIES, tmp_path)}
     assert rows["B1"]["verdict"] == "confirmed"
-    assert rows["B1"]["reason"] == "note on naive: recorded for an earlier version"
+    assert rows["B1"]["reason"] == "note on naive: recorded for an earlier source"
     assert rows["B9a"]["reason"] == ""
 
 
@@ -418,7 +424,7 @@ def test_show_says_that_a_claim_is_about_another_gpu():
         "measured": 37.0,
         "unit": "MB",
     }
-    claims.show([row | {"reason": "about an A6000: depends on its L2"}], out)
+    claims.show([row | {"about": "an A6000", "reason": "about an A6000: depends on its L2"}], out)
     assert out.getvalue().splitlines()[1] == "  NOT JUDGED: ABOUT AN A6000  37 MB"
 
 
@@ -426,6 +432,6 @@ def test_show_says_what_is_missing():
     out = io.StringIO()
     row = dict.fromkeys(("unit", "published", "evidence"), "")
     row |= {"family": "f", "id": "X", "claim": "c", "verdict": "not_measurable", "measured": math.nan}
-    row |= {"condition": "> 1", "reason": "b was not measured"}
+    row |= {"condition": "> 1", "about": "", "reason": "b was not measured"}
     claims.show([row], out)
     assert out.getvalue() == "f X: c\n  NOT MEASURABLE  (confirmed if > 1)\n  reason: b was not measured\n"

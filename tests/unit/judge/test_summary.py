@@ -7,10 +7,12 @@ import pytest
 
 import figure_tables
 from warplog.core.errors import WarplogError
+from warplog.core.remarks import cell
 from warplog.judge.summary import shown
 from warplog.judge.summary.gather import gather
 from warplog.judge.summary.known import Known
 from warplog.judge.summary.rows import Move, Summary, Trouble
+from warplog.tables.agreement import agreement
 
 CAMPAIGN = {"campaign": "mine", "gpu": "h200", "gpu_name": "NVIDIA H200"}
 NAMES = ("naive", "warptile", "cublas")
@@ -99,6 +101,7 @@ def test_many_failures_of_one_kind_do_not_fill_the_screen() -> None:
 def test_a_variant_without_a_record_and_times_that_disagree_are_not_ok() -> None:
     tables = sgemm(naive="missing")
     rows = tables.measurements
+    apart = agreement([1.0], [], 3.0, None)
     chosen = (rows["variant"] == "warptile") & (rows["case"] == "4096")
     tables = replace(
         tables,
@@ -106,13 +109,14 @@ def test_a_variant_without_a_record_and_times_that_disagree_are_not_ok() -> None
             status=["missing" if name == "naive" else "ok" for name in tables.variants["variant"]], reason=""
         ),
         measurements=rows.assign(
-            agreement=["disagree: rest 1 us, ncu 2 us" if one else "ok" for one in chosen]
+            agreement=[apart.code if one else "ok" for one in chosen],
+            agreement_notes=[cell(apart.notes) if one else "" for one in chosen],
         ),
     )
     found = summary(tables).troubles
     assert [(one.variant, one.code, one.case, one.reason) for one in found] == [
         ("naive", "missing", "", ""),
-        ("warptile", "disagree", "4096", "rest 1 us, ncu 2 us"),
+        ("warptile", "disagree", "4096", "rest 1 us, ncu 3 us"),
     ]
     assert not any(one.is_failure for one in found)
 

@@ -14,6 +14,7 @@ import pytest
 from host_family import make_job, named
 from one_variant import check_variant, record_of, time_variant, write_record
 from small_campaign import FOLDER
+from warplog.catalog.contract import Requires
 from warplog.core.errors import WarplogError
 from warplog.core.records import FamilyRecord, write_json
 from warplog.measure import check_time
@@ -130,6 +131,17 @@ def test_variant_that_failed_its_check_is_not_timed(tmp_path: Path) -> None:
     assert record["status"] == "skipped"
     assert "all zero" in record["reason"]
     assert "cold" not in record["cases"][0]
+
+
+def test_a_case_beyond_a_limit_of_the_variant_states_the_limit_as_a_value(tmp_path: Path) -> None:
+    job = make_job(tmp_path, "")
+    small = replace(job, variant=replace(job.variant, requires=Requires(at_most={"N": 64})))
+    assert small.entry("1000", {}, None) == {
+        "case": "1000",
+        "status": "unsupported",
+        "reason": "needs N to be at most 64",
+        "own_limits": {"N": 64},
+    }
 
 
 def test_schema_forbids_a_time_without_a_passed_check(tmp_path: Path) -> None:

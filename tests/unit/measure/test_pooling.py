@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from warplog.core import remarks
 from warplog.core.defaults import DEFAULTS
 from warplog.core.records import sustained_runs
 from warplog.core.statistics import summarise
@@ -163,22 +164,22 @@ def test_a_failure_in_one_process_fails_the_case() -> None:
     assert "cold" not in later
 
 
-def reason(*runs: dict[str, Any]) -> str:
-    return str(pooled(runs, [], SETTINGS)["reason"])
+def told(*runs: dict[str, Any]) -> list[str]:
+    return [remarks.words(one) for one in pooled(runs, [], SETTINGS)["remarks"]]
 
 
 def test_remarks_say_how_the_times_were_taken() -> None:
-    assert reason(*of(100.0, 100.0)) == ""
+    assert told(*of(100.0, 100.0)) == []
     some = rest(2, [100.0] * 50, discarded=12)
-    assert reason(rest(1, [100.0] * 50), some) == "12 of 112 launches discarded: set SM clock below 1960 MHz"
-    assert reason(*(rest(i, [100.0] * 2) for i in (1, 2, 3))) == "only 6 samples"
+    assert told(rest(1, [100.0] * 50), some) == ["12 of 112 launches discarded: set SM clock below 1960 MHz"]
+    assert told(*(rest(i, [100.0] * 2) for i in (1, 2, 3))) == ["only 6 samples"]
     held = rest(1, [100.0] * 50, held=True, set_mhz=1200.0)
-    assert reason(held) == "clock held at 1200 MHz in spite of pauses"
+    assert told(held) == ["clock held at 1200 MHz in spite of pauses"]
     waiting = [rest(i, [100.0] * 10, not_blocked=10) for i in (1, 2)]
-    assert reason(*waiting) == "with the host's part of each launch"
-    assert reason(waiting[0], rest(2, [100.0] * 10)) == "10 samples not blocked: the launcher synchronises"
+    assert told(*waiting) == ["with the host's part of each launch"]
+    assert told(waiting[0], rest(2, [100.0] * 10)) == ["10 samples not blocked: the launcher synchronises"]
     both = rest(1, [1e6] * 2, discarded=1)
-    assert reason(both) == "only 2 samples; 1 of 3 launches discarded: set SM clock below 1960 MHz"
+    assert told(both) == ["only 2 samples", "1 of 3 launches discarded: set SM clock below 1960 MHz"]
 
 
 def test_runs_are_added_until_the_median_is_precise_enough() -> None:
@@ -242,4 +243,4 @@ def test_hot_times_without_a_graph_say_so_and_why() -> None:
     why = "RuntimeError: not while capturing"
     found = pooled([rest(1, [5.0] * 20, hot={**hot(4.0)["hot"], "uncaptured": why})], [], SETTINGS)
     assert found["hot"]["uncaptured"] == why
-    assert found["reason"] == "hot times without a CUDA graph"
+    assert found["remarks"] == [{"code": "no_graph"}]

@@ -9,7 +9,6 @@ import pytest
 
 from host_family import HEADER, STRUCT, compile_c, make_job, make_timer
 from made_up_launch import case_of, pipelined, times
-from warplog.core import remarks
 from warplog.core.records import FamilyRecord, read_json, sha256_file, write_json
 from warplog.core.verification import invariants, timelines
 from warplog.core.verification.campaign import record_problems
@@ -217,5 +216,5 @@ def test_tables_hold_the_numbers_and_every_region_of_the_sm(tmp_path, checked):
 def test_a_record_of_an_earlier_source_says_so(tmp_path, checked):
     record = captured(tmp_path, checked)
     (old,) = tables.rows({**record, "source_sha256": "0" * 64}, checked.variant, "recorded")["launches"]
-    assert old["reason"] == remarks.EARLIER_SOURCE
+    assert old["remarks"] == '[{"code": "earlier_source"}]'
     assert tables.rows({"status": "missing", "reason": ""}, checked.variant, "recorded") == {}

@@ -10,6 +10,7 @@ import pytest
 from host_family import make_family
 from warplog.catalog.contract import Measuring
 from warplog.catalog.family import load_family
+from warplog.core import remarks
 from warplog.core.columns import TABLES
 from warplog.machine import device
 from warplog.machine.device import Gpu
@@ -142,7 +143,7 @@ def test_no_ratio_crosses_boards() -> None:
     table_rows.add_ratios([base, same, other], "base")
     assert same["ratio_to_baseline"] == 1.0
     assert not {"ratio_to_baseline", "sustained_ratio_to_baseline"} & set(other)
-    assert other["reason"] == "no ratio: the baseline was measured on another board"
+    assert remarks.read(other["remarks"]) == ({"code": "other_board"},)
 
 
 def test_the_ratio_of_a_single_process_spans_its_quartiles() -> None:
@@ -200,20 +201,24 @@ NOT_NCU = "(ncu not compared: 2 kernels per launch, each after a flush)"
 @pytest.mark.parametrize(
     ("timing", "traced_us", "expected"),
     [
-        ("stream", None, f"disagree: hot 1333 us, nsys 700 us {NOT_NCU}"),
+        ("stream", None, ("disagree", f"hot 1333 us, nsys 700 us {NOT_NCU}")),
         (
             "stream",
             700.0,
-            f"ok {NOT_NCU[:-1]}; tracing changes the time: hot 1333 us, nsys 700 us, events under nsys 700 us)",
+            (
+                "ok",
+                f"{NOT_NCU[:-1]}; tracing changes the time: hot 1333 us, nsys 700 us, events under nsys 700 us)",
+            ),
         ),
-        ("host", None, ""),
+        ("host", None, ("", "")),
     ],
 )
 def test_a_row_says_whether_the_profilers_agree_unless_its_times_include_the_host(
-    rows_of: Callable[..., Rows], timing: str, traced_us: float | None, expected: str
+    rows_of: Callable[..., Rows], timing: str, traced_us: float | None, expected: tuple[str, str]
 ) -> None:
     first, _ = rows_of(measured(), Measuring(timing=timing), traced_us)["measurements"]
-    assert first["agreement"] == expected
+    notes = remarks.read(first["agreement_notes"])
+    assert (first["agreement"], remarks.agreement_words(notes)) == expected
 
 
 def test_a_row_has_the_host_time_of_a_launch(rows_of: Callable[..., Rows]) -> None:

@@ -244,6 +244,7 @@ def test_the_experiments_note_explains_its_regimes_and_whose_number_a_claim_is_a
         "family": "sgemm",
         "gpu": "h200",
         "campaign": CAMPAIGN["campaign"],
+        "about": "an A6000",
         "reason": "about an A6000: its L2",
     }
     pd.DataFrame([claim | mark]).to_parquet(project.tables / "claims.parquet")

@@ -16,6 +16,7 @@ import yaml
 from made_up_campaigns import H200
 from script_modules import script
 from warplog.catalog import family, winners
+from warplog.core import remarks
 from warplog.core.errors import WarplogError
 from warplog.core.records import read_json, write_json
 from warplog.machine.device import Peaks
@@ -117,10 +118,10 @@ def test_later_builds_use_the_winner_and_other_gpus_the_default(whole: tuple[Pat
     families = family.load([whole[0] / "kernels"])
     here = winners.with_winners(families, "host")["scale"].variant("right")
     assert dict(here.parameters) == {"A": 1, "B": 2, "FIXED": 7}
-    assert here.remark == ""
+    assert not here.remarks
     elsewhere = winners.with_winners(families, "h200")["scale"].variant("right")
     assert dict(elsewhere.parameters) == {"A": 2, "B": 2, "FIXED": 7}
-    assert elsewhere.remark == "default parameters: not tuned on h200"
+    assert elsewhere.remarks == ({"code": "not_tuned", "gpu": "h200"},)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +144,7 @@ def test_winner_that_is_outdated_partial_or_invalid_gets_a_remark(
     path = whole[0] / "kernels" / "scale" / "tuned" / "other" / "right.yaml"
     winners.write_winner(path, {**winner(whole[0]), key: value})
     variant = winners.with_winners(family.load([whole[0] / "kernels"]), "other")["scale"].variant("right")
-    assert words in variant.remark
+    assert words in remarks.words(variant.remarks[0])
     assert dict(variant.parameters) == {**parameters, "FIXED": 7}
 
 
@@ -293,7 +294,7 @@ def test_script_of_the_rule_searches_and_writes_its_outputs(
 
 def test_row_of_a_variant_has_a_remark_if_it_was_not_tuned_on_this_gpu(whole: tuple[Path, Search]) -> None:
     families = family.load([whole[0] / "kernels"])
-    reasons = {}
+    found = {}
     for gpu in ("h200", "host"):
         known = winners.with_winners(families, gpu)
         chosen = {"scale": (known["scale"].variant("right"),)}
@@ -301,7 +302,7 @@ def test_row_of_a_variant_has_a_remark_if_it_was_not_tuned_on_this_gpu(whole: tu
         device = whole[1].job.gpu
         peaks = Peaks("sm_90", 1, None, None, None, None, "")
         rows = table_rows.make_rows(source, known, {"scale": ("64",)}, chosen, device, peaks)
-        reasons[gpu] = rows["variants"][0]["reason"]
+        found[gpu] = remarks.read(rows["variants"][0]["remarks"])
         assert json.loads(rows["variants"][0]["parameters"])["A"] == (2 if gpu == "h200" else 1)
-    assert reasons["h200"].endswith("default parameters: not tuned on h200")
-    assert "tuned" not in reasons["host"]
+    assert found["h200"] == ({"code": "not_tuned", "gpu": "h200"},)
+    assert found["host"] == ()

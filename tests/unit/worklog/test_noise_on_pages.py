@@ -9,6 +9,8 @@ import pytest
 from worklog_pages import CAMPAIGN, CAPTIONS, FAMILY, rung, told
 
 from warplog import worklog
+from warplog.core import remarks
+from warplog.tables.agreement import agreement
 from warplog.worklog import decomposition, explain
 from warplog.worklog.html import html
 from warplog.worklog.sentences import overlap_sentences, sentences
@@ -94,8 +96,11 @@ def test_both_regimes_are_explained_once_before_the_first_number_of_a_step(recor
 
 
 def test_the_times_of_profilers_are_told_in_the_words_of_the_page(recorded):
-    apart = {"agreement": "disagree: rest 10, ncu 12 us; hot 9, nsys 11 us"}
-    words = "the profilers' times differ: {} 10, ncu 12 us; in short bursts with a warm L2 9, nsys 11 us"
+    told_apart = agreement([10.0], [9.0], 12.0, 11.0)
+    apart = {"agreement": told_apart.code, "agreement_notes": remarks.cell(told_apart.notes)}
+    words = (
+        "the profilers' times differ: {} 10 us, ncu 12 us; in short bursts with a warm L2 9 us, nsys 11 us"
+    )
     page = told(changed(recorded, "warptile", set_mhz=math.nan, **apart))
     assert words.format("with a cold L2") in rung(page, "warptile").remarks
     page = told(changed(recorded, "warptile", **apart))

@@ -235,7 +235,7 @@ def test_options_of_the_compiler_stand_beside_the_parameters(recorded):
 def test_remarks_of_the_tables_are_passed_on(recorded):
     rows = recorded.measurements.copy()
     hit = rows["variant"] == "warptile"
-    rows.loc[hit, "reason"] = "recorded for an earlier source"
+    rows.loc[hit, "remarks"] = '[{"code": "earlier_source"}]'
     rows.loc[hit, ["throttle_reasons", "set_mhz"]] = "sw_power_cap", math.nan
     variants = recorded.variants.copy()
     variants.loc[variants["variant"] == "warptile", "spill_bytes"] = 40
@@ -359,8 +359,7 @@ def test_what_a_claim_measured_is_told_as_it_is_read(value, unit, told):
 
 
 def test_a_claim_names_the_cases_behind_its_number_and_what_the_tables_note():
-    evidence = "median_us(naive, 8192) = 3 us; gflops(b.naive, 8192) = 1; sass(naive, LDG) = 4 instructions"
-    table = asides.claims_table([CLAIM | {"evidence": evidence, "reason": "note on naive: 4 samples"}])
+    table = asides.claims_table([CLAIM | {"cases": "8192", "reason": "note on naive: 4 samples"}])
     assert dict(zip(table.titles, table.rows[0], strict=True)) | {"note": ""} == {
         "claim": "C1: coalescing brings 6x",
         "case": "8192",
@@ -372,8 +371,7 @@ def test_a_claim_names_the_cases_behind_its_number_and_what_the_tables_note():
         "note": "",
     }
     assert table.rows[0][-1] == "note on naive: 4 samples"
-    both = asides.claims_table([CLAIM | {"evidence": "median_us(a, 8192) = 3 us; median_us(b) = 1 us"}])
-    assert both.rows[0][1] == "8192, 4096"
+    assert asides.claims_table([CLAIM | {"cases": ""}]).rows[0][1] == "4096", "no number is known"
 
 
 def test_what_was_got_stands_beside_what_was_expected_with_the_verdict_on_the_claims(recorded, tmp_path):
@@ -381,7 +379,7 @@ def test_what_was_got_stands_beside_what_was_expected_with_the_verdict_on_the_cl
     expects = recorded.variants.assign(expected="4 to 8 times faster, see `naive`")
     tables = replace(recorded, variants=expects)
     refuted = CLAIM | {"id": "C2", "verdict": "refuted", "margin": ""}
-    unjudged = CLAIM | {"id": "C3", "verdict": "not_measurable", "reason": "about an A6000"}
+    unjudged = CLAIM | {"id": "C3", "verdict": "not_measurable", "about": "an A6000"}
     page = told(tables, claims=[CLAIM, refuted, unjudged])
     step = rung(page, "gmem_coalesced")
     ratio = f"{rows['naive'] / rows['gmem_coalesced']:.3g}x"
@@ -413,7 +411,7 @@ def test_what_was_got_stands_beside_what_was_expected_with_the_verdict_on_the_cl
     assert "vectorized (4096, at rest)." in worklog.markdown(page, tmp_path)
     assert "no claim" not in seen.text
     assert asides.claims_verdict([unjudged]) == "claim not judged"
-    elsewhere = CLAIM | {"evidence": "median_us(naive, 8192) = 9 us; median_us(gmem_coalesced) = 1 us"}
+    elsewhere = CLAIM | {"cases": "8192, 4096"}
     assert asides.claims_verdict([CLAIM], "4096") == "claim confirmed"
     assert asides.claims_verdict([refuted], "8192") == "claim refuted (at 4096)"
     assert asides.claims_verdict([elsewhere, CLAIM], "4096", ("8192", "4096")) == (
@@ -437,17 +435,18 @@ def test_a_detour_shows_its_gain_before_it_is_unfolded(recorded):
 
 
 def test_a_claim_about_another_gpu_says_so_instead_of_a_verdict():
-    row = CLAIM | {"verdict": "not_measurable", "reason": "about an A6000: depends on its L2", "margin": ""}
+    row = CLAIM | {"verdict": "not_measurable", "about": "an A6000", "margin": ""}
     cells = dict(zip(*(lambda t: (t.titles, t.rows[0]))(asides.claims_table([row])), strict=True))
     assert (cells["verdict"], cells["measured here"]) == ("not judged: about an A6000", "11.8")
-    assert asides.claims_table([row | {"reason": "not stated"}]).rows[0][2] == "not judged"
-    assert asides.claims_table([row | {"reason": "", "measured": math.nan}]).rows[0][2] == "not measurable"
+    assert asides.claims_table([row | {"about": ""}]).rows[0][2] == "not judged"
+    assert asides.claims_table([row | {"about": "", "measured": math.nan}]).rows[0][2] == "not measurable"
 
 
 def test_a_size_beyond_a_variants_own_limit_is_not_run_and_the_table_says_why(recorded):
     rows = recorded.measurements[~recorded.measurements["case"].isin(["16384"])].copy()
     hit = (rows["variant"] == "vectorized") & (rows["case"] == "8192")
     rows.loc[hit, ["status", "reason"]] = "unsupported", "needs M to be at most 4096"
+    rows.loc[hit, "own_limits"] = '{"M": 4096}'
     rows.loc[hit, ["median_us", "gflops"]] = math.nan
     page = told(replace(recorded, measurements=rows))
     speeds = page.summaries[0].table
@@ -455,7 +454,7 @@ def test_a_size_beyond_a_variants_own_limit_is_not_run_and_the_table_says_why(re
     note = "Not run: cases beyond the size to which a variant is limited: M at most 4096 ({})."
     assert speeds.notes == (note.format("naive, vectorized"),)
     assert note.format("naive, vectorized") in Page(html(page)).text
-    rows.loc[hit, "reason"] = "needs sm_100a, this GPU is sm_90"
+    rows.loc[hit, ["reason", "own_limits"]] = "needs sm_100a, this GPU is sm_90", ""
     speeds = told(replace(recorded, measurements=rows)).summaries[0].table
     assert [row[-1] for row in speeds.rows if row[0] == "vectorized"] == ["unsupported"]
     assert speeds.notes == (note.format("naive"),)
@@ -495,12 +494,13 @@ def test_a_figure_that_is_gone_is_named(page, tmp_path):
 
 
 def test_a_remark_on_every_variant_is_said_once(recorded):
-    rows = recorded.measurements.assign(reason="recorded for an earlier source")
-    rows.loc[rows["variant"] == "warptile", "reason"] += "; not tuned"
+    rows = recorded.measurements.assign(remarks='[{"code": "earlier_source"}]')
+    both = '[{"code": "earlier_source"}, {"code": "not_tuned", "gpu": "h200"}]'
+    rows.loc[rows["variant"] == "warptile", "remarks"] = both
     page = told(replace(recorded, measurements=rows))
     assert ("All variants", "recorded for an earlier source") in page.facts
     assert rung(page, "naive").remarks == ()
-    assert rung(page, "warptile").remarks == ("not tuned",)
+    assert rung(page, "warptile").remarks == ("default parameters: not tuned on h200",)
     assert html(page).count("recorded for an earlier source") == 1
 
 

@@ -18,6 +18,7 @@ from worklog_pages import (
 )
 
 from warplog import worklog
+from warplog.core import remarks
 from warplog.core.text import HIDDEN, Table
 from warplog.worklog.excerpt import Excerpt
 from warplog.worklog.html import html
@@ -31,7 +32,8 @@ def hostile(recorded):
     variants = recorded.variants.assign(idea=HOSTILE, credit=HOSTILE)
     rows = recorded.measurements.copy()
     rows.loc[rows["variant"] == "naive", ["status", "reason"]] = "crashed", HOSTILE
-    rows.loc[rows["variant"] == "warptile", "reason"] = HOSTILE
+    elsewhere = remarks.cell([{"code": "not_tuned", "gpu": HOSTILE}])
+    rows.loc[rows["variant"] == "warptile", "remarks"] = elsewhere
     rows.loc[rows["variant"] == "warptile", "agreement"] = HOSTILE
     figures = tuple(replace(p, source=HOSTILE, gpu=HOSTILE) for p in FAMILY.variants[1].published)
     rungs = tuple(replace(v, published=figures if v.published else ()) for v in FAMILY.variants)

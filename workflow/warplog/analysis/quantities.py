@@ -4,14 +4,15 @@ Claims and the probes of the oracle are judged by these numbers. A missing numbe
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from warplog.analysis.verdicts import ASSUMED, EXACT, Noise, between
-from warplog.core import remarks, text
+from warplog.core import remarks
 from warplog.core.columns import MEASUREMENTS
 from warplog.core.errors import WarplogError
+from warplog.core.remarks import Remark
 from warplog.metrics.kernels import bare_name, longest_kernel
 from warplog.parsers.sass import matching
 from warplog.tables import regimes
@@ -29,14 +30,14 @@ _OF_TIMES = ("median_us", "gflops", "gbytes_per_s", "ratio_to_baseline")  # at r
 class Found:
     """A number in its unit; if it is NaN, `reason` gives the cause ("" otherwise).
 
-    `remark` is the remark of the variant's row of `measurements` at the case, whose status is ok. `noise` is what the
+    `remarks` are those on the variant's row of `measurements` at the case, whose status is ok. `noise` is what the
     same code shows of a number that depends on a time; it is relative to `value`, and EXACT for other numbers.
     """
 
     value: float
     unit: str
     reason: str = ""
-    remark: str = ""
+    remarks: Sequence[Remark] = ()
     noise: Noise = EXACT
 
 
@@ -88,10 +89,10 @@ class Quantities:
             return Found(math.nan, "", f"{variant} was not measured at {case}")
         if row["status"] != "ok":
             return Found(math.nan, "", f"{variant} at {case}: {row['status']}: {row['reason']}")
-        notes = text.split_notes(row["reason"])
+        found = remarks.read(row.get("remarks"))
         if name not in MEASUREMENTS:  # a counter does not depend on how the times were taken
-            notes = [note for note in notes if not remarks.is_about_timing(note)]
-        return replace(self._number(family, variant, case, name, row), remark=text.join_notes(*notes))
+            found = tuple(one for one in found if one["code"] not in remarks.ABOUT_TIMING)
+        return replace(self._number(family, variant, case, name, row), remarks=found)
 
     def _number(self, family: str, variant: str, case: str, name: str, row: Mapping[str, Any]) -> Found:
         if name in MEASUREMENTS:

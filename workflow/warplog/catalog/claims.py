@@ -20,9 +20,6 @@ CONFIRMED, REFUTED, WITHIN_NOISE, NOT_MEASURABLE = VERDICTS = (
     "not_measurable",
 )
 NOT_JUDGED = "not judged"
-_ABOUT = re.compile(
-    r"about [^:;]+"
-)  # `not_judged` begins so if the published number is of another GPU or machine
 SASS = "sass"
 TOTAL = "total_"
 GPU_NAMES = tuple(name for name, column in GPUS.items() if column.kind in ("int", "float"))
@@ -185,6 +182,7 @@ class Claim:
         unit: unit of the number; "" for the unit of a single quantity.
         case: timed case that the formula refers to by default.
         confirmed_if: condition on the number.
+        about: the GPU or machine of the published number, if others cannot share it: "an A6000"; "" otherwise.
         not_judged: why there is no condition; the number, if any, is then only shown.
     """
 
@@ -198,6 +196,7 @@ class Claim:
     case: str
     confirmed_if: str
     not_judged: str
+    about: str = ""
 
     def holds(self, measured: float) -> bool:
         """Whether `confirmed_if` holds for a measured number."""
@@ -252,13 +251,17 @@ def make_claim(data: Mapping[str, Any], family: str, headline_case: str, where: 
     """Makes a claim from its entry in family.yaml; its case defaults to the headline case.
 
     Raises:
-        WarplogError: The formula or the condition is invalid, or missing without `not_judged`.
+        WarplogError: The formula or the condition is invalid, or missing without `about` or `not_judged`.
     """
     where = f"{where}: claims: {data['id']}"
     case, measure = data.get("case", headline_case), data.get("measure", "")
-    condition, not_judged = data.get("confirmed_if", ""), data.get("not_judged", "")
+    condition, about = data.get("confirmed_if", ""), data.get("about", "")
+    not_judged = ": ".join(filter(None, (f"about {about}" if about else "", data.get("not_judged", ""))))
     if bool(condition) == bool(not_judged) or (condition and not measure):
-        raise WarplogError(f"{where}: requires measure and confirmed_if, or not_judged with the reason")
+        raise WarplogError(
+            f"{where}: requires measure and confirmed_if, or not_judged with the reason,"
+            " or about with the GPU of the number"
+        )
     if condition:
         try:
             condition_holds(condition, 0.0)
@@ -275,6 +278,7 @@ def make_claim(data: Mapping[str, Any], family: str, headline_case: str, where: 
         case=case,
         confirmed_if=condition,
         not_judged=not_judged,
+        about=about,
     )
 
 
@@ -303,16 +307,15 @@ def check_claims(
                 raise WarplogError(f"{here}: measure: unknown name {name!r}; {suggest(name, known)}")
 
 
-def verdict_words(verdict: str, measured: float, reason: str) -> str:
+def verdict_words(verdict: str, measured: float, about: str) -> str:
     """Returns a verdict for display: "within noise", "not measurable", "not judged: about an A6000".
 
-    A claim whose number is measured but not judged is "not judged", and so is one about another GPU: its reason begins
-    with "about".
+    A claim whose number is measured but not judged is "not judged", and so is one that is `about` another GPU.
     """
     if verdict != NOT_MEASURABLE:
         return verdict.replace("_", " ")
-    if about := _ABOUT.match(reason):
-        return f"{NOT_JUDGED}: {about[0]}"
+    if about:
+        return f"{NOT_JUDGED}: about {about}"
     return verdict.replace("_", " ") if math.isnan(measured) else NOT_JUDGED
 
 

@@ -1,8 +1,7 @@
 """Parts of a family's contract: launcher arguments, cases, requirements, probes and published results."""
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -93,20 +92,19 @@ class Requires:
         misfits += [text for text in self.where if not formula.holds(text, case.values, "requires.where")]
         return f"needs {' and '.join(misfits)}" if misfits else ""
 
+    def own_limits(self, case: Case) -> dict[str, float]:
+        """Returns the upper limits that a case exceeds, by parameter; {} if the variant does not support it otherwise.
 
-# What `why_not_case` returns if a case is only beyond the limits that the variant sets itself.
-_OWN_LIMIT = re.compile(r"needs (\w+ to be at most \S+(?: and \w+ to be at most \S+)*)")
+        Raises:
+            WarplogError: A condition cannot be evaluated.
+        """
+        exceeded = {k: most for k, most in self.at_most.items() if case.values[k] > most}
+        return exceeded if exceeded and not replace(self, at_most={}).why_not_case(case) else {}
 
 
-def own_limit(status: str, reason: str) -> str:
-    """Returns the limits of its own that a case exceeds: "M to be at most 8192"; "" if it has no time otherwise."""
-    found = _OWN_LIMIT.fullmatch(reason) if status == "unsupported" else None
-    return found[1] if found else ""
-
-
-def status_words(status: str, reason: str = "") -> str:
+def status_words(status: str, own_limits: str = "") -> str:
     """Returns a status for display: "compile error", or "not run" for a case beyond a limit that the variant sets."""
-    return "not run" if own_limit(status, reason) else status.replace("_", " ")
+    return "not run" if own_limits else status.replace("_", " ")
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ from warplog.catalog.space import Space, space_of
 from warplog.core import formula, paths
 from warplog.core.errors import WarplogError
 from warplog.core.records import sha256_file, sha256_of
+from warplog.core.remarks import Remark
 from warplog.core.schema import read_yaml, suggest
 
 # The types that an argument by value may have.
@@ -62,7 +63,7 @@ class Variant:
         draft: whether campaigns exclude the variant unless it is named.
         library: whether the variant calls a library, or is one.
         tune: the space that `snakemake tune` searches; None if there is none.
-        remark: note on the parameters, see warplog.catalog.winners.
+        remarks: what to know of the parameters, see warplog.catalog.winners.
         published: published results.
         memory: arrays in host memory, by name: "pinned" (and mapped for kernels) or "pageable".
         compile: further sources and options of the compiler.
@@ -85,7 +86,7 @@ class Variant:
     library: bool = False
     expected: str = ""
     tune: Space | None = None
-    remark: str = ""
+    remarks: Sequence[Remark] = ()
     published: tuple[Published, ...] = ()
     memory: Mapping[str, str] = field(default_factory=dict)
     compile: Compile = field(default_factory=Compile)

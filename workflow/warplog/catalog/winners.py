@@ -7,9 +7,9 @@ from typing import Any
 
 from warplog.catalog.family import Family, Variant
 from warplog.catalog.space import name_of
-from warplog.core import text
 from warplog.core.files import write_text
 from warplog.core.records import sha256_of
+from warplog.core.remarks import Remark
 from warplog.core.schema import check, read_yaml
 
 
@@ -54,16 +54,16 @@ def _tuned(family: Family, variant: Variant, gpu: str) -> Variant:
         return variant
     path = winner_file(family, variant.name, gpu)
     if not path.is_file():
-        return replace(variant, remark=f"default parameters: not tuned on {gpu}")
+        return replace(variant, remarks=({"code": "not_tuned", "gpu": gpu},))
     winner = read_yaml(path, "tuned")
     setting = winner["parameters"]
     if violated := variant.tune.why_not(setting):
-        best = f"the best setting on {gpu} ({name_of(setting)})"
-        remark = f"default parameters: {best} violates {violated!r}; tune again"
-        return replace(variant, remark=remark)
-    remarks = []
+        remark = {"code": "violated", "gpu": gpu, "setting": name_of(setting), "rule": violated}
+        return replace(variant, remarks=(remark,))
+    remarks: list[Remark] = []
     if winner["seen"] < winner["settings"]:
-        remarks.append(f"tuned on {gpu} with {winner['seen']} of {winner['settings']} settings measured")
+        seen = {"seen": winner["seen"], "settings": winner["settings"]}
+        remarks.append({"code": "partly_tuned", "gpu": gpu, **seen})
     if winner["source_sha256"] != fingerprint(variant):
-        remarks.append(f"parameters from a search on {gpu} with an earlier version of this source")
-    return replace(variant, parameters=variant.tune.parameters(setting), remark=text.join_notes(*remarks))
+        remarks.append({"code": "tuned_for_earlier", "gpu": gpu})
+    return replace(variant, parameters=variant.tune.parameters(setting), remarks=tuple(remarks))

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from warplog.core.remarks import WORDS
+
 
 @dataclass(frozen=True)
 class Column:
@@ -34,7 +36,14 @@ BOARD: Mapping[str, Column] = {
 }
 STATUS: Mapping[str, Column] = {
     "status": Column("str", "", "ok, or the kind of failure (compile_error, wrong, crashed, timeout, …)"),
-    "reason": Column("str", "", "why the status is not ok; notes on the row if it is ok"),
+    "reason": Column("str", "", "why the status is not ok"),
+}
+REMARKS: Mapping[str, Column] = {
+    "remarks": Column(
+        "str",
+        "",
+        f"what to know of the row, as a JSON list of codes with values; empty for nothing. Codes: {', '.join(WORDS)}",
+    ),
 }
 
 
@@ -42,6 +51,13 @@ MEASUREMENTS: Mapping[str, Column] = {
     **KEY,
     "size": Column("int", "", "problem size by the family's size formula, used as the x axis"),
     **STATUS,
+    **REMARKS,
+    "own_limits": Column(
+        "str",
+        "",
+        "upper limits that the variant sets itself and the case exceeds, by parameter, as JSON; empty if anything else"
+        " keeps it from the case",
+    ),
     "median_us": Column(
         "float",
         "us",
@@ -147,9 +163,14 @@ MEASUREMENTS: Mapping[str, Column] = {
     "agreement": Column(
         "str",
         "",
-        "ok if the time at rest matches ncu and the hot time matches nsys within 3 % + 1 us per kernel, else the times"
-        " that differ; in parentheses what is not compared, and why; empty if there is nothing to compare: no capture,"
-        " or times that include host work",
+        "ok if the time at rest matches ncu and the hot time matches nsys within 3 % + 1 us per kernel, else disagree;"
+        " empty if there is nothing to compare: no capture, or times that include host work",
+    ),
+    "agreement_notes": Column(
+        "str",
+        "",
+        "the times that differ, and what is not compared or varies, as a JSON list of codes with values: differ,"
+        " other_board, several_kernels, varies_in_ncu, tracing_slows",
     ),
     **ORIGIN,
     **BOARD,
@@ -257,6 +278,7 @@ VARIANTS: Mapping[str, Column] = {
     "parameters": Column("str", "", "compile-time parameters such as tile sizes, as JSON"),
     "compile": Column("str", "", "options of the compiler, further sources and libraries (key `compile`)"),
     **STATUS,
+    **REMARKS,
     "kernel": Column(
         "str",
         "",
@@ -357,6 +379,7 @@ TRACKS: Mapping[str, Column] = {
 LAUNCHES: Mapping[str, Column] = {
     **KEY,
     **STATUS,
+    **REMARKS,
     "sms": Column("int", "", "SMs on which a marked warp ran"),
     "blocks": Column("int", "", "blocks of the launch"),
     "warps": Column("int", "", "warps with events on all SMs"),
@@ -413,7 +436,10 @@ LAUNCHES: Mapping[str, Column] = {
     "source_sha256": MEASUREMENTS["source_sha256"],
 }
 PUBLISHED: Mapping[str, Column] = {
-    **{name: MEASUREMENTS[name] for name in ("family", "variant", "case", "size", "status", "reason")},
+    **KEY,
+    "size": MEASUREMENTS["size"],
+    **STATUS,
+    **REMARKS,
     "value": Column("float", "", "measured rate in `unit`, from the median cold time"),
     "unit": Column("str", "", "unit of `value` and `published`"),
     "ratio_to_baseline": MEASUREMENTS["ratio_to_baseline"],
@@ -478,7 +504,11 @@ CLAIMS: Mapping[str, Column] = {
     "condition": Column("str", "", "condition on `measured` under which the claim is confirmed"),
     "measure": Column("str", "", "formula over measurements and metrics of variants"),
     "case": Column("str", "", "case that the formula refers to unless it names another"),
+    "cases": Column("str", "", "cases of the numbers behind the verdict, comma-separated"),
     "evidence": Column("str", "", "values of the terms in the formula"),
+    "about": Column(
+        "str", "", "GPU or machine of the published number, if the claim is therefore not judged"
+    ),
     "reason": Column("str", "", "why the claim is not measurable; else notes on the rows behind the verdict"),
     **ORIGIN,
 }

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from warplog.core import old_words
 from warplog.core import schema as schemas
 from warplog.core.errors import WarplogError
 from warplog.core.files import open_regular, read_bytes, write_text
@@ -156,7 +157,7 @@ class FamilyRecord:
             if fault := wrong or _fault(record, {**place, "variant": name}, f"variants.{name}"):
                 found.faults[name] = fault
             else:
-                found.variants[name] = record
+                found.variants[name] = old_words.of_record(record)
         return found
 
     @classmethod

@@ -107,9 +107,6 @@ def escape_markdown(text: str) -> str:
     return re.sub(r"(?<=\w)\\_(?=\w)", "_", escaped)
 
 
-_SEPARATOR = "; "
-
-
 def listed(texts: Sequence[str]) -> str:
     """Joins texts: "a", "a and b", "a, b and c"."""
     return " and ".join([*([", ".join(texts[:-1])] if texts[:-1] else []), *texts[-1:]])
@@ -117,9 +114,4 @@ def listed(texts: Sequence[str]) -> str:
 
 def join_notes(*notes: str) -> str:
     """Joins the notes that are not empty into one text."""
-    return _SEPARATOR.join(filter(None, notes))
-
-
-def split_notes(reason: object) -> list[str]:
-    """Returns the notes of a text that `join_notes` made."""
-    return [part for part in str(reason).split(_SEPARATOR) if part]
+    return "; ".join(filter(None, notes))

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from warplog.core.numbers import rate_unit
+from warplog.metrics import METRICS
 from warplog.plotting.labels import (
     MUTED,
     SideLabel,
@@ -33,7 +34,7 @@ NOTE = (
     "per wave at the size with the fullest waves, waves = blocks / (SMs x blocks per SM)"
 )
 _NEAR, _LEAST_STEP = 1.02, 1.1
-LIMIT = re.compile(r"occupancy_limit_\w+_blocks")
+LIMITS = [name for name in METRICS if name.startswith("occupancy_limit_")]
 
 
 def data(tables: FigureTables) -> pd.DataFrame:
@@ -107,7 +108,7 @@ def _waves(own: pd.DataFrame, tables: FigureTables) -> pd.DataFrame:
 def _launch(tables: FigureTables, variant: str, rows_of_tile: int) -> tuple[float, float]:
     """Returns blocks per SM and columns of tiles, from the counters of a captured case, else NaN and 1."""
     rows = tables.metrics[(tables.metrics["variant"] == variant) & tables.metrics["value"].notna()]
-    limits = rows.loc[rows["metric"].str.fullmatch(LIMIT), "value"]
+    limits = rows.loc[rows["metric"].isin(LIMITS), "value"]
     grid = rows[(rows["metric"] == "grid_blocks") & (rows["case"] == tables.case)]
     size = tables.measurements.loc[tables.measurements["case"] == tables.case, "size"]
     if grid.empty or not rows_of_tile or size.empty:

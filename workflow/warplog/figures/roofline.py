@@ -34,7 +34,7 @@ from warplog.plotting.placement import along, sampled
 from warplog.plotting.style import Look, VariantStyle, new_figure, styled
 from warplog.tables import regimes
 from warplog.tables.files import ORIGIN_COLUMNS, as_rows
-from warplog.tables.view import FigureTables
+from warplog.tables.view import FigureTables, words
 
 NEEDS = ("counters", "flops")
 TITLE = "Roofline"
@@ -94,6 +94,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
     )
     rows = pd.concat([points.assign(kind="point", label=points["variant"]), roofs])
     kept = ["family", "kind", "label", "variant", "order", "is_baseline", "case", "kernel", "status", "gap"]
+    kept += ["own_limits"]
     kept += [f"launch_{level}_bytes" for level in LEVELS]
     kept += [
         "intensity_flop_per_byte",
@@ -256,7 +257,9 @@ def _in_its_unit(data: pd.DataFrame) -> pd.DataFrame:
 def _label(point: Mapping[str, Any], look: Look) -> SideLabel:
     name = fit(point["variant"], name_in())
     if point["gap"]:
-        return SideLabel(np.nan, np.nan, f"{name}: {point['gap'].split(':')[0]}")
+        failed = point["status"] not in ("ok", "missing")
+        why = words(point["status"], point["own_limits"]) if failed else point["gap"]
+        return SideLabel(np.nan, np.nan, f"{name}: {why}")
     style, share = look.style(point["variant"]), point["roof_pct"]
     text = f"{name}  {share:.0f} %" if np.isfinite(share) else name
     return SideLabel(point["intensity_flop_per_byte"], point["rate"], text, style.edge, style.marker)

@@ -82,6 +82,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
         "alone",
         "status",
         "gap",
+        "own_limits",
         "median_us",
     ]
     kept += ["rate", "rate_q1", "rate_q3", "quantity", "unit", "peak", "peak_label", "peak_source"]
@@ -364,13 +365,12 @@ def _label(rows: pd.DataFrame, look: Look) -> SideLabel:
     last = (supported if len(supported) else rows).iloc[-1]
     style, name = look.style(last["variant"]), fit(last["variant"], name_in())
     if pd.isna(last["place"]):
-        status = last["gap"].partition(":")[0] if last["status"] == "unsupported" else _status(last["status"])
-        return SideLabel(np.nan, np.nan, f"{name}: {status}")
+        return SideLabel(np.nan, np.nan, f"{name}: {_status(last['status'], last['own_limits'])}")
     return SideLabel(last["size"], last["place"], name, style.edge, style.marker, style.dashes)
 
 
-def _status(status: str) -> str:
-    return "n/a" if status == "ok" else words(status)
+def _status(status: str, own_limits: str = "") -> str:
+    return "n/a" if status == "ok" else words(status, own_limits)
 
 
 def _gaps(axes: Axes, gaps: pd.DataFrame, look: Look, height_in: float) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
+from warplog.core import remarks
 from warplog.core.errors import WarplogError
 from warplog.core.paths import command
 from warplog.core.text import one_line, printable
@@ -147,12 +148,13 @@ class PageAudit:
         row = self.known.variants.get(self.place.variant, {})
         texts = [str(row.get(name) or "") for name in ("idea", "credit", "compile", "expected")]
         measured = self.known.rows.get((self.place.variant, self.known.case), {})
-        agreement = str(measured.get("agreement") or "").removeprefix("disagree: ")
-        timed = "at rest " if self.known.measured(self.place.variant, "set_mhz") > 0 else "with a cold L2 "
-        agreement = re.sub(r"\brest (?=\d)", timed, agreement)
-        agreement = re.sub(r"\bhot (?=\d)", "in short bursts with a warm L2 ", agreement)
-        notes = [*str(measured.get("reason") or "").split("; "), agreement]
-        notes = [text for note in notes for text in (note, re.sub("^1 samples", "1 sample", note))]
+        at_rest = self.known.measured(self.place.variant, "set_mhz") > 0
+        regimes = {
+            "rest": "at rest" if at_rest else "with a cold L2",
+            "hot": "in short bursts with a warm L2",
+        }
+        notes = [remarks.words(one) for one in remarks.read(measured.get("remarks"))]
+        notes.append(remarks.agreement_words(remarks.read(measured.get("agreement_notes")), regimes))
         return sorted(filter(_NUMBER.search, map(one_line, [*texts, *notes])), key=len, reverse=True)
 
     def _judge(self, number: int, checks: Iterator[Check] | Sequence[Check], text: str) -> None:

@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Sequence
 
+from warplog.core import remarks
 from warplog.judge.audited import TIME, UNIT, US, Check, Checks, N, Place, Q, Rule, V, number
 from warplog.judge.evidence import CEILINGS
 from warplog.judge.rules.expectations import EXPECTATIONS
@@ -298,9 +299,8 @@ def _rung_parameter(page: Place, name: str, value: str) -> Checks:
 
 def _rung_discarded(page: Place, dropped: str, taken: str, mhz: str) -> Checks:
     remark = f"{dropped} of {taken} launches discarded: set SM clock below {mhz} MHz"
-    reason = str(page.known.rows[(page.variant, page.known.case)].get("reason"))
-    earlier = remark.replace("set SM clock", "clock")  # in tables of an earlier version
-    yield Check(remark, remark if remark in reason or earlier in reason else reason)
+    known = remarks.of_row(page.known.rows[(page.variant, page.known.case)])
+    yield Check(remark, remark if remark in known else known)
 
 
 def _rung_spills(page: Place, stores: str, loads: str) -> Checks:

@@ -146,11 +146,11 @@ def _written(printed: str, condition: str) -> str:
 
 def _verdict(claim: "pd.Series[Any]") -> str:
     """Returns the words for a verdict: a measured number without a verdict, or one about another GPU, is not judged."""
-    words, reason = str(claim["verdict"]).replace("_", " "), str(claim["reason"])
+    words = str(claim["verdict"]).replace("_", " ")
     if words != "not measurable":
         return words
-    if reason.startswith("about "):
-        return f"not judged: {re.split('[:;]', reason)[0]}"
+    if claim["about"]:
+        return f"not judged: about {claim['about']}"
     return words if math.isnan(claim["measured"]) else "not judged"
 
 

@@ -23,7 +23,8 @@ from warplog.catalog.claims import (
 from warplog.catalog.family import Family
 from warplog.core import formula
 from warplog.core.errors import WarplogError
-from warplog.core.text import printable
+from warplog.core.remarks import words
+from warplog.core.text import join_notes, printable
 from warplog.tables.files import ORIGIN_COLUMNS, read_table
 
 _MOST_REASONS = 2
@@ -39,7 +40,8 @@ class Judgement:
     The verdict is WITHIN_NOISE if the times' intervals include values that confirm the claim and others that refute it.
     `reason` states why there is no verdict; if there is one, it holds the tables' remarks on the rows used. `margin` is
     EXCEEDED if a confirmed speed or time is at least 1.5 times as far as the condition requires (a bound of 1 only says
-    which is faster), or a gain 1.5 times the published one, of which the condition asks for half; else "".
+    which is faster), or a gain 1.5 times the published one, of which the condition asks for half; else "". `cases` are
+    those of the numbers that are known.
     """
 
     verdict: str
@@ -48,6 +50,7 @@ class Judgement:
     evidence: str
     reason: str
     margin: str = ""
+    cases: tuple[str, ...] = ()
 
 
 def judge(
@@ -80,9 +83,15 @@ def judge(
         verdict, margin = _verdict(claim, measured, named, found)
         terms = claim.formula.terms
         reasons = [
-            f"note on {terms[n].variant}: {number.remark}" for n, number in found.items() if number.remark
+            f"note on {terms[n].variant}: {join_notes(*map(words, number.remarks))}"
+            for n, number in found.items()
+            if number.remarks
         ]
-    return Judgement(verdict, measured, claim.unit or single, "; ".join(evidence), _joined(reasons), margin)
+    known = [claim.formula.terms[n] for n, number in found.items() if not number.reason]
+    cases = tuple(dict.fromkeys(term.case for term in known if term.quantity != SASS))
+    return Judgement(
+        verdict, measured, claim.unit or single, "; ".join(evidence), _joined(reasons), margin, cases
+    )
 
 
 def judge_all(families: Mapping[str, Family], tables: Path, gpu: str = "") -> list[dict[str, Any]]:
@@ -115,7 +124,7 @@ def judge_all(families: Mapping[str, Family], tables: Path, gpu: str = "") -> li
 def show(rows: Iterable[Mapping[str, Any]], stream: TextIO) -> None:
     """Prints the claims: verdict, number, condition, published value and evidence."""
     for row in rows:
-        verdict = verdict_words(str(row["verdict"]), row["measured"], str(row["reason"]))
+        verdict = verdict_words(str(row["verdict"]), row["measured"], str(row["about"]))
         number = "" if math.isnan(row["measured"]) else f"{row['measured']:.4g} {row['unit']}".strip()
         condition = f"(confirmed if {row['condition']})" if row["condition"] else ""
         case = f" [{row['case']}]" if row.get("case") else ""
@@ -144,7 +153,9 @@ def _row(claim: Claim, family: str, judged: Judgement) -> dict[str, Any]:
         "condition": claim.confirmed_if,
         "measure": claim.measure,
         "case": claim.case,
+        "cases": ", ".join(judged.cases) or claim.case,
         "evidence": judged.evidence,
+        "about": claim.about,
         "reason": judged.reason,
     }
 

@@ -15,7 +15,7 @@ import pandas as pd
 from pyarrow import ArrowException
 
 from warplog.analysis import verdicts
-from warplog.core import paths
+from warplog.core import old_words, paths, remarks
 from warplog.core.errors import WarplogError
 
 Row = Mapping[Any, Any]
@@ -61,7 +61,7 @@ def read(folder: Path, family: str) -> "Evidence":
     for name in _TABLES:
         path = folder / f"{name}.parquet"
         try:
-            table = pd.read_parquet(path, page_checksum_verification=True)
+            table = old_words.of_table(pd.read_parquet(path, page_checksum_verification=True), name)
         except (OSError, ValueError, TypeError, LookupError, ArrowException) as error:
             raise WarplogError(f"{path}: cannot be read ({error}); run `{paths.command('tables')}`") from None
         tables[name] = table if name == "gpus" else table[table["family"] == family]
@@ -397,12 +397,8 @@ class Evidence:
 
     def own_limits(self, variant: str, case: str) -> dict[str, str]:
         """Returns the limits that the variant sets itself if nothing else keeps it from a case: {"M": "8192"}."""
-        row = self.rows.get((variant, case), {})
-        parts = str(row.get("reason")).removeprefix("needs ").split(" and ")
-        found = [re.fullmatch(r"(\w+) to be at most (\S+)", part) for part in parts]
-        if row.get("status") != "unsupported" or not all(found):
-            return {}
-        return {one[1]: one[2] for one in found if one}
+        limits = remarks.own_limits(self.rows.get((variant, case), {}).get("own_limits"))
+        return {name: str(most) for name, most in limits.items()}
 
     def peak(self, column: str) -> float:
         """Returns a column of the table `gpus`."""

@@ -136,7 +136,9 @@ class Job:
         if refusal is not None:
             return {"case": case, "status": refusal[0], "reason": refusal[1]}
         if misfit := self.misfit(case):
-            return {"case": case, "status": "unsupported", "reason": misfit}
+            limits = self.variant.requires.own_limits(self.family.case(case))
+            beyond = {"own_limits": limits} if limits else {}
+            return {"case": case, "status": "unsupported", "reason": misfit, **beyond}
         return dict(results[case])
 
     @property

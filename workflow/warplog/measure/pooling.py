@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from statistics import fmean, median, stdev
 from typing import Any
 
-from warplog.core import remarks, text
 from warplog.core.records import Record, worst
+from warplog.core.remarks import Remark
 from warplog.core.statistics import MEDIAN_EFFICIENCY, summarise
 from warplog.measure.power_limit import times_at_limit
 from warplog.measure.worker.timer import FULL_CLOCK
@@ -83,7 +83,8 @@ def pooled(
     sustained = _at_limit(sustained, power_limit_w)
     return {
         "status": "ok",
-        "reason": _remark(rest, cold, settings),
+        "reason": "",
+        "remarks": _remarks(rest, cold, settings),
         "warmup_launches": rest[0]["warmup_launches"],
         "first_launch_us": rest[0]["first_launch_us"],
         "launch_host_us": median(one["launch_host_us"] for one in rest),
@@ -196,22 +197,22 @@ def _further(rest: Sequence[Record], sustained: Sequence[Record]) -> Record:
     return {"further_sustained": runs} if runs else {}
 
 
-def _remark(rest: Sequence[Record], cold: Record, settings: Record) -> str:
-    found = []
+def _remarks(rest: Sequence[Record], cold: Record, settings: Record) -> list[Remark]:
+    found: list[Remark] = []
     if cold["samples"] < settings["min_samples"]:
-        found.append(remarks.of_samples(remarks.FEW_SAMPLES, cold["samples"]))
+        found.append({"code": "few_samples", "samples": cold["samples"]})
     full_mhz = max((one["cold"]["full_mhz"] or 0.0) for one in rest)
     if any(one["cold"]["held"] for one in rest):
-        found.append(remarks.HELD_CLOCK.format(mhz=cold["set_mhz"]))
+        found.append({"code": "held_clock", "mhz": cold["set_mhz"]})
     elif dropped := cold["discarded"]:
         taken, mhz = dropped + cold["samples"], FULL_CLOCK * full_mhz
-        found.append(remarks.DISCARDED.format(dropped=dropped, taken=taken, mhz=mhz))
+        found.append({"code": "discarded", "dropped": dropped, "taken": taken, "below_mhz": mhz})
     if waiting := cold["not_blocked"]:
         everything = waiting == cold["samples"]
-        found.append(remarks.HOST_TIME if everything else remarks.of_samples(remarks.NOT_BLOCKED, waiting))
+        found.append({"code": "host_time"} if everything else {"code": "not_blocked", "samples": waiting})
     if any("uncaptured" in one.get("hot", ()) for one in rest):
-        found.append(remarks.NO_GRAPH)
-    return text.join_notes(*found)
+        found.append({"code": "no_graph"})
+    return found
 
 
 def _mean(values: Sequence[Any]) -> float | None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from warplog.metrics.counters import Capability, alternatives, is_collected, set_of, supports
@@ -33,22 +34,29 @@ def evaluate(counters: Counters, compute_capability: Capability | None = None) -
     return _evaluated(filter(is_collected, METRICS.values()), counters, compute_capability)
 
 
-def evaluate_any(counters: Counters, compute_capability: Capability | None = None) -> list[Evaluated]:
+def evaluate_any(
+    counters: Counters,
+    compute_capability: Capability | None = None,
+    notes: Mapping[str, str] = MappingProxyType({}),
+) -> list[Evaluated]:
     """Evaluates every metric on a report that may be of any origin, like `evaluate`.
 
     This includes metrics that campaigns do not collect. Some counters that the report lacks are computed from others
-    (see `substitutes.completed`).
+    (see `substitutes.completed`). `notes` say why the report has no value for a counter, if more is known of it.
     """
-    return _evaluated(METRICS.values(), completed(counters, compute_capability), compute_capability)
+    return _evaluated(METRICS.values(), completed(counters, compute_capability), compute_capability, notes)
 
 
 def _evaluated(
-    metrics: Iterable[Metric], counters: Counters, capability: Capability | None
+    metrics: Iterable[Metric],
+    counters: Counters,
+    capability: Capability | None,
+    notes: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Evaluated]:
     done: dict[str, Evaluated] = {}
     for metric in metrics:
         if metric.formula is not None:
-            done[metric.name] = _evaluate(metric, counters, done, capability)
+            done[metric.name] = _evaluate(metric, counters, done, capability, notes)
     return list(done.values())
 
 
@@ -111,12 +119,16 @@ def _known(value: object) -> bool:
 
 
 def _evaluate(
-    metric: Metric, counters: Counters, done: Mapping[str, Evaluated], capability: Capability | None
+    metric: Metric,
+    counters: Counters,
+    done: Mapping[str, Evaluated],
+    capability: Capability | None,
+    notes: Mapping[str, str],
 ) -> Evaluated:
     assert metric.formula is not None
     inputs: list[float | None] = []
     for slot in metric.counters:
-        found = _input(slot.rstrip("?"), counters, done, capability)
+        found = _input(slot.rstrip("?"), counters, done, capability, notes)
         if isinstance(found, str) and not slot.endswith("?"):
             return Evaluated(metric.name, None, metric.unit, "missing", found)
         inputs.append(None if isinstance(found, str) else found)
@@ -129,7 +141,11 @@ def _evaluate(
 
 
 def _input(
-    slot: str, counters: Counters, done: Mapping[str, Evaluated], capability: Capability | None
+    slot: str,
+    counters: Counters,
+    done: Mapping[str, Evaluated],
+    capability: Capability | None,
+    notes: Mapping[str, str],
 ) -> float | str:
     if slot.startswith("@"):
         other = done[slot[1:]]
@@ -137,21 +153,21 @@ def _input(
     names = alternatives(slot)
     name = next((n for n in names if n in counters), None)
     if name is None:
-        return _why_absent(names, capability)
+        return _why_absent(names, capability, notes)
     value = counters[name]
     if value is not None and ":" in slot:
         value = counters.get(slot) or 0.0
     if value is None:
-        return f"counter {name} has no value"
+        return notes.get(name, f"counter {name} has no value")
     if math.isnan(value):
         return f"counter {name} is not a number (NaN)"
     return value if 0 <= value < math.inf else f"counter {name} is {value:g}, which no counter can be"
 
 
-def _why_absent(names: tuple[str, ...], capability: Capability | None) -> str:
+def _why_absent(names: tuple[str, ...], capability: Capability | None, notes: Mapping[str, str]) -> str:
     listed = " or ".join(names)
     if capability is not None and not any(supports(name, capability) for name in names):
         return f"a GPU of compute capability {capability[0]}.{capability[1]} has no counter {listed}"
     smallest = set_of(names[0])
     hint = "" if smallest == "lean" else f" (the metric set `{smallest}` collects it)"
-    return f"counter {listed} is not in the report{hint}"
+    return notes.get(listed, f"counter {listed} is not in the report") + hint

@@ -89,7 +89,9 @@ class Plan:
         return {
             "folders": [str(folder) for folder in self.folders],
             "chosen": {
-                family: {v.name: {"parameters": dict(v.parameters), "remark": v.remark} for v in variants}
+                family: {
+                    v.name: {"parameters": dict(v.parameters), "remarks": list(v.remarks)} for v in variants
+                }
                 for family, variants in self.chosen.items()
             },
             "cases": {family: list(cases) for family, cases in self.cases.items()},

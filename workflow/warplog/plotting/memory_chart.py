@@ -5,7 +5,6 @@ campaigns record. A counter that is missing is shown as n/a; what no counter cov
 """
 
 import math
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -103,8 +102,11 @@ class _Counters:
     def sum(self, *names: str) -> float:
         return sum(self.values.get(name, math.nan) for name in names)
 
-    def text(self, unit: str, *names: str) -> str:
-        """Returns the sum of metrics with a unit, marked if it differs from the parent's; n/a if one is missing."""
+    def text(self, unit: str, *names: str, bound: str = "") -> str:
+        """Returns the sum of metrics with a unit, marked if it differs from the parent's; n/a if one is missing.
+
+        `bound` is the sign before a number that is only a bound.
+        """
         value = self.sum(*names)
         if math.isnan(value):
             return f"{_ABSENT} {unit}".strip()
@@ -114,7 +116,7 @@ class _Counters:
             shown = with_unit(value / 1e3, "ms") if unit == "us" and value >= 1e4 else with_unit(value, unit)
         before = sum(self.parent.get(name, math.nan) for name in names)
         more, less = value > _CHANGE * before, value < before / _CHANGE
-        return f"{'▲ ' if more else '▼ ' if less else ''}{shown}"
+        return f"{'▲ ' if more else '▼ ' if less else ''}{bound}{shown}"
 
     def percent(self, name: str, what: str) -> str:
         return f"{self.text('%', name)} {what}"
@@ -281,6 +283,6 @@ def _bytes(
     counters: _Counters, name: str, what: str, ends: tuple[float, float], y: float, bound: str = ""
 ) -> Arrow:
     """Returns an arrow for bytes, with a sign before the number if they are only a bound."""
-    idle, text = counters.sum(name) == 0, counters.text("B", name)
-    shown = text if idle else re.sub(r"(?=\d)", bound, text, count=1)
+    idle = counters.sum(name) == 0
+    shown = counters.text("B", name, bound="" if idle else bound)
     return Arrow((ends[0], y), (ends[1], y), shown, what, is_idle=idle)

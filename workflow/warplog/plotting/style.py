@@ -1,7 +1,6 @@
 """The common look of all figures: one colour per variant, sizes for print, the stamp, and saving."""
 
 import functools
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -20,12 +19,12 @@ from matplotlib.font_manager import get_font_names
 from matplotlib.text import Annotation, Text
 from PIL import Image
 
+from warplog.core import remarks as coded
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
-from warplog.core.remarks import is_about_timing
+from warplog.core.remarks import Remark
 from warplog.core.schema import suggest
 from warplog.core.text import listed
-from warplog.core.text import split_notes as split_remarks
 from warplog.plotting.highlight import of_family
 from warplog.plotting.labels import INK, MUTED, TITLE_PT, header_in, line_in, width_in, wrap
 from warplog.plotting.settings import WEB, Settings
@@ -34,9 +33,6 @@ from warplog.tables.view import FigureTables
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# A leading "sample" or "samples" in a remark without its number.
-_COUNTS = re.compile(r"(\d+) (?:of (\d+) )?")  # at the start of a remark
-_SAMPLE = re.compile(r"^samples?\b")
 MOST_NAMED = 3  # variants with the same remark
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", "p", ">", "h")
 DASHES: tuple[tuple[float, ...], ...] = ((), (5, 1.5), (1.2, 1.2), (5, 1.5, 1.2, 1.5))
@@ -156,21 +152,17 @@ def remarks(ladder: pd.DataFrame, about_timing: bool) -> list[str]:
     """Returns the remarks on rows with status ok, such as an outdated source, and the variants that have it.
 
     Either only those about how the times were taken are returned, or only the others. Remarks that differ only in
-    their leading numbers are one: "launches discarded: ... (tiled 3 of 80, naive 1 of 60)".
+    their counts are one: "launches discarded: ... (tiled 3 of 80, naive 1 of 60)".
     """
-    noted = ladder.loc[(ladder["status"] == "ok") & (ladder["reason"] != ""), ["variant", "reason"]]
-    found: dict[tuple[str, str], list[tuple[str, tuple[int, ...]]]] = {}
-    for variant, reason in noted.itertuples(index=False):
-        for remark in (one for one in split_remarks(reason) if is_about_timing(one) == about_timing):
-            counts = _COUNTS.match(remark)
-            rest = _SAMPLE.sub("samples", remark[counts.end() :]) if counts else remark
-            numbers = tuple(int(number) for number in counts.groups() if number) if counts else ()
-            found.setdefault((" of ".join("#" * len(numbers)), rest), []).append((str(variant), numbers))
+    noted = ladder.loc[ladder["status"] == "ok", ["variant", "remarks"]]
+    found: dict[str, list[tuple[str, Remark]]] = {}
+    for variant, cell in noted.itertuples(index=False):
+        for one in coded.read(cell):
+            if (one["code"] in coded.ABOUT_TIMING) == about_timing:
+                found.setdefault(coded.uncounted(one), []).append((str(variant), one))
     return [
-        _counted(having, words, len(ladder))
-        if counts
-        else f"{_which([variant for variant, _ in having], len(ladder))}: {words}"
-        for (counts, words), having in sorted(found.items(), key=lambda item: -len(item[1]))
+        _merged(words, having, len(ladder))
+        for words, having in sorted(found.items(), key=lambda item: -len(item[1]))
     ]
 
 
@@ -183,16 +175,15 @@ def _which(variants: Sequence[str], whole: int) -> str:
     return listed(named)
 
 
-def _counted(having: Sequence[tuple[str, tuple[int, ...]]], words: str, whole: int) -> str:
-    """Returns a remark with its numbers: "a: 1 sample below ...", "launches discarded ... (b 3 of 80, a 1 of 60)"."""
-    numbers = {name: " of ".join(map(str, counts)) for name, counts in having}
-    if len(set(numbers.values())) == 1:
-        each, count = "each " if len(having) > 1 else "", next(iter(numbers.values()))
-        words = _SAMPLE.sub("sample", words) if count == "1" else words
-        return f"{_which(list(numbers), whole)}: {each}{count} {words}"
-    largest = sorted(having, key=lambda item: -item[1][0] / item[1][-1] if len(item[1]) > 1 else -item[1][0])
+def _merged(words: str, having: Sequence[tuple[str, Remark]], whole: int) -> str:
+    """Returns the remark of several variants: "a: 1 sample ...", "launches discarded ... (b 3 of 80, a 1 of 60)"."""
+    counts = {name: coded.counts(one) for name, one in having}
+    if len(set(counts.values())) == 1:
+        each = "each " if len(having) > 1 and any(counts.values()) else ""
+        return f"{_which(list(counts), whole)}: {each}{coded.words(having[0][1])}"
+    largest = sorted(counts, key=lambda name: -counts[name][0] / (counts[name][1:] or (1,))[0])
     named = largest if len(largest) <= MOST_NAMED + 1 else largest[:MOST_NAMED]
-    listed = [f"{name} {numbers[name]}" for name, _ in named]
+    listed = [f"{name} {' of '.join(map(str, counts[name]))}" for name in named]
     listed += [f"fewer in {len(having) - len(named)} more"] if len(named) < len(having) else []
     return f"{words} ({', '.join(listed)})"
 

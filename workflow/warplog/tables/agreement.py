@@ -1,8 +1,22 @@
 """Compares our times with those of the profilers, like with like."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from warplog.core.remarks import DIFFER, Remark
 
 AGREE_RELATIVE, AGREE_US = 0.03, 1.0
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Whether our times agree with the profilers': "ok", "disagree", or "" if nothing was compared.
+
+    `notes` are the pairs of times that differ, then what is not compared or varies: codes with times in microseconds.
+    """
+
+    code: str
+    notes: tuple[Remark, ...] = ()
 
 
 def agreement(
@@ -14,8 +28,8 @@ def agreement(
     traced_us: float | None = None,
     elsewhere: Collection[str] = (),
     other_pass_us: float | None = None,
-) -> str:
-    """Returns "ok", "disagree: <times>" or "", with notes in parentheses on what is not compared.
+) -> Agreement:
+    """Returns whether our times and those of the profilers agree.
 
     Times agree if the profiler's is within 3 % + 1 us per kernel of the range of the process medians: a profiled
     process is one more process, with other addresses.
@@ -37,33 +51,34 @@ def agreement(
         elsewhere: profilers (ncu, nsys) that ran on another board than the timing.
         other_pass_us: time of another of ncu's passes, see `other_pass`.
     """
-    compared, apart = False, []
-    notes = [f"{tool} not compared: captured on another board" for tool in elsewhere]
+    compared = False
+    apart: list[Remark] = []
+    notes: list[Remark] = [{"code": "other_board", "tool": tool} for tool in elsewhere]
+    rest, hot = _ours("rest", rest_us), _ours("hot", hot_us)
     ncu_us = None if "ncu" in elsewhere else ncu_us
     nsys_us = None if "nsys" in elsewhere else nsys_us
     if ncu_us is not None and kernels > 1:
-        notes.append(f"ncu not compared: {kernels} kernels per launch, each after a flush")
+        notes.append({"code": "several_kernels", "kernels": kernels})
     elif ncu_us is not None:
         compared = True
         passes_us = [us for us in (ncu_us, other_pass_us) if us is not None]
         agreeing = [us for us in passes_us if _agree(us, rest_us, 1)]
         if agreeing and agreeing[0] != ncu_us:
-            both = " and ".join(f"{us:.4g}" for us in passes_us)
-            notes.append(f"the time varies in ncu: rest {_range(rest_us)}, passes of ncu {both} us")
+            notes.append({"code": "varies_in_ncu", **rest, "ncu_us": ncu_us, "other_us": other_pass_us})
         elif not agreeing:
-            apart.append(f"rest {_range(rest_us)}, ncu {ncu_us:.4g} us")
+            apart.append({"code": DIFFER, **rest, "tool": "ncu", "tool_us": ncu_us})
     if nsys_us is not None and hot_us:
         compared = True
         if not _agree(nsys_us, hot_us, kernels):
             if traced_us is not None and _agree(nsys_us, [*hot_us, traced_us], kernels):
-                notes.append(
-                    f"tracing changes the time: hot {_range(hot_us)}, nsys {nsys_us:.4g} us,"
-                    f" events under nsys {traced_us:.4g} us"
-                )
+                notes.append({"code": "tracing_slows", **hot, "nsys_us": nsys_us, "traced_us": traced_us})
             else:
-                apart.append(f"hot {_range(hot_us)}, nsys {nsys_us:.4g} us")
-    verdict = f"disagree: {'; '.join(apart)}" if apart else "ok" if compared else ""
-    return f"{verdict} ({'; '.join(notes)})".strip() if notes else verdict
+                apart.append({"code": DIFFER, **hot, "tool": "nsys", "tool_us": nsys_us})
+    return Agreement("disagree" if apart else "ok" if compared else "", (*apart, *notes))
+
+
+def _ours(regime: str, us: Sequence[float]) -> Remark:
+    return {"regime": regime, "low_us": min(us, default=0.0), "high_us": max(us, default=0.0)}
 
 
 def other_pass(duration_us: float, gpu_cycles: float, sm_mhz: float) -> float:
@@ -78,8 +93,3 @@ def other_pass(duration_us: float, gpu_cycles: float, sm_mhz: float) -> float:
 def _agree(profiler_us: float, own_us: Sequence[float], kernels: int) -> bool:
     slack = AGREE_RELATIVE * profiler_us + AGREE_US * kernels
     return min(own_us) - slack <= profiler_us <= max(own_us) + slack
-
-
-def _range(us: Sequence[float]) -> str:
-    low, high = f"{min(us):.4g}", f"{max(us):.4g}"
-    return f"{low} us" if low == high else f"{low} to {high} us"

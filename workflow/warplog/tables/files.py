@@ -11,7 +11,7 @@ import pandas as pd
 from pyarrow import ArrowException
 from pyarrow.parquet import read_metadata
 
-from warplog.core import paths
+from warplog.core import old_words, paths
 from warplog.core.columns import CLAIMS, FLOORS, ORACLE, ORIGIN, TABLES, TUNE, Column
 from warplog.core.csv_text import csv_of_table, restored
 from warplog.core.errors import WarplogError
@@ -137,7 +137,7 @@ def read_table(folder: Path, name: str) -> pd.DataFrame:
     path = parquet if parquet.is_file() else csv
     if not path.is_file():
         raise WarplogError(f"{parquet}: no such table; run `{paths.command('tables')}`")
-    table = read_file(path)
+    table = old_words.of_table(read_file(path), name)
     for column in table.select_dtypes("Int64"):
         table[column] = table[column].astype("float64" if table[column].isna().any() else "int64")
     missing = [column for column in NEEDED[name] if column not in table]
@@ -183,6 +183,7 @@ def _read_csv(path: Path) -> pd.DataFrame:
     """Reads a CSV table with its original texts; empty cells are "" in text columns such as `case`, NaN in others."""
     texts = ["family", "variant", "case", "kernel", "metric", "parent", "headline_case", "profile_cases"]
     texts += ["status", "reason", "name", "kind", "tool", "unit", "baseline", "source", *ORIGIN_COLUMNS]
+    texts += ["remarks", "own_limits", "agreement", "agreement_notes", "about", "cases"]
     texts += [
         "id",
         "claim",

@@ -18,7 +18,7 @@ Row = dict[str, Any]
 _WIDTH = 120
 _BEGIN, _END = "<!-- warplog published -->\n", "<!-- end -->"
 GFLOPS = {"GFLOP/s": 1.0, "TFLOP/s": 1e3}
-_OF_MEASURED = ("case", "size", "status", "reason", "ratio_to_baseline")
+_OF_MEASURED = ("case", "size", "status", "reason", "remarks", "ratio_to_baseline")
 
 
 def rows(family: Family, measured: Iterable[Mapping[str, Any]]) -> list[Row]:
@@ -89,8 +89,8 @@ def table(family: Family, measured: Sequence[Mapping[str, Any]], variants: Seque
     lines = []
     for variant in variants:
         here = at.get((variant.name, family.headline_case), {})
-        status, reason = str(here.get("status", "missing")), str(here.get("reason", ""))
-        cells = [variant.name, speed(_number(here.get("gflops")) / scale, status, reason)]
+        status, limits = str(here.get("status", "missing")), str(here.get("own_limits") or "")
+        cells = [variant.name, speed(_number(here.get("gflops")) / scale, status, limits)]
         ratios = [at.get((variant.name, case), {}).get("ratio_to_baseline") for case in cases]
         cells += [share(_number(value)) for value in ratios]
         printed = {(p.gpu, p.source, p.case): p for p in variant.published}
@@ -145,10 +145,10 @@ def chosen(family: Family, folder: Path, gpu: str = "") -> tuple[list[Row], tupl
     return measured, tuple(v for v in family.variants if v.name in names)
 
 
-def speed(value: float, status: str = "ok", reason: str = "") -> str:
+def speed(value: float, status: str = "ok", own_limits: str = "") -> str:
     """Formats a rate: whole units from 100 on, otherwise three digits; the status if `value` is NaN."""
     if math.isnan(value):
-        return status_words(status, reason) if status != "ok" else "n/a"
+        return status_words(status, own_limits) if status != "ok" else "n/a"
     return rate_digits(value)
 
 

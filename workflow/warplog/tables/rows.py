@@ -1,7 +1,7 @@
 """Builds the rows of the tables from the records of all variants."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -9,12 +9,13 @@ import numpy as np
 
 from warplog.catalog.family import Family, Variant
 from warplog.catalog.header import read_header
-from warplog.core import remarks, text
+from warplog.core import remarks
 from warplog.core.columns import TABLES
 from warplog.core.records import Record, sustained_runs
+from warplog.core.remarks import Remark
 from warplog.machine.device import Gpu, Peaks
 from warplog.tables import published, timelines
-from warplog.tables.agreement import agreement, other_pass
+from warplog.tables.agreement import Agreement, agreement, other_pass
 from warplog.tables.launched import launched_columns
 from warplog.tables.library import library_kernels
 from warplog.tables.records import FamilyRecords, Source, VariantRecords, build_record
@@ -58,7 +59,7 @@ def make_rows(
             is_old = (
                 source.origin == "recorded" and records.time.get("source_sha256", "") != variant.fingerprint()
             )
-            old = remarks.EARLIER_SOURCE if is_old else ""
+            old = [{"code": "earlier_source"}] if is_old else []
             measured += (_measurement(family, variant, case, records, source, old) for case in cases[name])
             rows["metrics"] += _metric_rows(family, variant, records, source)
             library = library_kernels(records.extract) if variant.library else ()
@@ -96,7 +97,7 @@ def add_ratios(rows: list[Row], baseline: str) -> None:
         row["baseline"] = baseline
         base = baselines.get(row["case"], {})
         if base.get("median_us") and row.get("median_us") and base.get("board") != row.get("board"):
-            row["reason"] = text.join_notes(row["reason"], remarks.OTHER_BOARD)
+            row["remarks"] = remarks.cell((*remarks.read(row.get("remarks")), {"code": "other_board"}))
             continue
         if base.get("median_us") and row.get("median_us"):
             several = row.get("processes", 1) > 1
@@ -109,9 +110,14 @@ def add_ratios(rows: list[Row], baseline: str) -> None:
 
 
 def _measurement(
-    family: Family, variant: Variant, case: str, records: VariantRecords, source: Source, old: str
+    family: Family,
+    variant: Variant,
+    case: str,
+    records: VariantRecords,
+    source: Source,
+    old: Sequence[Remark],
 ) -> Row:
-    """Returns the row of a case; `old` is the remark on times of an earlier source."""
+    """Returns the row of a case; `old` is the remark on times of an earlier source, if they are."""
     problem = family.cases[case]
     row: Row = {
         "family": family.name,
@@ -132,10 +138,12 @@ def _measurement(
             "status": "missing" if status == "ok" else status,
             "reason": reason or "the case was not timed",
         }
-    row |= {"status": found["status"], "reason": remarks.in_present_words(found["reason"])}
+    row |= {"status": found["status"], "reason": found["reason"]}
+    if limits := found.get("own_limits"):
+        row["own_limits"] = json.dumps(limits)
     if found["status"] == "ok":
         row |= _times(family, case, found, records)
-        row["reason"] = text.join_notes(row["reason"], old, variant.remark)
+        row["remarks"] = remarks.cell([*found.get("remarks", ()), *old, *variant.remarks])
     return row
 
 
@@ -160,6 +168,7 @@ def _times(family: Family, case: str, found: Record, records: VariantRecords) ->
     errors = [
         c["max_error_over_tolerance"] for c in records.check["cases"] if "max_error_over_tolerance" in c
     ]
+    compared = _agreement(family, case, found, records, (ncu_us, nsys_us), max(kernels, parts))
     return {
         **{k: cold[k] for k in kept},
         **processes_columns(found),
@@ -178,7 +187,8 @@ def _times(family: Family, case: str, found: Record, records: VariantRecords) ->
         "max_error_over_tolerance": max(errors, default=None),
         "ncu_us": ncu_us,
         "nsys_us": nsys_us,
-        "agreement": _agreement(family, case, found, records, (ncu_us, nsys_us), max(kernels, parts)),
+        "agreement": compared.code,
+        "agreement_notes": remarks.cell(compared.notes),
     }
 
 
@@ -189,9 +199,9 @@ def _agreement(
     records: VariantRecords,
     profilers_us: tuple[float | None, float | None],
     kernels: int,
-) -> str:
+) -> Agreement:
     if family.measuring.timing != "stream":
-        return ""
+        return Agreement("")
     rest = [one["median_us"] for one in found["processes"]]
     hot = [one["hot_us"] for one in found["processes"] if "hot_us" in one]
     captured: Record = next((one for one in records.nsys["cases"] if one["case"] == case), {})
@@ -299,7 +309,8 @@ def _variant_row(
         "parameters": json.dumps(dict(variant.parameters)),
         "compile": variant.compile.text(),
         "status": status,
-        "reason": text.join_notes(reason, variant.remark),
+        "reason": reason,
+        "remarks": remarks.cell(variant.remarks),
         **launched_columns(family, records.build.get("kernels", ()), records.extract),
         "build_origin": records.build.get("origin", ""),
         "source_sha256": variant.fingerprint(),

@@ -39,7 +39,7 @@ def rows(record: Record, variant: Variant, origin: str) -> dict[str, list[Row]]:
     if case["status"] != "ok":
         return {"launches": [row]}
     launch, tracks = case["launch"], tracks_of(case["launch"])
-    row |= {"reason": remarks.EARLIER_SOURCE if is_old else ""}
+    row |= {"remarks": remarks.cell([{"code": "earlier_source"}] if is_old else [])}
     row |= {name: launch[name] for name in _FACTS} | {name: case["overhead"][name] for name in _TIMES}
     row |= _numbers(numbers(tracks, launch["sm_mhz"]))
     row |= {"wait_pct_min": launch["wait_pct"][0], "wait_pct_max": launch["wait_pct"][2]}

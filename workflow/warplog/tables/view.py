@@ -100,7 +100,9 @@ class FigureTables:
         joined["case"] = case
         joined["reason"] = joined["reason"].where(joined["status"].notna(), "not measured").fillna("")
         joined["status"] = joined["status"].fillna("missing")
-        joined["gap"] = list(map(gap_text, joined["status"], joined["reason"]))
+        for column in ("remarks", "own_limits"):
+            joined[column] = joined[column].fillna("")
+        joined["gap"] = list(map(gap_text, joined["status"], joined["reason"], joined["own_limits"]))
         for column in ORIGIN_COLUMNS:
             joined[column] = joined[column].fillna(self._shared(column))
         return joined.reset_index(drop=True)
@@ -115,7 +117,8 @@ class FigureTables:
         If the variant launches several kernels, the row shows the kernel with the longest `duration_us`, named in
         the column `kernel`. `gap` is that of the ladder, or the reason why there are no counters.
         """
-        kept = ["family", "variant", "order", "is_baseline", "case", "status", "gap", *ORIGIN_COLUMNS]
+        kept = ["family", "variant", "order", "is_baseline", "case", "status", "gap", "own_limits"]
+        kept += ORIGIN_COLUMNS
         reasons, kernels, metrics = self._captured
         wide = metrics.reindex(columns=list(names)).astype(float)
         wide.insert(0, "kernel", kernels)
@@ -130,8 +133,8 @@ class FigureTables:
         """By variant why ncu failed at the profiled case, its longest kernel, and the metrics of that as columns."""
         rows = self.metrics[(self.metrics["case"] == self.profiled_case) & (self.metrics["tool"] == "ncu")]
         bad = rows[rows["status"] != "ok"].drop_duplicates("variant")
-        failed = zip(bad["variant"], bad["status"], bad["reason"], strict=True)
-        reasons = {variant: f"n/a ({words(status, reason)})" for variant, status, reason in failed}
+        failed = zip(bad["variant"], bad["status"], strict=True)
+        reasons = {variant: f"n/a ({words(status)})" for variant, status in failed}
         picked = [_of_main_kernel(group) for _, group in rows.groupby("variant", sort=False)]
         taken = pd.concat(picked) if picked else rows
         wide = taken.pivot_table(index="variant", columns="metric", values="value", aggfunc="first")
@@ -191,19 +194,19 @@ class FigureTables:
         return sorted(kept, key=lambda item: item[1])
 
 
-def words(status: object, reason: object = "") -> str:
+def words(status: object, own_limits: object = "") -> str:
     """Returns a status for display: "compile error", or "not run" beyond a limit that the variant sets itself."""
-    return status_words(str(status), str(reason))
+    return status_words(str(status), str(own_limits))
 
 
-def gap_text(status: str, reason: str) -> str:
+def gap_text(status: str, reason: str, own_limits: str = "") -> str:
     """Returns the text to draw instead of a bar: "" if the status is ok, else status and reason on one line."""
     if status == "ok":
         return ""
     reason = one_line(reason)
     if status == "missing":
         return reason or "not measured"
-    shown = words(status, reason)
+    shown = words(status, own_limits)
     return f"{shown}: {reason}" if reason and reason != status else shown
 
 

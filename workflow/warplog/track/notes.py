@@ -1,7 +1,6 @@
 """Markdown notes in MLflow: one per experiment (main result, ladder of variants, claims) and one per run."""
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -17,7 +16,6 @@ from warplog.track.points import Row, headlines
 from warplog.track.runs import Run
 
 _MOST_CHARACTERS = 15_000  # MLflow accepts 20,000 in an experiment's tag
-_ONE_SAMPLE = re.compile(r"\b1 samples\b")
 _PADDING = "&nbsp;&nbsp;"  # the UI shows table cells without padding
 # Column -> its unit, and the regime if it is not at rest.
 _NUMBERS = {
@@ -67,7 +65,7 @@ def run_note(run: Run, variant: Row, data: FigureTables, campaign: Mapping[str, 
     lines = [f"**{escape_markdown(str(variant['idea']))}**", "", provenance(campaign), ""]
     if run.status != "ok" or run.reason:
         head = "Note" if run.status == "ok" else run.status.replace("_", " ")
-        lines += [f"**{head}**: {escape_markdown(_ONE_SAMPLE.sub('1 sample', run.reason))}", ""]
+        lines += [f"**{head}**: {escape_markdown(run.reason)}", ""]
     shown = _shown(data.quantity().column)
     known = {name: _scale(name, [run]) for name in shown if not _lacks(run, name)}
     numbers = [f"{_number(run.headline(name) * factor)} {unit}" for name, (unit, factor) in known.items()]
@@ -161,7 +159,7 @@ def _claims(data: FigureTables, room: int) -> list[str]:
     lines = ["", "| claim | | verdict | measured | confirmed if |", "|---|---|---|--:|---|"] if rows else []
     for row in rows:
         measured = with_unit(row["measured"], str(row["unit"])) or "–"
-        verdict = verdict_words(str(row["verdict"]), float(row["measured"]), str(row["reason"]))
+        verdict = verdict_words(str(row["verdict"]), float(row["measured"]), str(row["about"]))
         texts = [str(row["claim"]), verdict, measured, str(row["condition"])]
         cells = [str(row["id"]), *map(escape_markdown, texts)]
         lines.append(f"| {' | '.join(f'{cell}{_PADDING}' for cell in cells)} |")

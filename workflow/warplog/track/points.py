@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
+from warplog.metrics import STALL_REASONS
 from warplog.metrics.kernels import bare_name, kernel_key, longest_kernel
 
 # Column of `measurements` -> (metric name, factor from the table's unit to the metric's), the most important first.
@@ -85,7 +86,7 @@ PROFILED = (
 )
 # The UI of MLflow becomes slow, and its tabs crash, with many metric names (mlflow#24012, mlflow#21841).
 MOST_NAMES = 60
-_STALL = re.compile(r"stall_(?!selected_)\w+_cycles_per_issue")
+_STALLS = {f"stall_{reason}_cycles_per_issue" for reason in STALL_REASONS if reason != "selected"}
 
 Row = Mapping[Any, Any]
 Steps = Mapping[str, tuple[str, int]]
@@ -150,7 +151,7 @@ def counted(rows: Iterable[Row], profiled_case: str) -> Iterable[Point]:
     """Yields the points of rows of `metrics`; each metric must occur once in the profiled case, see `main_rows`."""
     for row in rows:
         name, value = str(row["metric"]), row["value"]
-        wanted = name in PROFILED or _STALL.fullmatch(name)
+        wanted = name in PROFILED or name in _STALLS
         if wanted and row["case"] == profiled_case and row["status"] == "ok" and known(value):
             yield Point(f"profile/{name}", _rounded(value), 0)
 

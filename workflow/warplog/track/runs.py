@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from warplog import metrics
 from warplog.catalog.claims import counts
+from warplog.core import remarks
 from warplog.core.errors import WarplogError
 from warplog.tables import view
 from warplog.tables.files import as_rows
@@ -231,7 +232,7 @@ def _run(
 
 def _reason(row: Row, headline_case: str) -> str:
     """Returns the reason of a case; names the case unless it is the headline case."""
-    reason = str(row["reason"])
+    reason = remarks.of_row(row)
     return f"{row['case']}: {reason}" if reason and row["case"] != headline_case else reason
 
 

@@ -10,7 +10,6 @@ decodes the tag, and a UI that cannot read it reports an invalid share key and f
 import base64
 import hashlib
 import json
-import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from functools import cached_property
 from typing import Any
 
 from warplog.core.errors import WarplogError
+from warplog.metrics import STALL_REASONS
 from warplog.track.points import MEASURES, headline
 from warplog.track.runs import FACTS, TUNING, Run
 
@@ -36,7 +36,7 @@ _WHY_BARS = (
     "issue_active_pct",
 )
 # A warp that is ready and not selected does not wait for anything.
-_STALL = re.compile(r"profile/stall_(?!not_selected)\w+_cycles_per_issue")
+_STALLS = {f"profile/stall_{one}_cycles_per_issue" for one in STALL_REASONS if one != "not_selected"}
 _SCATTER = ("dram_throughput_pct", "sm_throughput_pct")
 _COLUMNS = (
     headline("ratio_to_baseline"),
@@ -184,7 +184,7 @@ def _worst_stalls(runs: Sequence[Run]) -> list[str]:
     """Returns the metrics of the stall reasons with the most cycles, summed over all runs."""
     cost: dict[str, float] = {}
     for point in (point for run in runs for point in run.points):
-        if _STALL.fullmatch(point.name) and point.value > 0:
+        if point.name in _STALLS and point.value > 0:
             cost[point.name] = cost.get(point.name, 0.0) + point.value
     return sorted(cost, key=lambda name: (-cost[name], name))[:_STALL_CHARTS]
 

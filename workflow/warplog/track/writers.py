@@ -3,7 +3,6 @@
 import contextlib
 import datetime
 import os
-import re
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from mlflow.entities import Run as StoredRun
 
 WRITER = "warplog.writer"
+_MOST_DIGITS = 10
 _SURELY_DEAD = datetime.timedelta(hours=1)  # a run is written in seconds, one with large files in minutes
 
 
@@ -25,9 +25,10 @@ def this_process() -> str:
 
 def has_died(run: "StoredRun") -> bool:
     """Returns whether the process that began to write a run is gone, or on another machine began over an hour ago."""
-    here = re.fullmatch(rf"{re.escape(_machine())}/(\d{{1,9}})/(\d+)", run.data.tags.get(WRITER, ""))
-    if here:
-        return _start(int(here[1])) not in (here[2], None)
+    machine, pid, start = [*run.data.tags.get(WRITER, "").rsplit("/", 2), "", ""][:3]
+    is_number = pid.isdecimal() and len(pid) < _MOST_DIGITS and start.isdecimal()
+    if machine == _machine() and is_number:
+        return _start(int(pid)) not in (start, None)
     try:
         begun = datetime.datetime.fromisoformat(run.data.tags.get(LOGGED_AT, ""))
     except ValueError:

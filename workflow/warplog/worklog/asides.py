@@ -1,7 +1,6 @@
 """Tables that stand beside a rung if the campaign has the data: its claims and its hottest source lines."""
 
 import math
-import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -36,9 +35,6 @@ CLAIM_NOTE = (
 )
 _LINES = ("line", "code", "samples", "instructions", "excess wavefronts", "main warp state")
 _CLAIMS = ("claim", "case", "verdict", "measured here", "confirmed if", "published", "source", "note")
-# A number in the evidence of a claim: `median_us(naive, 8192) = 3.5 us`; without a case, it is the claim's. The second
-# argument of `sass` is an opcode.
-_TERM = re.compile(r"\b(?!sass\()\w+\([\w.]+(?:, ([^)]*))?\) = ")
 _WHERE_NAMED = ("claim", "condition", "measure")
 
 
@@ -189,14 +185,13 @@ def text(cell: object) -> str:
 
 
 def _verdict(row: Row) -> str:
-    words = verdict_words(text(row["verdict"]), number(row["measured"]), text(row.get("reason")))
+    words = verdict_words(text(row["verdict"]), number(row["measured"]), text(row.get("about")))
     return ", ".join(filter(None, (words, text(row.get("margin")))))
 
 
 def _cases(row: Row) -> str:
-    """Returns the cases of the numbers behind a claim: those that its evidence names, and its own for the others."""
-    terms = _TERM.findall(text(row.get("evidence")))
-    return ", ".join(dict.fromkeys(case or text(row.get("case")) for case in terms)) or text(row.get("case"))
+    """Returns the cases of the numbers behind a claim, and its own if there are none."""
+    return text(row.get("cases")) or text(row.get("case"))
 
 
 def _words(sentence: str) -> set[str]:

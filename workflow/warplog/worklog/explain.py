@@ -255,7 +255,7 @@ def _step(tables: FigureTables, rows: Any, counters: Any, name: str) -> Step:
         return Step(*key, math.nan, gap=f"{parent} is not in the tables")
     pair = (rows[parent], rows[name])
     bad = [
-        f"{row['variant']} has no time ({words(row['status'], row['reason'])})"
+        f"{row['variant']} has no time ({words(row['status'], row['own_limits'])})"
         for row in pair
         if row["status"] != "ok"
     ]

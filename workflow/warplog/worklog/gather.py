@@ -10,8 +10,8 @@ from typing import Any
 
 from warplog.analysis import verdicts
 from warplog.catalog.claims import WITHIN_NOISE
-from warplog.catalog.contract import own_limit
 from warplog.catalog.family import Family, Variant
+from warplog.core.remarks import own_limits
 from warplog.core.text import Table, listed
 from warplog.plotting.highlight import of_family
 from warplog.tables import activity, published, regimes
@@ -390,7 +390,9 @@ def _summaries(ladder: Ladder) -> tuple[Summary, ...]:
     column, unit, factor = ladder.unit
 
     def speed(row: Row) -> str:
-        return published.speed(number(row.get(column)) * factor, str(row["status"]), plain(row.get("reason")))
+        return published.speed(
+            number(row.get(column)) * factor, str(row["status"]), plain(row.get("own_limits"))
+        )
 
     def share(row: Row) -> str:
         return published.share(number(row.get("ratio_to_baseline")))
@@ -412,8 +414,9 @@ def _not_run(ladder: Ladder) -> tuple[str, ...]:
     """Returns a note that names the sizes that variants exclude themselves; none if there are none."""
     limits: dict[str, dict[str, None]] = {}
     for row in as_rows(ladder.tables.measurements):
-        if limit := own_limit(str(row["status"]), plain(row["reason"])):
-            limits.setdefault(limit.replace(" to be at most ", " at most "), {})[str(row["variant"])] = None
+        if exceeded := own_limits(plain(row.get("own_limits"))):
+            limit = " and ".join(f"{name} at most {most}" for name, most in exceeded.items())
+            limits.setdefault(limit, {})[str(row["variant"])] = None
     found = "; ".join(f"{limit} ({', '.join(names)})" for limit, names in limits.items())
     return (f"Not run: cases beyond the size to which a variant is limited: {found}.",) if found else ()
 

@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,7 +12,7 @@ from warplog.analysis import verdicts
 from warplog.catalog.contract import Published
 from warplog.catalog.family import Family, Variant
 from warplog.catalog.header import read_header, read_source
-from warplog.core import text
+from warplog.core import remarks
 from warplog.core.numbers import rate_unit
 from warplog.core.text import Table
 from warplog.metrics.kernels import bare_name
@@ -551,7 +550,7 @@ class Ladder:
             if figures or case == self.family.headline_case:
                 ratio = number(mine.get("ratio_to_baseline"))
                 speed = number(mine.get("gflops")) / published.GFLOPS[unit]
-                shown = published.speed(speed, str(mine["status"]), plain(mine["reason"]))
+                shown = published.speed(speed, str(mine["status"]), plain(mine.get("own_limits")))
                 lines.append(("this campaign", str(mine["gpu_name"]), case, shown, _share(ratio)))
                 lines += [self._line(figure, unit) for figure in figures]
         timed = {str(case) for case in rows["case"]}
@@ -607,7 +606,7 @@ def _changed(variant: Variant, parent: Variant) -> str:
 
 
 def _badge(row: Row, draft: bool) -> str:
-    labels = [words(row["status"], row["reason"])] if row["status"] != "ok" else []
+    labels = [words(row["status"], row["own_limits"])] if row["status"] != "ok" else []
     labels += ["baseline"] if row["is_baseline"] else []
     return ", ".join([*labels, "draft"] if draft else labels)
 
@@ -649,26 +648,20 @@ def _between(low: str, high: str) -> str:
 
 
 def _remarks(row: Row) -> tuple[str, ...]:
-    remarks = [re.sub(r"^1 samples\b", "1 sample", note) for note in text.split_notes(row["reason"])]
-    remarks = [re.sub(r"(?<= discarded: )clock(?= below )", "set SM clock", note) for note in remarks]
-    if (agreement := str(row.get("agreement") or "")).startswith("disagree"):
-        times = agreement.removeprefix("disagree: ")
-        remarks.append(f"the profilers' times differ: {_in_words(times, regimes.where_timed([row]))}")
+    found = [remarks.words(one) for one in remarks.read(row["remarks"])]
+    if row.get("agreement") == "disagree":
+        named = {"rest": regimes.where_timed([row]), "hot": "in short bursts with a warm L2"}
+        times = remarks.agreement_words(remarks.read(row["agreement_notes"]), named)
+        found.append(f"the profilers' times differ: {times}")
     if row.get("throttle_reasons") and not regimes.at_rest([row]):  # else only launches at full clock count
-        remarks.append(f"the GPU throttled during timing: {_limits(str(row['throttle_reasons']))}")
-    return tuple(remarks)
+        found.append(f"the GPU throttled during timing: {_limits(str(row['throttle_reasons']))}")
+    return tuple(found)
 
 
 def _limits(reasons: str) -> str:
     """Returns the driver's names of limits in words: "software power cap" for sw_power_cap."""
     spelt = reasons.replace("sw_", "software ").replace("hw_", "hardware ")
     return spelt.replace("_", " ")
-
-
-def _in_words(agreement: str, timed: str) -> str:
-    """Replaces the names of the regimes by words; those of single launches are `timed`."""
-    single = re.sub(r"\brest (?=\d)", f"{timed} ", agreement)
-    return re.sub(r"\bhot (?=\d)", "in short bursts with a warm L2 ", single)
 
 
 def _share(ratio: float) -> str:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from warplog.analysis.verdicts import FASTER, SLOWER, Timed, judge, timed
+from warplog.core import remarks
 from warplog.core.numbers import rate_unit
 from warplog.judge.summary.rows import DISAGREE, FamilyResult, Move, Summary, Trouble, VariantResult
 from warplog.tables import regimes
@@ -45,7 +46,7 @@ def _family(tables: FigureTables, former: FamilyResult | None) -> FamilyResult:
     quantity = tables.quantity()
     rows = as_rows(tables.ladder(tables.case))
     own = as_rows(tables.variants)
-    statuses = {str(row["variant"]): (str(row["status"]), _text(row["reason"])) for row in own}
+    statuses = {str(row["variant"]): (str(row["status"]), remarks.of_row(row)) for row in own}
     has_rate = quantity.column != "median_us"
     unit, factor = rate_unit(quantity.unit, (regimes.value(row, quantity.column) for row in rows))
     variants = tuple(
@@ -85,7 +86,7 @@ def _moved(
 def _without_record(tables: FigureTables) -> list[Trouble]:
     """Returns the variants whose rows are not ok."""
     return [
-        Trouble(tables.family, str(row["variant"]), str(row["status"]), "", _text(row["reason"]))
+        Trouble(tables.family, str(row["variant"]), str(row["status"]), "", remarks.of_row(row))
         for row in as_rows(tables.variants)
         if row["status"] != "ok"
     ]
@@ -99,12 +100,12 @@ def _disagreements(tables: FigureTables) -> list[Trouble]:
             str(row["variant"]),
             DISAGREE,
             "time",
-            text.partition(": ")[2],
+            remarks.agreement_words(remarks.read(row.get("agreement_notes"))),
             "",
             str(row["case"]),
         )
         for row in as_rows(tables.measurements)
-        if (text := _text(row.get("agreement"))).startswith(DISAGREE)
+        if row.get("agreement") == DISAGREE
     ]
 
 

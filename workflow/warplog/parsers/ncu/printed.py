@@ -108,27 +108,17 @@ def rows(launch: PrintedLaunch) -> list[Evaluated]:
     """Evaluates every metric that is computed from counters; "missing" if the page lacks a counter."""
     counters, notes = _counters(launch)
     opcodes = {OPCODE_COUNTER: counters.pop(OPCODE_COUNTER)} if OPCODE_COUNTER in counters else {}
-    found = evaluate_any(counters, launch.capability)
-    if opcodes:
-        whole = {each.metric: each for each in evaluate_any({**counters, **opcodes}, launch.capability)}
-        found = [whole[each.metric] if _reads_sum(each.metric) else each for each in found]
     notes = notes if not opcodes else {**notes, OPCODE_COUNTER: _NO_ENTRIES}
-    return [_noted(each, notes) for each in found]
+    found = evaluate_any(counters, launch.capability, notes)
+    if opcodes:
+        summed = evaluate_any({**counters, **opcodes}, launch.capability, notes)
+        whole = {each.metric: each for each in summed}
+        found = [whole[each.metric] if _reads_sum(each.metric) else each for each in found]
+    return found
 
 
 def _reads_sum(metric: str) -> bool:
     return any(slot.rstrip("?") == OPCODE_COUNTER for slot in METRICS[metric].counters)
-
-
-def _noted(found: Evaluated, notes: dict[str, str]) -> Evaluated:
-    """Replaces the reason of a missing metric by the more specific one in `notes`, if its counter has one."""
-    if found.status == "ok":
-        return found
-    for name, note in notes.items():
-        for general in (f"counter {name} is not in the report", f"counter {name} has no value"):
-            if general in found.reason:
-                return found._replace(reason=found.reason.replace(general, note))
-    return found
 
 
 def _counters(launch: PrintedLaunch) -> tuple[dict[str, float | None], dict[str, str]]:

@@ -164,7 +164,7 @@ def _claims(ours: FigureTables, theirs: FigureTables, names: Names) -> Table | N
 def _verdict(claim: Row) -> str:
     """Returns the verdict on a claim and the number that it is based on: "refuted, 1.02 x"."""
     measured = number(claim["measured"])
-    words = verdict_words(text(claim["verdict"]), measured, text(claim.get("reason")))
+    words = verdict_words(text(claim["verdict"]), measured, text(claim.get("about")))
     return ", ".join(filter(None, (words, with_unit(measured, text(claim["unit"])))))
 
 

@@ -25,6 +25,7 @@ from warplog.tables import published, regimes, view
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables, words
 from warplog.worklog.asides import number
+from warplog.worklog.asides import text as plain
 from warplog.worklog.html import Look, css, linked_script, render
 from warplog.worklog.page import Page
 from warplog.worklog.sentences import time_text
@@ -161,7 +162,9 @@ def _case_table(rows: Sequence[Mapping[str, Any]], tables: FigureTables) -> Tabl
     lines = []
     for row in rows:
         if row["status"] != "ok":
-            lines.append((str(row["variant"]), words(row["status"], row["reason"]), "", "", "", ""))
+            lines.append(
+                (str(row["variant"]), words(row["status"], plain(row.get("own_limits"))), "", "", "", "")
+            )
             continue
         ends = " to ".join(_time(end) for end in regimes.interval_us(row))
         rate = published.speed(number(row.get(quantity.column)) * factor, "ok")
