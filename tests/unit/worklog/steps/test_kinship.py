@@ -135,7 +135,7 @@ def test_of_the_variants_with_the_fastest_kernel_the_best_one_wins_most_cases():
     def timed(**times):
         return {name: row("", us) | {"is_baseline": name == "library"} for name, us in times.items()}
 
-    head, other = timed(a=30, b=10, c=10.2, library=5), timed(a=10, b=90, c=11, library=5)
+    head, other = timed(a=30, b=10, c=10.1, library=5), timed(a=10, b=90, c=11, library=5)
     more = timed(a=30, b=90, c=20, library=5)
     alike = dict.fromkeys("bc", ("b", "c"))
     assert kinship.best(head, {}, [head, more]) == "b"
