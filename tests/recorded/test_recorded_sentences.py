@@ -106,8 +106,8 @@ def test_a_cause_that_is_told_is_one(told):
     assert re.search(memory, told["reduction", "float4"])
     assert "SM activity" not in told["reduction", "float4"]
     assert re.search(
-        r"The longest kernel takes \S+ → \S+ µs under ncu, the other kernels of the launch \S+ → 0 µs\.$",
-        told["reduction", "single_launch"],
+        r"The longest kernel takes \S+ → \S+ µs under ncu, the other kernels of the launch \S+ → \S+ µs\.",
+        "".join(text for (family, _), text in told.items() if family == "reduction"),
     )
     assert "rose as well" not in told["reduction", "interleaved"], "shared wavefronts fell"
     alone = r"\(short_scoreboard\): \S+ → \S+ µs\."
@@ -194,7 +194,7 @@ def test_variants_with_the_same_kernel_are_named_together_and_explained_once(pag
     text, _ = pages["softmax"]
     assert re.search(
         r"At 4096x4096, the fastest variants are registers, warp_per_row, cluster and one_exponential, which launch the"
-        r" same kernel, with \d+ to \d+ GB/s, \S+ to \S+ % of torch\.",
+        r" same kernel, with \d+ to \d+ GB/s, \S+ to \S+ % of torch; tied with them within noise: vectorized, triton\.",
         text,
     )
     step = text.partition("## 8. cluster")[2].partition("## 9.")[0]
@@ -238,7 +238,6 @@ def test_variants_with_the_same_kernel_are_named_together_and_explained_once(pag
         ("softmax", r"(slower than \w+ by more than 2 % at \d+ of \d+ cases, )(\S+)x at", r"\g<1>7\2x at"),
         ("softmax", r"below the expected 1\.3 times", "above the expected 1.3 times"),
         ("softmax", r"about the expected 1\.12 times", "below the expected 1.12 times"),
-        ("sgemm", r"explain the difference \((\d)", r"explain the difference (9\1"),
         ("softmax", r"Blocks in the grid 32 →", "Blocks in the grid 23 →"),
         ("softmax", r"its peak; device memory is at 6", "its peak; device memory is at 7"),
         ("softmax", r"32 blocks for 132 SMs", "32 blocks for 123 SMs"),
@@ -259,7 +258,6 @@ def test_variants_with_the_same_kernel_are_named_together_and_explained_once(pag
         ("overlap", r"copies in for (\d)", r"copies in for 9\1"),
         ("overlap", r"\d+ % of the copy time is overlapped", "9 % of the copy time is overlapped"),
         ("overlap", r"No copy time is overlapped", "9 % of the copy time is overlapped"),
-        ("overlap", r"faster than expected", "as expected"),
         ("bf16_gemm", r"\): waiting for TMA loads", "): waiting for the tensor cores"),
         ("bf16_gemm", r"the wgmma wait of (\S+):(\d+)", r"the wgmma wait of \1:9\2"),
         (
@@ -305,7 +303,6 @@ def test_variants_with_the_same_kernel_are_named_together_and_explained_once(pag
         ("bf16_gemm", r"\(tied within noise; as expected\)", "(tied within noise; faster than expected)"),
         ("sgemm", r"within noise of the expected", "within the expected"),
         ("sgemm", r"within noise of the expected", "below the expected"),
-        ("sgemm", r"; about as expected", "; as expected"),
         (
             "sgemm",
             r"as expected: 0\.(\d+)x the speed of autotuned",

@@ -19,9 +19,9 @@ from copied_project import copy_project
 from sass_builds import compilers
 from shipped_families import EDITED, NEW
 from warplog import figures, worklog
-from warplog.core import old_words
 from warplog.core.defaults import DEFAULTS
 from warplog.core.records import read_json
+from warplog.core.remarks import old_words
 from warplog.judge.audit import audit
 from warplog.plan.plan import REPORTED
 from warplog.plan.selection import choose_figures
@@ -331,8 +331,8 @@ def test_an_edited_source_is_compiled_and_marked_as_different_from_the_recorded_
     snakemake(place, "tables", families="sgemm")
     table = measurements(place)
     edited = table["variant"] == "naive"
-    assert all("earlier source" in r for r in table[edited & (table["status"] == "ok")]["reason"])
-    earlier = set(table[table["reason"].str.contains("earlier source")]["variant"])
+    assert all("earlier_source" in r for r in table[edited & (table["status"] == "ok")]["remarks"])
+    earlier = set(table[table["remarks"].str.contains("earlier_source")]["variant"])
     of_sgemm = {name for family, name in EDITED if family == "sgemm"}
     assert earlier == of_sgemm | {"naive"}
     assert compiled(place) == {key for key in EDITED | NEW if key[0] == "sgemm"} | {("sgemm", "naive")}

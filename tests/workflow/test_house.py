@@ -43,7 +43,7 @@ def test_tool_finds_no_problem(project: Path, command: tuple[str, ...]) -> None:
 PLANTED = {  # module: an import that breaks a rule, and how lint-imports reports it
     "core/text.py": ("import warplog.machine.device", "core.text -> warplog.machine.device"),
     "metrics/metric.py": ("from warplog.plan import plan", "metrics.metric -> warplog.plan.plan"),
-    "judge/verdicts.py": ("from warplog.worklog import page", "judge.verdicts -> warplog.worklog.page"),
+    "analysis/verdicts.py": ("from warplog.worklog import page", "analysis.verdicts -> warplog.worklog.page"),
     "track/runs.py": (
         "from warplog.measure.building import build",
         "track.runs -> warplog.measure.building.build",

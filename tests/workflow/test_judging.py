@@ -61,7 +61,7 @@ def test_a_regression_fails_the_run_and_keeps_its_files(place: Path) -> None:
     make(place / "slow", 2, about=dated(2))  # fixed: different records under the same name
     done = run(place, "compare", "--config", *names)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "0 confirmed SLOWER" in done.stdout + done.stderr
+    assert "0 certain to be SLOWER" in done.stdout + done.stderr
     assert "compare_campaigns" not in run(place, "compare", "-n", "--config", *names).stdout
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from python_family import RIGHT, make_family
+from host_family import PYTHON_RIGHT, make_python_family
 from warplog.catalog.family import Family
 from warplog.core.errors import WarplogError
 from warplog.core.records import read_json
@@ -28,7 +28,7 @@ GPU = Gpu("h200", "NVIDIA H200", "GPU-1", (9, 0), "sm_90", 132, 1 << 37, "580", 
 
 @pytest.fixture
 def family(tmp_path: Path) -> Family:
-    return make_family(tmp_path / "kernels", {"right": RIGHT}, language="triton")
+    return make_python_family(tmp_path / "kernels", {"right": PYTHON_RIGHT}, language="triton")
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def test_code_that_cupy_compiled_is_read_behind_its_hash_also_without_its_last_b
     installed: dict[str, str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    family = make_family(tmp_path / "kernels", {"right": RIGHT})
+    family = make_python_family(tmp_path / "kernels", {"right": PYTHON_RIGHT})
     code = CUBIN.read_bytes()
     kept = b"0" * 40 + code[: len(code) - missing]  # CuPy 14 keeps one byte less than NVRTC makes
     pretend(monkeypatch, {"status": "ok", "reason": "", "launched": True}, kept)

@@ -4,15 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from host_family import YAML
-from python_family import RIGHT, make_family
+from host_family import PYTHON_RIGHT, YAML, make_python_family
 from warplog.catalog.family import load_family
 from warplog.catalog.imported import imported
 from warplog.core.errors import WarplogError
 
 
-def refused(folder: Path, entry: str, module: str = RIGHT) -> str:
-    make_family(folder, {"right": RIGHT})
+def refused(folder: Path, entry: str, module: str = PYTHON_RIGHT) -> str:
+    make_python_family(folder, {"right": PYTHON_RIGHT})
     path = folder / "scale" / "family.yaml"
     path.with_name("right.py").write_text(module)
     path.write_text(YAML.replace("{name: right, idea: as it should be}", f"{{name: right, idea: x{entry}}}"))
@@ -24,7 +23,7 @@ def refused(folder: Path, entry: str, module: str = RIGHT) -> str:
 
 
 def test_a_python_variant_is_read_and_nothing_of_it_runs(tmp_path: Path) -> None:
-    family = make_family(tmp_path, {"right": "raise SystemExit\n" + RIGHT}, language="triton")
+    family = make_python_family(tmp_path, {"right": "raise SystemExit\n" + PYTHON_RIGHT}, language="triton")
     variant = family.variants[0]
     assert (variant.language, variant.is_python, variant.file.name) == ("triton", True, "right.py")
 
@@ -64,14 +63,16 @@ def test_the_fingerprint_is_of_the_module_what_it_imports_and_the_language(tmp_p
     shared.write_text("A = 1\n")
     beside.parent.mkdir()
     beside.write_text("from shared import A\n")
-    variant = make_family(tmp_path, {"right": "from .beside import A\n" + RIGHT}).variants[0]
+    variant = make_python_family(tmp_path, {"right": "from .beside import A\n" + PYTHON_RIGHT}).variants[0]
     assert variant.headers() == sorted([shared, beside])
     seen = {variant.fingerprint()}
     shared.write_text("A = 2\n")
     seen.add(variant.fingerprint())
-    variant.file.write_text(RIGHT)
+    variant.file.write_text(PYTHON_RIGHT)
     seen.add(variant.fingerprint())
-    seen.add(make_family(tmp_path, {"right": RIGHT}, language="torch").variants[0].fingerprint())
+    seen.add(
+        make_python_family(tmp_path, {"right": PYTHON_RIGHT}, language="torch").variants[0].fingerprint()
+    )
     assert len(seen) == 4
 
 

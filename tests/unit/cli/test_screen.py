@@ -16,12 +16,12 @@ from warplog.catalog import family as catalog
 from warplog.cli import main as commands
 from warplog.cli.main import main
 from warplog.core import schema
-from warplog.core.columns import CLAIMS
+from warplog.core.columns import CLAIMS, FLOORS
 from warplog.core.errors import WarplogError
 from warplog.core.records import read_json
 from warplog.core.text import HIDDEN
 from warplog.core.verification import digests
-from warplog.judge import claims
+from warplog.judge import claims, floors, samples
 from warplog.machine import device
 from warplog.plan import script
 from warplog.tables.files import write_table, write_tables
@@ -85,6 +85,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     tables = place / "results" / "tables"
     write_tables(rows, tables)
+    noise = [row | source.labels() for row in floors.table_rows(samples.load(folder, counted=False))]
+    write_table(noise, FLOORS, tables / "floors")
     judged = claims.judge_all({"sgemm": sgemm}, tables, "")
     write_table([{**row, "reason": PLANTED, "claim": PLANTED} for row in judged], CLAIMS, tables / "claims")
     (place / "results" / "worklog").mkdir()

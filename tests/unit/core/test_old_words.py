@@ -6,8 +6,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from warplog.core import old_words, remarks
+from warplog.core import remarks
 from warplog.core.records import FamilyRecord
+from warplog.core.remarks import old_words
 
 RECORDED = Path(__file__).parents[3] / "results" / "recorded"
 

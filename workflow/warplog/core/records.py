@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from warplog.core import old_words
 from warplog.core import schema as schemas
 from warplog.core.errors import WarplogError
 from warplog.core.files import open_regular, read_bytes, write_text
 from warplog.core.parsing import parse_json
+from warplog.core.remarks import old_words
 
 Status = Literal[
     "ok",

@@ -15,8 +15,9 @@ import pandas as pd
 from pyarrow import ArrowException
 
 from warplog.analysis import verdicts
-from warplog.core import old_words, paths, remarks
+from warplog.core import paths, remarks
 from warplog.core.errors import WarplogError
+from warplog.core.remarks import old_words
 
 Row = Mapping[Any, Any]
 _TABLES = (

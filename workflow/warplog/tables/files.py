@@ -11,11 +11,12 @@ import pandas as pd
 from pyarrow import ArrowException
 from pyarrow.parquet import read_metadata
 
-from warplog.core import old_words, paths
+from warplog.core import paths
 from warplog.core.columns import CLAIMS, FLOORS, ORACLE, ORIGIN, TABLES, TUNE, Column
 from warplog.core.csv_text import csv_of_table, restored
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_bytes, write_text
+from warplog.core.remarks import old_words
 from warplog.core.text import one_line
 from warplog.core.verification.digests import check_manifest
 

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from host_family import make_job, make_timer
+from host_family import PYTHON_RIGHT, make_job, make_python_family, make_python_job, make_timer
 from one_variant import check_variant, time_variant, write_record
-from python_family import RIGHT, make_family, make_python_job
 from warplog.core.defaults import DEFAULTS
 from warplog.core.errors import WarplogError
 from warplog.measure.worker.backend import LaunchFailed, NumpyBackend
@@ -34,13 +33,13 @@ class CompileException(Exception):
 
 
 def launcher_of(folder: Path, module: str, options: str = "") -> tuple[PythonLauncher, Problem]:
-    family, backend = make_family(folder, {"right": module}, options), NumpyBackend()
+    family, backend = make_python_family(folder, {"right": module}, options), NumpyBackend()
     problem = Problem(backend.xp, family, family.case("odd"))
     return PythonLauncher(family.variants[0], backend), problem
 
 
 def test_a_right_module_passes_all_cases(tmp_path: Path) -> None:
-    record = check_variant(make_python_job(tmp_path, RIGHT))
+    record = check_variant(make_python_job(tmp_path, PYTHON_RIGHT))
     assert (record["status"], record["reason"]) == ("ok", "")
     assert [c["case"] for c in record["cases"]] == ["odd", "one", "even"]
     assert record["library_sha256"] == "a" * 64
@@ -93,7 +92,7 @@ def test_modules_beside_it_and_in_the_include_folder_can_be_imported(tmp_path: P
     (tmp_path / "scale" / "beside.py").write_text(
         "import warplog_test_shared\n\ntimes = warplog_test_shared.times\n"
     )
-    module = "from .beside import times\n" + RIGHT.replace(
+    module = "from .beside import times\n" + PYTHON_RIGHT.replace(
         'arrays["x"] * scalars["factor"]', 'times(arrays["x"], scalars["factor"])'
     )
     launcher, problem = launcher_of(tmp_path, module)
@@ -104,7 +103,7 @@ def test_modules_beside_it_and_in_the_include_folder_can_be_imported(tmp_path: P
 
 
 def test_parameters_set_constants_of_the_module(tmp_path: Path) -> None:
-    module = "BLOCK = 1\n" + RIGHT
+    module = "BLOCK = 1\n" + PYTHON_RIGHT
     launcher, _ = launcher_of(tmp_path, module, ", parameters: {BLOCK: 256}")
     assert launcher._module.BLOCK == 256
     with pytest.raises(LaunchFailed, match="has no constant BLOK"):
@@ -113,7 +112,7 @@ def test_parameters_set_constants_of_the_module(tmp_path: Path) -> None:
 
 def test_the_first_launch_tunes_and_its_results_do_not_count(tmp_path: Path) -> None:
     """A tuned kernel runs several times at first, so that the arrays hold anything."""
-    tuning = RIGHT.replace("    arrays", "    calls.append(1)\n    arrays") + (
+    tuning = PYTHON_RIGHT.replace("    arrays", "    calls.append(1)\n    arrays") + (
         '    arrays["y"] += len(calls) == 1\n\n\ncalls = []\n'
     )
     assert check_variant(make_python_job(tmp_path / "first", tuning))["status"] == "ok"
@@ -130,7 +129,7 @@ def test_the_first_launch_tunes_and_its_results_do_not_count(tmp_path: Path) -> 
 
 def test_a_module_is_timed_through_the_timing_core_with_the_host_part_apart(tmp_path: Path) -> None:
     settings = {**DEFAULTS["time"], "processes": 1, "most_processes": 1, "max_seconds": 0.2, "timeout_s": 20}
-    job = make_python_job(tmp_path, RIGHT, **settings)
+    job = make_python_job(tmp_path, PYTHON_RIGHT, **settings)
     check = write_record(tmp_path / "check.json", check_variant(job))
     record = time_variant(job, check, make_timer(tmp_path), ["64", "1000"])
     assert (record["status"], record["reason"]) == ("ok", "")
@@ -160,8 +159,8 @@ def test_an_exception_ends_in_the_c_function_with_an_error(tmp_path: Path) -> No
 
 
 def test_a_module_that_changed_after_its_build_is_not_measured(tmp_path: Path) -> None:
-    job = make_python_job(tmp_path, RIGHT)
-    job.variant.file.write_text(RIGHT + "\n# another comment\n")
+    job = make_python_job(tmp_path, PYTHON_RIGHT)
+    job.variant.file.write_text(PYTHON_RIGHT + "\n# another comment\n")
     with pytest.raises(WarplogError, match=r"right\.py: it or a module that it imports changed; run again"):
         check_variant(job)
 
@@ -200,7 +199,7 @@ def test_the_reason_is_not_the_code_that_nvrtc_fails_with(tmp_path: Path) -> Non
 
 def test_a_module_that_cannot_be_imported_says_why(tmp_path: Path) -> None:
     with pytest.raises(LaunchFailed) as caught:
-        launcher_of(tmp_path, "import warplog_no_such_module\n" + RIGHT)
+        launcher_of(tmp_path, "import warplog_no_such_module\n" + PYTHON_RIGHT)
     assert caught.value.status == "compile_error"
     assert "cannot be imported: ModuleNotFoundError: No module named" in caught.value.reason
     assert "(right.py:1)" in caught.value.reason
