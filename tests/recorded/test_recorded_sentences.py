@@ -116,11 +116,6 @@ def test_a_cause_that_is_told_is_one(told):
     assert "SM activity" not in told["softmax", "shuffle"] + told["softmax", "online"]
     assert "Blocks in the grid 32 → 4096 (0.015 → 3.88 waves)." in told["softmax", "block_per_row"]
     assert "blocks per SM" not in told["softmax", "block_per_row"]
-    smaller = (
-        r"The counters cannot explain the difference \(\S+ %\): it is smaller"
-        r" than that between the profiled and the timed launches \(\S+ %\)\."
-    )
-    assert any(re.search(smaller, text) for text in told.values())
 
 
 def test_a_kernel_that_executes_no_mbarrier_instruction_does_not_wait_at_one():
