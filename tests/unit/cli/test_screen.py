@@ -85,7 +85,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     tables = place / "results" / "tables"
     write_tables(rows, tables)
-    judged = claims.judge_all({"sgemm": sgemm}, tables, "")
+    judged = claims.judge_all({"sgemm": sgemm}, tables)
     write_table([{**row, "reason": PLANTED, "claim": PLANTED} for row in judged], CLAIMS, tables / "claims")
     (place / "results" / "worklog").mkdir()
     (place / "results" / "worklog" / "sgemm.md").write_text(f"# sgemm\n\n{PLANTED} is 41.5 % faster\n")
