@@ -337,11 +337,10 @@ CLAIM = {
 def test_claims_shows_the_recorded_verdicts_in_a_folder_without_kernels(monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
     tables = tmp_path / "tables"
-    files.write_table([CLAIM, CLAIM | {"family": "scan", "gpu": "a100"}], CLAIMS, tables / "claims")
+    files.write_table([CLAIM, CLAIM | {"family": "scan"}], CLAIMS, tables / "claims")
     for argument, heads in (
         ([], ["sgemm B1 [4096]: Coalescing helps.", "scan B1 [4096]: Coalescing helps."]),
         (["--family", "sgemm"], ["sgemm B1 [4096]: Coalescing helps."]),
-        (["--gpu", "a100"], ["scan B1 [4096]: Coalescing helps."]),
     ):
         assert main.main(["claims", str(tables), *argument]) == 0
         output = capsys.readouterr()

@@ -87,7 +87,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_tables(rows, tables)
     noise = [row | source.labels() for row in floors.table_rows(samples.load(folder, counted=False))]
     write_table(noise, FLOORS, tables / "floors")
-    judged = claims.judge_all({"sgemm": sgemm}, tables, "")
+    judged = claims.judge_all({"sgemm": sgemm}, tables)
     write_table([{**row, "reason": PLANTED, "claim": PLANTED} for row in judged], CLAIMS, tables / "claims")
     (place / "results" / "worklog").mkdir()
     (place / "results" / "worklog" / "sgemm.md").write_text(f"# sgemm\n\n{PLANTED} is 41.5 % faster\n")

@@ -2,7 +2,7 @@
 
 import re
 import xml.dom.minidom
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -207,20 +207,6 @@ def test_damaged_tables_are_refused_in_one_line(tmp_path):
     )
     with pytest.raises(WarplogError, match="lacks the column 'order'"):
         view.load(tmp_path, "vector_add")
-
-
-def tables_of(tables):
-    return [getattr(tables, field.name) for field in fields(tables)]
-
-
-def test_two_gpus_in_one_table_must_be_told_apart(tmp_path, good):
-    both = [pd.concat([t, t.assign(gpu="l4", gpu_name="NVIDIA L4")]) for t in tables_of(good)]
-    write(view.FigureTables(*both), tmp_path)
-    with pytest.raises(WarplogError, match="h200, l4: several GPUs"):
-        view.load(tmp_path, "sgemm")
-    tables = view.load(tmp_path, "sgemm", "l4")
-    assert style.origin_line(tables).startswith("NVIDIA L4 · ")
-    assert len(tables.measurements) == len(good.measurements)
 
 
 @pytest.mark.parametrize("name", FIGURES)

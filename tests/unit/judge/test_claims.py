@@ -16,7 +16,6 @@ from warplog.analysis.quantities import Quantities
 from warplog.catalog.claims import SASS, counts, make_claim
 from warplog.cli.main import main as warplog
 from warplog.core.columns import CLAIMS, FLOORS, MEASUREMENTS
-from warplog.core.errors import WarplogError
 from warplog.judge import claims
 from warplog.metrics import METRICS
 from warplog.plotting import style
@@ -313,15 +312,6 @@ def test_an_empty_table_of_claims_can_be_read_back(tmp_path):
         assert view.load(tmp_path, "sgemm").claims.empty
         (tmp_path / f"claims.{suffix}").unlink()
     assert view.load(tmp_path, "sgemm").claims.empty
-
-
-def test_tables_of_two_gpus_need_the_name_of_one(tmp_path):
-    for name in ("measurements", "metrics", "gpus", "floors"):
-        table = pd.read_parquet(TABLES / f"{name}.parquet")
-        pd.concat([table, table.assign(gpu="l4")]).to_parquet(tmp_path / f"{name}.parquet")
-    with pytest.raises(WarplogError, match="h200, l4: name the GPU"):
-        claims.judge_all(FAMILIES, tmp_path)
-    assert {row["gpu"] for row in claims.judge_all(FAMILIES, tmp_path, "l4")} == {"l4"}
 
 
 def test_the_command_shows_a_refuted_claim_and_succeeds(capsys):

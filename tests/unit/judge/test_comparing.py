@@ -196,7 +196,7 @@ def test_rounds_against_each_other_give_table_and_floor(place, tmp_path):
 
 def test_history_marks_the_steps_and_not_the_drift(place):
     folders = [place / name for name in ("later", "driver", "base", "slow")]
-    data = history.collect(folders, FAMILY, "h200")
+    data = history.collect_all(folders, [FAMILY], "h200")[FAMILY.name]
     assert list(data["campaign"].unique()) == [f"made-up-{day}" for day in (1, 2, 3, 4)]
     steps = data.pivot(index="variant", columns="place", values="step")
     assert list(steps.loc["warptile"]) == ["", "SLOWER", "", "REFUSED"]
@@ -211,7 +211,7 @@ def test_history_marks_the_steps_and_not_the_drift(place):
 
 def test_the_history_of_several_families_reads_each_campaign_once(place, monkeypatch):
     folders = [place / name for name in ("later", "driver", "base", "slow")]
-    whole = history.collect(folders, FAMILY, "h200")
+    whole = history.collect_all(folders, [FAMILY], "h200")[FAMILY.name]
     read = []
     monkeypatch.setattr(history, "load", lambda folder, gpu: (read.append(folder.name), load(folder, gpu))[1])
     other = replace(FAMILY, name="mgemm")
@@ -224,7 +224,7 @@ def test_the_history_of_several_families_reads_each_campaign_once(place, monkeyp
 def test_history_sees_a_slow_decline(tmp_path):
     """Steps of 0.5 %, too small to show between neighbours, add up against the level where they began."""
     folders = [make(tmp_path / str(n), n, {"warptile": 1.005**n}, dated(n)) for n in range(1, 7)]
-    data = history.collect(folders, FAMILY, "h200")
+    data = history.collect_all(folders, [FAMILY], "h200")[FAMILY.name]
     steps = list(data.loc[data["variant"] == "warptile", "step"])
     assert "SLOWER" in steps
     assert steps[1] == ""
@@ -232,7 +232,7 @@ def test_history_sees_a_slow_decline(tmp_path):
 
 
 def test_history_says_where_there_is_nothing(tmp_path):
-    data = history.collect([tmp_path], FAMILY, "h200")
+    data = history.collect_all([tmp_path], [FAMILY], "h200")[FAMILY.name]
     assert data.empty
     assert any("no campaign" in text.get_text() for text in history_figure.draw(data, FAMILY).texts)
 
@@ -249,7 +249,9 @@ def test_history_keeps_a_gap_where_a_campaign_failed(place, tmp_path):
     records.put(record | {"status": "crashed", "reason": "illegal address"})
     records.write()
     make(tmp_path / "mended", 6, about=dated(6))
-    data = history.collect([place / "base", tmp_path / "failed", tmp_path / "mended"], FAMILY, "h200")
+    data = history.collect_all([place / "base", tmp_path / "failed", tmp_path / "mended"], [FAMILY], "h200")[
+        FAMILY.name
+    ]
     mine = data[data["variant"] == "warptile"]
     assert list(mine["status"]) == ["ok", "crashed", "ok"]
     assert list(mine["against"])[2] == "made-up-1"

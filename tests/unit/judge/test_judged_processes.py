@@ -190,7 +190,9 @@ def test_rounds_list_false_verdicts_and_floors_by_regime(place, tmp_path):
 
 def test_history_shows_the_spread_between_processes(place):
     of_sgemm = family.load_family(paths.project() / "kernels" / "sgemm" / "family.yaml")
-    data = history.collect([place / name for name in ("base", "slow", "single")], of_sgemm, "h200")
+    data = history.collect_all([place / name for name in ("base", "slow", "single")], [of_sgemm], "h200")[
+        of_sgemm.name
+    ]
     mine = data[data["variant"] == "warptile"]
     measured = load(place / "base").cases[KEY]
     first, _, single = mine.to_dict("records")

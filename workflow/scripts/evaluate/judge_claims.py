@@ -10,7 +10,7 @@ from warplog.tables.files import write_table
 
 
 def main(plan: Plan, folder: Path) -> None:
-    write_table(claims.judge_all(plan.families, folder, plan.gpu), CLAIMS, folder / "claims")
+    write_table(claims.judge_all(plan.families, folder), CLAIMS, folder / "claims")
 
 
 if "snakemake" in globals():

@@ -21,7 +21,7 @@ def main(
 ) -> None:
     teaches = introductions(order, list(plan.chosen))
     read = view.read_all(tables)
-    families = [view.of_family(read, tables, name, plan.gpu) for name in teaches]
+    families = [view.of_family(read, tables, name) for name in teaches]
     campaign = read_json(Path(plan.campaign()), "record")
     origin = "live" if plan.live else "recorded"
     summary = gather(families, plan.known().troubles, former(rows), campaign, origin)

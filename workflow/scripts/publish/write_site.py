@@ -17,7 +17,7 @@ def main(plan: Plan, tables: Path, figures: Mapping[str, Sequence[str]], library
     read = view.read_all(tables)
     site = Site(output, library.read_text(encoding="utf-8"))
     for name, variants in plan.chosen.items():
-        data = view.of_family(read, tables, name, plan.gpu)
+        data = view.of_family(read, tables, name)
         pictures = [paths.RESULTS / "figures" / name / f"{figure}.png" for figure in figures[name]]
         kept = {v.name: plan.build_record(v).with_name("kernel.sass") for v in variants}
         page = worklog.gather(plan.families[name], data, campaign, pictures, paths.WORKFLOW / "report", kept)

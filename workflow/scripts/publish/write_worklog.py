@@ -16,7 +16,7 @@ def main(plan: Plan, family: str, tables: Path, figures: Sequence[Path], library
     kept = {v.name: plan.build_record(v).with_name("kernel.sass") for v in plan.chosen[family]}
     page = worklog.gather(
         plan.families[family],
-        view.load(tables, family, plan.gpu),
+        view.load(tables, family),
         read_json(Path(plan.campaign()), "record"),
         figures,
         paths.WORKFLOW / "report",

@@ -19,8 +19,8 @@ Draws figures from the tables of a campaign, in the style and width of a documen
 _SETTINGS = ("style", "width_in", "font", "font_pt", "titles", "formats")
 
 
-def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]", campaign: str, gpu: str) -> None:
-    """Adds the subcommand to the parser; `campaign` and `gpu` are the texts of help that it shares with others."""
+def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]", campaign: str) -> None:
+    """Adds the subcommand to the parser; `campaign` is the text of help that it shares with others."""
     figures = commands.add_parser("figures", help="draw figures for a write-up, in its style and width")
     figures.description = _ABOUT
     figures.epilog = "example: warplog figures sgemm/ladder --style paper --width 3.3 --format pdf"
@@ -45,7 +45,6 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]", campaig
         "-o", dest="folder", type=Path, default=Path("figures"), metavar="FOLDER", help=where
     )
     figures.add_argument("--campaign", metavar="CAMPAIGN", help=campaign)
-    figures.add_argument("--gpu", default="", help=gpu)
     figures.set_defaults(command="figures")
 
 
@@ -71,7 +70,7 @@ def run(options: argparse.Namespace, project: Path, folder: Path, families: Mapp
     from warplog.plotting import style
 
     for family in dict.fromkeys(family for family, _ in chosen):
-        data = view.of_family(tables, folder, family, options.gpu)
+        data = view.of_family(tables, folder, family)
         look = style.look(data, settings)
         for name in (figure for own, figure in chosen if own == family):
             numbers = figures.module(name).data(data)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from warplog.catalog.family import Family
 
 _CAMPAIGN = "results folder, or name of a recorded campaign such as h200 (default: results)"
-_GPU = "GPU, such as h200, if the campaign has several"
 
 _ABOUT = """\
 Is my CUDA kernel correct, how fast is it really, and why?
@@ -85,7 +84,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_beside(commands)
     _add_audit(commands)
     _add_best_of(commands)
-    drawing.add(commands, _CAMPAIGN, _GPU)
+    drawing.add(commands, _CAMPAIGN)
     browsing.add(commands)
     pruning.add(commands)
     starting.add(commands)
@@ -175,7 +174,7 @@ def _add_compare(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
         metavar="X",
         help="largest relative gap between two times that are SAME (default: 0.02)",
     )
-    compare.add_argument("--gpu", default="", help=_GPU)
+    compare.add_argument("--gpu", default="", help="GPU, such as h200, if a campaign has timings of several")
     compare.add_argument("--all", action="store_true", help="also show the cases that are SAME")
     compare.add_argument("--json", action="store_true", help="print JSON")
     compare.set_defaults(command="compare")
@@ -216,7 +215,6 @@ def _add_readers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     for reader in (explain, claims, published):
         reader.add_argument("campaign", nargs="?", metavar="CAMPAIGN", help=_CAMPAIGN)
         reader.add_argument("--family", default="", help="default: all families of the campaign")
-        reader.add_argument("--gpu", default="", help=_GPU)
 
 
 def _add_beside(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -269,7 +267,6 @@ def _add_best_of(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )
     best_of.add_argument("family", metavar="FAMILY", help="one with a variant best_of, such as sgemm")
     best_of.add_argument("campaign", nargs="?", metavar="CAMPAIGN", help=_CAMPAIGN)
-    best_of.add_argument("--gpu", default="", help=_GPU)
     best_of.set_defaults(command="best-of")
 
 
@@ -345,7 +342,7 @@ def _explain(options: argparse.Namespace) -> int:
     known = {family.name: family for family in _families(None)} if (_project() / "kernels").is_dir() else {}
     for name in [options.family] if options.family else explain.families(folder):
         sources = explain.sources_of(known[name]) if name in known else {}
-        print(explain.markdown(view.load(folder, name, options.gpu), sources, options.whole))
+        print(explain.markdown(view.load(folder, name), sources, options.whole))
     if not options.whole:
         print("All factors and warp states, and what bounds each variant: warplog explain --all")
     return 0
@@ -383,7 +380,7 @@ def _best_of(options: argparse.Namespace) -> int:
     from warplog.measure.tuning import best_of
 
     (family,) = _families([options.family])
-    print(best_of.write(family, _tables(options), options.gpu))
+    print(best_of.write(family, _tables(options)))
     return 0
 
 
@@ -393,31 +390,29 @@ def _claims(options: argparse.Namespace) -> int:
     folder = _tables(options)
     if (_project() / "kernels").is_dir():
         families = {family.name: family for family in _families([options.family] if options.family else None)}
-        rows = claims.judge_all(families, folder, options.gpu)
+        rows = claims.judge_all(families, folder)
     else:
-        rows = _recorded_verdicts(folder, options.family, options.gpu)
+        rows = _recorded_verdicts(folder, options.family)
         _to_stderr(f"no kernels/ here: these are the verdicts in {folder}/claims")
     claims.show(rows, sys.stdout)
     return 0
 
 
-def _recorded_verdicts(folder: Path, family: str, gpu: str) -> list[dict[str, Any]]:
-    """Returns the rows of the table `claims` in `folder`, of one family or GPU if it is named.
+def _recorded_verdicts(folder: Path, family: str) -> list[dict[str, Any]]:
+    """Returns the rows of the table `claims` in `folder`, of one family if it is named.
 
     Raises:
-        WarplogError: the table is missing or not readable, or has no row of that family or GPU.
+        WarplogError: the table is missing or not readable, or has no row of that family.
     """
     from warplog.core.columns import CLAIMS
     from warplog.core.schema import suggest
     from warplog.tables.files import as_rows, read_table
 
     table = read_table(folder, "claims").reindex(columns=list(CLAIMS), fill_value="")
-    for column, name in (("family", family), ("gpu", gpu)):
-        known = sorted(set(table[column]))
-        if name and name not in known:
-            raise WarplogError(f"{folder}/claims: no {column} {name!r}; {suggest(name, known)}")
-        table = table[table[column] == name] if name else table
-    return as_rows(table)
+    known = sorted(set(table["family"]))
+    if family and family not in known:
+        raise WarplogError(f"{folder}/claims: no family {family!r}; {suggest(family, known)}")
+    return as_rows(table[table["family"] == family] if family else table)
 
 
 def _published(options: argparse.Namespace) -> int:
@@ -427,7 +422,7 @@ def _published(options: argparse.Namespace) -> int:
     folder = _tables(options)
     named = _families([options.family] if options.family else explain.families(folder))
     shown = [f for f in named if options.family or any(v.published for v in f.variants)]
-    pages = "\n".join(published.page(f, *published.chosen(f, folder, options.gpu)) for f in shown)
+    pages = "\n".join(published.page(f, *published.chosen(f, folder)) for f in shown)
     if options.into:
         published.put_into(options.into, pages)
     else:

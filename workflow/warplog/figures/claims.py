@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from warplog.catalog.claims import NOT_JUDGED, NOT_MEASURABLE, condition_words
@@ -70,7 +69,10 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
         axes.text(start, HEADER_IN - 0.06, HEADERS.get(name, name), color=MUTED)
     top = HEADER_IN
     for verdict, cells, high in zip(claims["verdict"], rows, heights, strict=True):
-        _draw_row(axes, str(verdict), top, top + high)
+        mark, colour, band = LOOKS[str(verdict)]
+        axes.axhspan(top, top + high, color=band, lw=0)
+        axes.axhline(top + high, color=FAINT, lw=0.5)
+        axes.text(0.06, _baseline(top), mark, color=colour, weight="bold")
         for name, lines in cells.items():
             for place, line in enumerate(lines):
                 # The layout would make the axes narrower for a text that ends near their edge.
@@ -110,10 +112,3 @@ def _lines(text: str, width: float) -> list[str]:
 def _baseline(top: float) -> float:
     """Returns the baseline of the first line in a row."""
     return top + PAD_IN / 2 + line_in() * 0.78
-
-
-def _draw_row(axes: Axes, verdict: str, top: float, bottom: float) -> None:
-    mark, colour, band = LOOKS[verdict]
-    axes.axhspan(top, bottom, color=band, lw=0)
-    axes.axhline(bottom, color=FAINT, lw=0.5)
-    axes.text(0.06, _baseline(top), mark, color=colour, weight="bold")

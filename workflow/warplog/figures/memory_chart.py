@@ -104,7 +104,11 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     if not drawn:
         gap_note(panels[0], 0, "no variant has a time and counters")
     for axes, one in zip(panels, drawn, strict=False):
-        _draw(axes, one)
+        axes.text(0, -8, one.title, weight="bold")
+        for box in one.boxes:
+            _draw_box(axes, box)
+        for arrow in one.arrows:
+            _draw_arrow(axes, arrow)
     return figure
 
 
@@ -129,14 +133,6 @@ def _finding(shown: Sequence[Mapping[str, Any]]) -> str:
 
 def _metrics(row: Mapping[str, Any]) -> dict[str, float]:
     return {name: float(row[name]) for name in METRICS if name in row}
-
-
-def _draw(axes: Axes, memory: MemoryChart) -> None:
-    axes.text(0, -8, memory.title, weight="bold")
-    for box in memory.boxes:
-        _draw_box(axes, box)
-    for arrow in memory.arrows:
-        _draw_arrow(axes, arrow)
 
 
 def _draw_box(axes: Axes, box: Box) -> None:

@@ -180,7 +180,7 @@ _LEAD: Sequence[Rule] = (
 
 def _rung_speed(page: Place, value: str, unit: str, case: str) -> Checks:
     known = page.known
-    yield Check(case, known.case if case != known.case else case)
+    yield Check(case, known.case)
     yield Check(value, known.speed(page.variant, unit))
 
 
@@ -347,29 +347,12 @@ _RUNG: Sequence[Rule] = (
 
 
 def _limits_value(page: Place, metric: str) -> float:
-    known = page.known
-    return known.counter(page.variant, metric)
-
-
-def _limits_used(page: Place, metric: str) -> float:
-    return share_used(page, page.variant, metric)
-
-
-def _limits_bound(page: Place, *printed: str | None) -> Checks:
-    return _limits_ceiling(page, "bound", *printed)
-
-
-def _limits_close(page: Place, *printed: str | None) -> Checks:
-    return _limits_ceiling(page, "close", *printed)
-
-
-def _limits_far(page: Place, *printed: str | None) -> Checks:
-    return _limits_ceiling(page, "far", *printed)
+    return page.known.counter(page.variant, metric)
 
 
 def _limits_ceiling(page: Place, kind: str, name: str | None, used: str | None, l2: str | None = None,
                     dram: str | None = None, shared: str | None = None, l1: str | None = None) -> Checks:  # fmt: skip
-    pct = _limits_used(page, CEILINGS[str(name)])
+    pct = share_used(page, page.variant, CEILINGS[str(name)])
     if used:
         yield Check(used, pct)
     if shared:
@@ -380,7 +363,7 @@ def _limits_ceiling(page: Place, kind: str, name: str | None, used: str | None, 
     for printed, metric in ((l2, "l2_throughput_pct"), (dram, "dram_throughput_pct")):
         if printed:
             yield Check(printed, _limits_value(page, metric))
-    known = [_limits_used(page, metric) for metric in CEILINGS.values()]
+    known = [share_used(page, page.variant, metric) for metric in CEILINGS.values()]
     highest = max(v for v in known if not math.isnan(v))
     slack = (
         10.0
@@ -495,9 +478,12 @@ _SAME = (
     rf"(?: \((?:in its busiest part; )?global and local accesses use {N} % of its bandwidth\))?"
 )
 _LIMITS: Sequence[Rule] = (
-    (rf"\b[Ii]t is bound by ({CEILING})(?:, at {N} % of its peak)?{_SAME}", _limits_bound),
-    (rf"The busiest units? (?:is|are) ({CEILING})(?:, at {N} % of (?:its|their) peak)?{_SAME}", _limits_close),
-    (rf"No unit is near its peak; the busiest (?:is|are) ({CEILING})(?:, at {N} %)?{_SAME}", _limits_far),
+    (rf"\b[Ii]t is bound by ({CEILING})(?:, at {N} % of its peak)?{_SAME}",
+     lambda page, *printed: _limits_ceiling(page, "bound", *printed)),
+    (rf"The busiest units? (?:is|are) ({CEILING})(?:, at {N} % of (?:its|their) peak)?{_SAME}",
+     lambda page, *printed: _limits_ceiling(page, "close", *printed)),
+    (rf"No unit is near its peak; the busiest (?:is|are) ({CEILING})(?:, at {N} %)?{_SAME}",
+     lambda page, *printed: _limits_ceiling(page, "far", *printed)),
     (rf"The largest stall is (\w+) \({N} % of warp cycles{PLACE}\)(?:: waiting for ([\w ,-]+))?\.", _limits_stall),
     (rf"Theoretical occupancy is {N} %(?:, limited by [\w, ]+)?", _limits_occupied),
     (rf"[Aa]chieved occupancy is {N} %( \(more than theory allows: the counters are inexact\))?", _limits_achieved),

@@ -94,19 +94,14 @@ def judge(
     )
 
 
-def judge_all(families: Mapping[str, Family], tables: Path, gpu: str = "") -> list[dict[str, Any]]:
+def judge_all(families: Mapping[str, Family], tables: Path) -> list[dict[str, Any]]:
     """Returns the rows of the table `claims` for each family in the tables that is also in `families`.
 
     Raises:
-        WarplogError: a table is not readable, or holds several GPUs and `gpu` names none of them.
+        WarplogError: a table is not readable.
     """
     names = ("measurements", "metrics", "gpus", "floors")
     measurements, metrics, gpus, floors = (read_table(tables, name) for name in names)
-    known = sorted(set(measurements["gpu"]))
-    if gpu not in known and len(known) != 1:
-        raise WarplogError(f"{tables}/measurements: {', '.join(known) or 'no GPU'}: name the GPU to judge by")
-    gpu = gpu if gpu in known else known[0]
-    measurements, metrics, gpus, floors = (t[t["gpu"] == gpu] for t in (measurements, metrics, gpus, floors))
     numbers = Quantities(measurements, metrics, floors)
     peaks = {
         name: float(gpus[name].iloc[0]) if name in gpus and len(gpus) else math.nan for name in GPU_NAMES

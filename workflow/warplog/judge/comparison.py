@@ -330,16 +330,17 @@ def as_json(found: Comparison) -> str:
     for row in rows:
         for change in row["changes"]:
             change["ratio"] = change["ratio"] if math.isfinite(change["ratio"]) else None
-    about: dict[str, object] = {
+    about = {
         "status": found.status,
         "a": found.a,
         "b": found.b,
         "gpu": found.gpu,
         "summary": found.summary(),
+        "remarks": list(found.remarks),
+        "claims": [_claim(row) for row in found.rows if row.word in ("SLOWER", "FASTER")],
+        "rows": rows,
     }
-    about["remarks"] = list(found.remarks)
-    about["claims"] = [_claim(row) for row in found.rows if row.word in ("SLOWER", "FASTER")]
-    return json.dumps({**about, "rows": rows}, indent=1, allow_nan=False) + "\n"
+    return json.dumps(about, indent=1, allow_nan=False) + "\n"
 
 
 def as_markdown(found: Comparison) -> str:

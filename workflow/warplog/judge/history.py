@@ -33,11 +33,6 @@ class _Step:
     against: str
 
 
-def collect(folders: Sequence[Path], family: Family, gpu: str) -> pd.DataFrame:
-    """Returns one row per variant and campaign that timed the family on that GPU; see COLUMNS and `collect_all`."""
-    return collect_all(folders, [family], gpu)[family.name]
-
-
 def collect_all(folders: Sequence[Path], families: Sequence[Family], gpu: str) -> dict[str, pd.DataFrame]:
     """Returns the history of each family, by name: one row per variant and campaign that timed the family on that GPU.
 

@@ -164,7 +164,7 @@ def _measured(record: Record, case: Mapping[str, Any], counters: Mapping[str, fl
     status, reason = str(case["status"]), str(case.get("reason", ""))
     check = str(record.get("check", "missing"))
     if status == "ok" and check != "ok":
-        status, reason = "wrong" if check == "wrong" else check, "its answer was not shown to be correct"
+        status, reason = check, "its answer was not shown to be correct"
     remarks = {name: str(made.get(name, "")) for name in _REMARKED}
     # The driver reports a limit for a while after it acted; the clock that was set says more.
     clocks = any(one["set_mhz"] for one in case.get("processes", ()))

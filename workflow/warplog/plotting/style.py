@@ -311,12 +311,9 @@ def _write_pdf(figure: Figure, path: Path) -> None:
     canvas.print_pdf(path, metadata=about)
 
 
-def _write_caption(figure: Figure, path: Path) -> None:
-    write_text(path, f"{figure.get_label()}\n")
-
-
 _WRITERS: Mapping[str, Callable[[Figure, Path], None]] = {
-    ".png": _write_png, ".svg": _write_svg, ".pdf": _write_pdf, ".txt": _write_caption,
+    ".png": _write_png, ".svg": _write_svg, ".pdf": _write_pdf,
+    ".txt": lambda figure, path: write_text(path, f"{figure.get_label()}\n"),
 }  # fmt: skip
 _COLOURED = ("color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor")
 

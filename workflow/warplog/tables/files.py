@@ -119,7 +119,7 @@ NEEDED = {
     "claims": ["family", "id", "claim", "verdict", "measured", "unit", "condition", "reason"],
     "launches": ["family", "variant", "case", "status", "reason", "sm_mhz", "overhead_pct", "noise_pct"],
     "tracks": ["family", "variant", "case", "slot", "warp", "role", "region", "start_us", "duration_us"],
-    "floors": ["family", "variant", "case", "regime", "processes", "floor", "deviation", "freedom", "groups"],
+    "floors": ["family", "variant", "case", "gpu", "regime", "deviation", "freedom", "groups"],
     "stages": ["family", "variant", "stage", "seconds"],
 }
 

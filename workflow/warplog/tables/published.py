@@ -132,15 +132,15 @@ def put_into(document: Path, pages: str) -> None:
     write_text(document, f"{before}{begin}\n{pages}\n{end}{after}")
 
 
-def chosen(family: Family, folder: Path, gpu: str = "") -> tuple[list[Row], tuple[Variant, ...]]:
+def chosen(family: Family, folder: Path) -> tuple[list[Row], tuple[Variant, ...]]:
     """Returns the family's rows of `measurements` in a folder of tables, and the variants in them, in order.
 
     Raises:
-        WarplogError: if a table is missing or not readable, or contains several GPUs and `gpu` names none of them.
+        WarplogError: if a table is missing or not readable.
     """
     from warplog.tables import view
 
-    measured = as_rows(view.load(folder, family.name, gpu).measurements)
+    measured = as_rows(view.load(folder, family.name).measurements)
     names = {row["variant"] for row in measured}
     return measured, tuple(v for v in family.variants if v.name in names)
 

@@ -38,17 +38,13 @@ def rows(record: Record, variant: Variant, origin: str) -> dict[str, list[Row]]:
     row = {"case": case["case"], "status": case["status"], "reason": case["reason"], "source_sha256": source}
     if case["status"] != "ok":
         return {"launches": [row]}
-    launch, tracks = case["launch"], tracks_of(case["launch"])
+    launch = case["launch"]
+    tracks = [_track(launch["sm"], one) for one in launch["tracks"]]
     row |= {"remarks": remarks.cell([{"code": "earlier_source"}] if is_old else [])}
     row |= {name: launch[name] for name in _FACTS} | {name: case["overhead"][name] for name in _TIMES}
     row |= _numbers(numbers(tracks, launch["sm_mhz"]))
     row |= {"wait_pct_min": launch["wait_pct"][0], "wait_pct_max": launch["wait_pct"][2]}
     return {"launches": [row], "tracks": list(_spans(case["case"], launch, tracks))}
-
-
-def tracks_of(launch: Record) -> list[Track]:
-    """Returns the warps in the record of a launch."""
-    return [_track(launch["sm"], track) for track in launch["tracks"]]
 
 
 def _track(sm: int, track: Record) -> Track:

@@ -71,7 +71,7 @@ class FigureTables:
         return [c.strip() for c in str(self.variants["profile_cases"].iloc[0]).split(",")]
 
     def peak(self, column: str) -> float:
-        """Returns a column of the table `gpus` for this GPU; NaN if the GPU or the column is unknown."""
+        """Returns a column of the table `gpus`; NaN if it is unknown."""
         rows = self.gpus
         if column not in rows or rows.empty:
             return np.nan
@@ -221,14 +221,13 @@ def _of_main_kernel(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[[kernel_key(row) == main for row in records]]
 
 
-def load(folder: Path, family: str, gpu: str = "") -> FigureTables:
-    """Reads the tables of `family` on one GPU from `folder` (`<table>.parquet`, else `<table>.csv`).
+def load(folder: Path, family: str) -> FigureTables:
+    """Reads the tables of `family` from `folder` (`<table>.parquet`, else `<table>.csv`).
 
     Raises:
-        WarplogError: if a table is missing, too large, not readable or lacks a column, if the family is missing, or
-            if the tables contain several GPUs and `gpu` names none of them.
+        WarplogError: if a table is missing, too large, not readable or lacks a column, or if the family is missing.
     """
-    return of_family(read_all(folder), folder, family, gpu)
+    return of_family(read_all(folder), folder, family)
 
 
 def read_all(folder: Path) -> dict[str, pd.DataFrame]:
@@ -248,25 +247,16 @@ def with_floors(measurements: pd.DataFrame, floors: pd.DataFrame) -> pd.DataFram
     return measurements.merge(rest.drop_duplicates(key), on=key, how="left")
 
 
-def of_family(tables: Mapping[str, pd.DataFrame], folder: Path, family: str, gpu: str = "") -> FigureTables:
-    """Selects the rows of `family` on one GPU from the tables that were read from `folder`.
+def of_family(tables: Mapping[str, pd.DataFrame], folder: Path, family: str) -> FigureTables:
+    """Selects the rows of `family` from the tables that were read from `folder`.
 
     Raises:
-        WarplogError: if the family is missing, or the tables contain several GPUs and `gpu` names none of them.
+        WarplogError: if the family is missing.
     """
     mine = {n: t if n == "gpus" else t[t["family"] == family] for n, t in tables.items()}
     if mine["variants"].empty:
         known = ", ".join(sorted(tables["variants"]["family"].unique())) or "none"
         raise WarplogError(f"{folder}/variants: {family}: no such family; the table contains {known}")
-    found = sorted(set(mine["measurements"]["gpu"]))
-    if len(found) > 1 and gpu not in found:
-        raise WarplogError(f"{folder}/measurements: {', '.join(found)}: several GPUs; choose one")
-    gpu = gpu or (found[0] if found else "")
-    for name, table in mine.items():
-        if "gpu" in table and gpu:
-            mine[name] = table[table["gpu"] == gpu]
-    if mine["variants"].empty:
-        raise WarplogError(f"{folder}/variants: {gpu}: no variant of {family}; rebuild the tables")
     if "floors" in mine:
         mine["measurements"] = with_floors(mine["measurements"], mine["floors"])
     return FigureTables(**{name: table.reset_index(drop=True) for name, table in mine.items()})

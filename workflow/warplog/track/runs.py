@@ -120,7 +120,7 @@ def load(
     Raises:
         WarplogError: the tables hold no variant of that family in the campaign.
     """
-    data = view.of_family(tables, folder, family, str(campaign["gpu"]))
+    data = view.of_family(tables, folder, family)
     cut = {
         name: frame[frame["campaign"] == campaign["campaign"]].reset_index(drop=True)
         for name, frame in vars(data).items()

@@ -29,7 +29,7 @@ _LEAST_SPAN = 0.02  # an axis spans at least 2 %, so that noise does not look li
 
 
 def save(data: pd.DataFrame, family: Family, png: Path, svg: Path) -> None:
-    """Draws the table of history.collect to both files."""
+    """Draws the table of history.collect_all to both files."""
     style.save(draw(data, family), png, svg)
 
 

@@ -38,18 +38,6 @@ def _steps_compared(page: Place, ratio: str, how: str, other: str, place: str) -
     yield Check(how, truth)
 
 
-def _steps_faster(page: Place, at: str | None, ratio: str, other: str) -> Checks:
-    return _steps_compared(page, ratio, "as fast as", other, at or page.known.case)
-
-
-def _steps_longer(page: Place, at: str | None, ratio: str, other: str) -> Checks:
-    return _steps_compared(page, ratio, "longer than", other, at or page.known.case)
-
-
-def _steps_equal(page: Place, at: str | None, other: str, ratio: str) -> Checks:
-    return _steps_compared(page, ratio, "tied", other, at or page.known.case)
-
-
 def _steps_little(page: Place, at: str | None, percent: str, how: str, other: str) -> Checks:
     known = page.known
     place = at or known.case
@@ -273,10 +261,6 @@ def _steps_grid(page: Place, *printed: str) -> Checks:
     yield from _steps_span(page, "waves_per_sm", *printed[2:])
 
 
-def _steps_sectors(page: Place, kind: str, before: str, after: str) -> Checks:
-    yield from _steps_span(page, f"global_{kind}_sectors_per_request", before, after)
-
-
 def _steps_elsewhere(page: Place, *printed: str) -> Checks:
     known, both = page.known, (_steps_parent(page), page.variant)
     kernels = [known.counter(one, "duration_us") for one in both]
@@ -387,9 +371,22 @@ STEPS: Sequence[Rule] = (
         _steps_tile_end,
     ),
     (r"Less time in ([^.;]*?(?:\.\d[^.;]*?)*); more in ((?:(?!\. ).)*?)\.(?= |$)", _steps_offset),
-    (rf"{_AT}{N}x as fast as {V}\.", _steps_faster),
-    (rf"{_AT}Takes {N}x the time of {V}\.", _steps_longer),
-    (rf"{_AT}As fast as {V} within noise \({N}x\)\.", _steps_equal),
+    (
+        rf"{_AT}{N}x as fast as {V}\.",
+        lambda page, at, ratio, other: _steps_compared(
+            page, ratio, "as fast as", other, at or page.known.case
+        ),
+    ),
+    (
+        rf"{_AT}Takes {N}x the time of {V}\.",
+        lambda page, at, ratio, other: _steps_compared(
+            page, ratio, "longer than", other, at or page.known.case
+        ),
+    ),
+    (
+        rf"{_AT}As fast as {V} within noise \({N}x\)\.",
+        lambda page, at, other, ratio: _steps_compared(page, ratio, "tied", other, at or page.known.case),
+    ),
     (rf"{_AT}{N} % (faster|slower) than {V}\.", _steps_little),
     (rf"Compared with {V}, which is faster than {V}, it is {N}x as fast", _steps_beyond),
     (
@@ -409,6 +406,9 @@ STEPS: Sequence[Rule] = (
         r"(; (?:(?!\. ).)*? (?:fell|rose) as well)?",
         _steps_state,
     ),
-    (rf"[Ss]ectors per global (load|store) {Q} → {Q}", _steps_sectors),
+    (
+        rf"[Ss]ectors per global (load|store) {Q} → {Q}",
+        lambda page, kind, *span: _steps_span(page, f"global_{kind}_sectors_per_request", *span),
+    ),
     (rf"(?:longest kernel|and) of {V}, {N} % of its time", _steps_part),
 )

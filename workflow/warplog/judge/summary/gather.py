@@ -36,7 +36,11 @@ def gather(
     found = list(troubles)
     named = {(one.family, one.variant) for one in found}
     for tables in families:
-        found += (one for one in _without_record(tables) if (one.family, one.variant) not in named)
+        found += (
+            Trouble(tables.family, str(row["variant"]), str(row["status"]), "", remarks.of_row(row))
+            for row in as_rows(tables.variants)
+            if row["status"] != "ok" and (tables.family, row["variant"]) not in named
+        )
         found += _disagreements(tables)
     name, gpu, gpu_name = (str(campaign[key]) for key in ("campaign", "gpu", "gpu_name"))
     return Summary(name, gpu, gpu_name, origin, results, tuple(found))
@@ -81,15 +85,6 @@ def _moved(
         if judge(replace(mine, us=was.median_us), mine).word in (FASTER, SLOWER):
             found.append(Move(now.variant, was.median_us, mine.us))
     return tuple(found)
-
-
-def _without_record(tables: FigureTables) -> list[Trouble]:
-    """Returns the variants whose rows are not ok."""
-    return [
-        Trouble(tables.family, str(row["variant"]), str(row["status"]), "", remarks.of_row(row))
-        for row in as_rows(tables.variants)
-        if row["status"] != "ok"
-    ]
 
 
 def _disagreements(tables: FigureTables) -> list[Trouble]:

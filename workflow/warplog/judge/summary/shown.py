@@ -35,7 +35,7 @@ def known_lines(found: Known, base: Path = Path()) -> list[str]:
         "sanitize": "sanitized",
     }
     done = [f"{found.done[stage]} {word}" for stage, word in words.items() if found.done.get(stage)]
-    head = f"of {found.variants} variant{_s(found.variants)}: {', '.join(done) or 'none compiled'}"
+    head = f"of {found.variants} variant{'' if found.variants == 1 else 's'}: {', '.join(done) or 'none compiled'}"
     return [head, *trouble_lines(found.troubles, base)]
 
 
@@ -180,7 +180,3 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
     ]
-
-
-def _s(count: int) -> str:
-    return "" if count == 1 else "s"

@@ -21,14 +21,14 @@ NAME = "best_of"
 _INCLUDE = re.compile(r'^#include [<"][^<>"\n]+[>"]$', re.MULTILINE)
 
 
-def write(family: Family, tables: Path, gpu: str = "") -> Path:
+def write(family: Family, tables: Path) -> Path:
     """Writes `best_of.cuh` beside the family's sources, from the tables in folder `tables`; returns its path.
 
     Raises:
         WarplogError: The family has no variant `best_of`, or the tables contain no time of the others.
     """
     family.variant(NAME)
-    found = view.load(tables, family.name, gpu)
+    found = view.load(tables, family.name)
     as_measured = tuned.with_winners({family.name: family}, str(found.measurements["gpu"].iloc[0]))
     path = family.folder / f"{NAME}.cuh"
     write_text(path, text(as_measured[family.name], found.measurements, _multiprocessors(found)))
