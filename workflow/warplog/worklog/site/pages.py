@@ -185,7 +185,7 @@ def _case_table(rows: Sequence[Mapping[str, Any]], tables: FigureTables) -> Tabl
 
 
 def _long(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Returns the column of times back to back: hot times for campaigns without sustained ones."""
+    """Returns the column of times back to back: hot times for a case without sustained ones."""
     return "sustained_us" if any(regimes.value(row, "sustained_us") > 0 for row in rows) else "hot_us"
 
 
