@@ -104,7 +104,7 @@ def claims_verdict(claims: Sequence[Row], headline: str = "", order: Sequence[st
     return f"{first} {verdict}{others}"
 
 
-def lines_table(lines: Sequence[Row], own: Collection[str] = ()) -> Table | None:
+def lines_table(lines: Sequence[Row], own: Collection[str]) -> Table | None:
     """Returns a kernel's hottest source lines: four by samples, and one by instructions or excess wavefronts.
 
     They are in the order of their samples; a row about all other lines follows. Columns that are empty for all of

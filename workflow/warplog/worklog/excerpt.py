@@ -7,7 +7,7 @@ not fit on a page, only the longest loop is shown.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -167,7 +167,8 @@ def _defined(bare: str, name: str) -> tuple[int, int] | None:
 
 def _on_a_page(bare: str, whole: tuple[int, int]) -> tuple[int, int]:
     if _height(bare, whole) > PAGE_LINES:
-        loops = list(_loops(bare, whole))
+        spans = (_braces(bare, start.start()) for start in _LOOP.finditer(bare, *whole))
+        loops = [span for span in spans if span and span[1] <= whole[1]]
         whole = max(loops, key=lambda span: _height(bare, span), default=whole)
     return _line(bare, whole[0]), _line(bare, whole[1])
 
@@ -181,13 +182,6 @@ def _of_streams(text: str, bare: str) -> tuple[int, int] | None:
     """Returns the lines of a launcher that makes streams wait for each other; None without one."""
     span = next((s for start in _LAUNCH.finditer(text) if (s := _braces(bare, start.start()))), None)
     return (_line(bare, span[0]), _line(bare, span[1])) if span and _WAIT.search(bare, *span) else None
-
-
-def _loops(bare: str, within: tuple[int, int]) -> Iterator[tuple[int, int]]:
-    for start in _LOOP.finditer(bare, *within):
-        span = _braces(bare, start.start())
-        if span and span[1] <= within[1]:
-            yield span
 
 
 def _braces(bare: str, start: int) -> tuple[int, int] | None:

@@ -69,7 +69,8 @@ def heat_map(rows: Sequence[Mapping[str, Any]], texts: Mapping[str, str]) -> Hea
             continue
         if found != number:
             moved[name, number] = name, found
-        places[name, found] = _hotter(places.get((name, found)), _heat(row))
+        place, heat = (name, found), _heat(row)
+        places[place] = max(places.get(place, heat), heat, key=lambda one: one.share)
     return HeatMap(places, moved, outside)
 
 
@@ -84,10 +85,6 @@ def _line(lines: Sequence[str], number: int, text: str) -> int:
         return number
     same = [place for place, line in enumerate(lines, 1) if line == text and text]
     return min(same, key=lambda place: abs(place - number), default=0)
-
-
-def _hotter(one: Heat | None, other: Heat) -> Heat:
-    return other if one is None or other.share > one.share else one
 
 
 def _heat(row: Mapping[str, Any]) -> Heat:
