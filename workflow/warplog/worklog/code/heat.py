@@ -9,18 +9,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from warplog.tables import regimes
+
 
 @dataclass(frozen=True)
 class Heat:
     """What a line costs: its share of the kernel's samples (NaN if it was not sampled) and of its instructions.
 
-    `stall` is the warp state of most of its samples, "" if unknown; `excess` its excess shared wavefronts.
+    `stall` is the warp state of most of its samples, "" if unknown.
     """
 
     samples: float
     instructions: float
     stall: str
-    excess: float = 0.0
 
     @property
     def share(self) -> float:
@@ -88,13 +89,6 @@ def _line(lines: Sequence[str], number: int, text: str) -> int:
 
 
 def _heat(row: Mapping[str, Any]) -> Heat:
-    numbers = [
-        _number(row.get(name)) for name in ("sample_share", "instruction_share", "shared_wavefronts_excess")
-    ]
+    samples, instructions = (regimes.value(row, name) for name in ("sample_share", "instruction_share"))
     stall = row.get("stall")
-    excess = 0.0 if math.isnan(numbers[2]) else numbers[2]
-    return Heat(numbers[0], numbers[1], stall if isinstance(stall, str) else "", excess)
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, (int, float)) else math.nan
+    return Heat(samples, instructions, stall if isinstance(stall, str) else "")

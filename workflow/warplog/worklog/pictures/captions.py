@@ -46,14 +46,9 @@ def _has_long_ladder(tables: FigureTables) -> bool:
     return bool(len(tables.variants) > MOST)
 
 
-def _joined(tables: FigureTables) -> set[str]:
-    """Returns the cases that a line joins."""
-    rows = tables.measurements
-    return set(series(dict(zip(rows["case"], rows["size"], strict=True)), tables.case))
-
-
 def _has_lines(tables: FigureTables) -> bool:
-    return bool(_joined(tables))
+    rows = tables.measurements
+    return bool(series(dict(zip(rows["case"], rows["size"], strict=True)), tables.case))
 
 
 def _data(figure: str, tables: FigureTables) -> pd.DataFrame:
