@@ -62,7 +62,7 @@ def excerpt(path: Path, kernel: str = "", others: Sequence[Path] = ()) -> Excerp
             lines,
             *(marked(path, lines) or main_lines(text, PAGE_LINES, bare_name(kernel)) or (1, len(lines))),
         )
-    chosen = marked(path, lines) or _of_streams(text, _bare(text))
+    chosen = marked(path, lines) or of_streams(text)
     if not chosen and kernel:
         small = (file for file in others if file.is_file() and file.stat().st_size <= MOST_BYTES)
         for file in (path, *small):
@@ -175,11 +175,7 @@ def _on_a_page(bare: str, whole: tuple[int, int]) -> tuple[int, int]:
 
 def of_streams(text: str) -> tuple[int, int] | None:
     """Returns the lines of a launcher that makes streams wait for each other; None without one."""
-    return _of_streams(text, _bare(text))
-
-
-def _of_streams(text: str, bare: str) -> tuple[int, int] | None:
-    """Returns the lines of a launcher that makes streams wait for each other; None without one."""
+    bare = _bare(text)
     span = next((s for start in _LAUNCH.finditer(text) if (s := _braces(bare, start.start()))), None)
     return (_line(bare, span[0]), _line(bare, span[1])) if span and _WAIT.search(bare, *span) else None
 
