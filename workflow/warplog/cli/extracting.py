@@ -90,7 +90,8 @@ def run(options: argparse.Namespace, note: Callable[[str], None]) -> int:
     Raises:
         WarplogError: a metric is unknown, OUT must not be replaced, or no row is left to write.
     """
-    style = options.format or _format_of(options.output)
+    suffix = options.output.suffix.lstrip(".").lower() if options.output else ""
+    style = options.format or (suffix if suffix in FORMATS else "csv")
     if style == "parquet" and options.output is None:
         options.parser.error("parquet requires an output file: -o OUT")
     if options.summary and (options.metric or options.ok_only):
@@ -162,8 +163,3 @@ def _pattern(text: str) -> re.Pattern[str]:
         return re.compile(text)
     except re.error as error:
         raise argparse.ArgumentTypeError(f"{text}: not a regular expression ({error})") from None
-
-
-def _format_of(output: Path | None) -> str:
-    suffix = output.suffix.lstrip(".").lower() if output else ""
-    return suffix if suffix in FORMATS else "csv"

@@ -72,10 +72,8 @@ def data(tables: FigureTables) -> pd.DataFrame:
         bool(gain > 0) and verdicts.tied(row, records[row["parent"]])
         for row, gain in zip(records.values(), rows["gain_over_parent"], strict=True)
     ]
-    found = [regimes.long_run(row, tables.peak("max_sm_mhz")) for row in records.values()]
-    runs = [
-        run if run and run.limited_by else None for run in found
-    ]  # a long run may be slower without a limit
+    found = map(regimes.long_run, records.values())
+    runs = [run if run and run.limited_by else None for run in found]  # one may be slower without a limit
     rows["percent_long"] = [
         p * run.factor if run else np.nan for p, run in zip(rows["percent"], runs, strict=True)
     ]

@@ -290,7 +290,7 @@ class Plan:
         Raises:
             WarplogError: a file of records is damaged.
         """
-        return known(self.root, paths.RESULTS, self.arch, self.gpu, self.chosen)
+        return known(self.root, self.arch, self.gpu, self.chosen)
 
     def tables(self, *more: str, suffix: str = "parquet") -> list[str]:
         """Returns the files of the tables that `make_tables` writes, and of those named in `more`."""

@@ -97,16 +97,13 @@ def interval_words(rows: Iterable[Row]) -> str:
     return "spread between processes" if has_processes(rows) else "quartiles"
 
 
-def long_run(row: Row, max_mhz: float = math.nan) -> LongRun | None:
-    """Returns the row's long run if it is slower than launches at rest; None if it is not, or was not timed.
-
-    `max_mhz` is the GPU's maximum SM clock, assumed at rest if that of the row is unknown.
-    """
+def long_run(row: Row) -> LongRun | None:
+    """Returns the row's long run if it is slower than launches at rest; None if it is not, or was not timed."""
     rest, sustained, set_mhz = (value(row, name) for name in ("median_us", "sustained_us", "set_mhz"))
     if not sustained > rest * (1 + LEAST_SLOWDOWN):
         return None
     by = row.get("limited_by")
     limit = by if isinstance(by, str) else ""
-    clocks = max_mhz if math.isnan(set_mhz) else set_mhz, value(row, "sustained_sm_mhz")
-    regime, watts = SUSTAINED if limit else BACK_TO_BACK, value(row, "sustained_power_w")
-    return LongRun(regime, rest, sustained, limit, *clocks, watts, at_rest=set_mhz > 0)
+    regime = SUSTAINED if limit else BACK_TO_BACK
+    sm_mhz, watts = value(row, "sustained_sm_mhz"), value(row, "sustained_power_w")
+    return LongRun(regime, rest, sustained, limit, set_mhz, sm_mhz, watts, at_rest=set_mhz > 0)

@@ -63,7 +63,9 @@ def of_store(client: Any, base: str) -> list[Links]:
         if FAMILY in experiment.tags
     }
     runs: dict[str, dict[str, dict[str, str]]] = {number: {} for number in experiments}
-    for run in sorted(_current(client, list(experiments)), key=_order):
+    search = f"tags.`{versions.STATE}` = '{versions.CURRENT}'"
+    current = client.search_runs(list(experiments), search, max_results=_MOST_RUNS) if experiments else ()
+    for run in sorted(current, key=_order):
         number, tags = run.info.experiment_id, run.data.tags
         campaign = f"{tags.get('campaign', '')} ({tags.get('gpu_name', '')}, {tags.get('origin', '')})"
         address = f"{base}/{view.run_path(number, run.info.run_id)}"
@@ -95,14 +97,6 @@ def _end_with(owner: str) -> None:
     while Path("/proc", owner).exists():
         time.sleep(1)
     os.killpg(0, signal.SIGKILL)
-
-
-def _current(client: Any, experiments: Sequence[str]) -> Sequence[Any]:
-    search = f"tags.`{versions.STATE}` = '{versions.CURRENT}'"
-    found: Sequence[Any] = (
-        client.search_runs(experiments, search, max_results=_MOST_RUNS) if experiments else ()
-    )
-    return found
 
 
 def _order(run: Any) -> tuple[str, float]:

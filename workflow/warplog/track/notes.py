@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 from warplog.catalog.claims import verdict_words
@@ -31,7 +30,7 @@ def experiment_note(
     quantity: Quantity,
     runs: Sequence[Run],
     campaign: Mapping[str, Any],
-    links: Mapping[str, str] = MappingProxyType({}),
+    links: Mapping[str, str],
 ) -> str:
     """Returns the experiment's note; lists of experiments show its first line as plain text.
 

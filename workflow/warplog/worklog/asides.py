@@ -1,6 +1,7 @@
 """Tables that stand beside a rung if the campaign has the data: its claims and its hottest source lines."""
 
 import math
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -46,7 +47,7 @@ def place_claims(claims: Sequence[Row], order: Sequence[str], baseline: str) -> 
     """
     placed: dict[str, list[Row]] = {}
     for row in claims:
-        words = _words(" ".join(text(row.get(column)) for column in _WHERE_NAMED))
+        words = re.findall(r"\w+", " ".join(text(row.get(column)) for column in _WHERE_NAMED))
         named = [name for name in order if name in words]
         own = [name for name in named if name != baseline] or named
         placed.setdefault(own[-1] if 0 < len(own) <= _MOST_NAMED else "", []).append(row)
@@ -104,7 +105,7 @@ def claims_verdict(claims: Sequence[Row], headline: str = "", order: Sequence[st
     return f"{first} {verdict}{others}"
 
 
-def lines_table(lines: Sequence[Row], own: Collection[str] = ()) -> Table | None:
+def lines_table(lines: Sequence[Row], own: Collection[str]) -> Table | None:
     """Returns a kernel's hottest source lines: four by samples, and one by instructions or excess wavefronts.
 
     They are in the order of their samples; a row about all other lines follows. Columns that are empty for all of
@@ -192,7 +193,3 @@ def _verdict(row: Row) -> str:
 def _cases(row: Row) -> str:
     """Returns the cases of the numbers behind a claim, and its own if there are none."""
     return text(row.get("cases")) or text(row.get("case"))
-
-
-def _words(sentence: str) -> set[str]:
-    return set("".join(c if c.isalnum() or c == "_" else " " for c in sentence).split())

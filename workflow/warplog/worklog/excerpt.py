@@ -7,7 +7,7 @@ not fit on a page, only the longest loop is shown.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,7 +62,7 @@ def excerpt(path: Path, kernel: str = "", others: Sequence[Path] = ()) -> Excerp
             lines,
             *(marked(path, lines) or main_lines(text, PAGE_LINES, bare_name(kernel)) or (1, len(lines))),
         )
-    chosen = marked(path, lines) or _of_streams(text, _bare(text))
+    chosen = marked(path, lines) or of_streams(text)
     if not chosen and kernel:
         small = (file for file in others if file.is_file() and file.stat().st_size <= MOST_BYTES)
         for file in (path, *small):
@@ -167,27 +167,17 @@ def _defined(bare: str, name: str) -> tuple[int, int] | None:
 
 def _on_a_page(bare: str, whole: tuple[int, int]) -> tuple[int, int]:
     if _height(bare, whole) > PAGE_LINES:
-        loops = list(_loops(bare, whole))
+        spans = (_braces(bare, start.start()) for start in _LOOP.finditer(bare, *whole))
+        loops = [span for span in spans if span and span[1] <= whole[1]]
         whole = max(loops, key=lambda span: _height(bare, span), default=whole)
     return _line(bare, whole[0]), _line(bare, whole[1])
 
 
 def of_streams(text: str) -> tuple[int, int] | None:
     """Returns the lines of a launcher that makes streams wait for each other; None without one."""
-    return _of_streams(text, _bare(text))
-
-
-def _of_streams(text: str, bare: str) -> tuple[int, int] | None:
-    """Returns the lines of a launcher that makes streams wait for each other; None without one."""
+    bare = _bare(text)
     span = next((s for start in _LAUNCH.finditer(text) if (s := _braces(bare, start.start()))), None)
     return (_line(bare, span[0]), _line(bare, span[1])) if span and _WAIT.search(bare, *span) else None
-
-
-def _loops(bare: str, within: tuple[int, int]) -> Iterator[tuple[int, int]]:
-    for start in _LOOP.finditer(bare, *within):
-        span = _braces(bare, start.start())
-        if span and span[1] <= within[1]:
-            yield span
 
 
 def _braces(bare: str, start: int) -> tuple[int, int] | None:

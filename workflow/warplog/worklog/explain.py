@@ -122,12 +122,12 @@ class Explanation:
     @cached_property
     def bounds(self) -> tuple[Bound, ...]:
         """What bounds each variant's longest kernel, in ladder order, and what limits its long runs."""
-        sms, max_mhz = self.tables.peak("sms"), self.tables.peak("max_sm_mhz")
+        sms = self.tables.peak("sms")
         rows = {str(row["variant"]): row for row in as_rows(self.tables.ladder(self.tables.profiled_case))}
         copies = _copies(self.tables)
         found = []
         for name, values in _counters(self.tables, (*bounds.COUNTERS, "duration_us")).items():
-            run = regimes.long_run(rows[name], max_mhz)
+            run = regimes.long_run(rows[name])
             if values["gap"]:
                 found.append(Bound(name, "", gap=values["gap"], long_run=run))
                 continue

@@ -278,8 +278,7 @@ def _noted(ladder: Ladder, variant: str) -> str:
 
 def _in_a_long_run(ladder: Ladder, own: Mapping[str, Row], best: str) -> list[str]:
     """Describes the fastest variants in a long run, if that is slower than launches at rest."""
-    max_mhz = ladder.tables.peak("max_sm_mhz")
-    runs = {name: run for name, row in own.items() if (run := regimes.long_run(row, max_mhz))}
+    runs = {name: run for name, row in own.items() if (run := regimes.long_run(row))}
     if best not in runs:
         return []
     run = runs[best]
@@ -345,31 +344,27 @@ def _by_data(ladder: Ladder) -> list[str]:
     """Compares the data that take least energy with those of the headline case, for families with a power figure."""
     if "power_trace" not in ladder.family.figures:
         return []
-    lead = []
+    lead, case = [], ladder.tables.case
     for name in ladder.rows:
-        rows = [row for row in as_rows(ladder.tables.measurements) if row["variant"] == name]
-        head = next((row for row in rows if row["case"] == ladder.tables.case), {})
-        same = [row for row in rows if row["size"] == head.get("size") and _long_us(row) > 0]
-        if len(same) < 2 or not _long_us(head) > 0:
+        rows = {
+            str(row["case"]): row for row in as_rows(ladder.tables.measurements) if row["variant"] == name
+        }
+        size = rows[case]["size"] if case in rows else None
+        times = {
+            other: us
+            for other, row in rows.items()
+            if row["size"] == size and (us := regimes.value(row, "sustained_us")) > 0
+        }
+        if len(times) < 2 or case not in times:
             continue
-        joules = {str(row["case"]): regimes.value(row, "pj_per_flop") for row in same}
-        known = not any(math.isnan(energy) for energy in joules.values())
-        best = min(same, key=lambda row: joules[str(row["case"])] if known else _long_us(row))
-        ratio = _long_us(head) / _long_us(best)
-        text = f"With the data of {best['case']} instead of {head['case']}, {name} is {times_text(ratio)} as fast"
-        energy = (
-            f" and takes {joules[best['case']]:#.3g} instead of {joules[head['case']]:#.3g} pJ/FLOP"
-            if known
-            else ""
-        )
+        joules = {other: regimes.value(rows[other], "pj_per_flop") for other in times}
+        known = not any(map(math.isnan, joules.values()))
+        best = min(times, key=(joules if known else times).__getitem__)
+        ratio = times[case] / times[best]
+        text = f"With the data of {best} instead of {case}, {name} is {times_text(ratio)} as fast"
+        energy = f" and takes {joules[best]:#.3g} instead of {joules[case]:#.3g} pJ/FLOP" if known else ""
         lead += [f"{text}{energy}."] if ratio > 1 + _LONG_NOISE else []
     return lead
-
-
-def _long_us(row: Row) -> float:
-    """Returns the time per launch back to back: sustained, or hot if that was not measured; NaN without either."""
-    sustained = regimes.value(row, "sustained_us")
-    return regimes.value(row, "hot_us") if math.isnan(sustained) else sustained
 
 
 def _waiting(ladder: Ladder) -> Table | None:

@@ -53,7 +53,9 @@ def html(page: Page, library: str = "") -> str:
     Raises:
         WarplogError: if a figure is missing, too large or not a PNG.
     """
-    own = Look(_style(), _script(page, library))
+    from markupsafe import Markup
+
+    own = Look(Markup(f"<style>\n{css()}</style>"), _script(page, library))  # noqa: S704
     return render("page.html.j2", own, page=page)
 
 
@@ -267,13 +269,6 @@ def _own_script(page: Page) -> str:
     own = (Path(__file__).parent / "charts.js").read_text(encoding="utf-8")
     spec = page.chart.replace("<", "\\u003c")
     return f"const SPEC = {spec};\n{own}"
-
-
-def _style() -> "Markup":
-    """Returns the style sheet of a page that is a single file; it contains no user input."""
-    from markupsafe import Markup
-
-    return Markup(f"<style>\n{css()}</style>")  # noqa: S704
 
 
 def css() -> str:

@@ -429,7 +429,7 @@ class Ladder:
         """Returns the speed, its ratio to the baseline, the speed of a slower long run, and the gain over a parent."""
         if row["status"] != "ok":
             return ()
-        run = regimes.long_run(row, self.tables.peak("max_sm_mhz"))
+        run = regimes.long_run(row)
         found = [(self.speed(row), f"at {row['case']}{', at rest' if run and run.at_rest else ''}")]
         found += [share] if (share := self._share(row)) else []
         found += [(self.speed(row, run.factor), run.regime)] if run else []

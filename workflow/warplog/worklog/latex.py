@@ -133,7 +133,7 @@ def _float(label: str, caption: str, table: Table, columns: _Columns) -> str:
     small = needed > _LINE and not columns.breaking
     kind, width = ("tabularx", r"{\linewidth}") if columns.breaking else ("tabular", "")
     shrunk = [r"\resizebox{\linewidth}{!}{%"] if needed > _SMALL_LINE and not columns.breaking else []
-    rows = [_row(row) for row in table.rows]
+    rows = [" & ".join(map(escape, row)) + r" \\" for row in table.rows]
     if columns.breaking:
         rows = [row.replace(r"\_", r"\_\allowbreak{}") for row in rows]
     between = "\n\\addlinespace\n" if columns.breaking else "\n"
@@ -229,10 +229,6 @@ def _parts(table: Table, columns: _Columns) -> list[Table]:
         height += needed
     cut = [replace(table, rows=tuple(rows), notes=()) for rows in parts]
     return [replace(cut[0], notes=table.notes), *cut[1:]]
-
-
-def _row(cells: tuple[str, ...]) -> str:
-    return " & ".join(map(escape, cells)) + r" \\"
 
 
 def _label(text: str) -> str:

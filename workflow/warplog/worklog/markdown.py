@@ -62,7 +62,8 @@ def _rung(place: int, rung: Rung) -> Iterator[str]:
     for text in filter(None, paragraphs):
         yield from ("", text)
     if rung.excerpt:
-        fence = "`" * max(3, _longest_run(rung.excerpt.code) + 1)
+        longest = max(map(len, re.findall("`+", rung.excerpt.code)), default=0)
+        fence = "`" * max(3, longest + 1)
         language = "python" if rung.excerpt.is_python else "cuda"
         yield from ("", f"{fence}{language}", visible(rung.excerpt.code), fence)
         yield f"{escape_markdown(rung.excerpt.file)}, from line {rung.excerpt.first}"
@@ -87,11 +88,3 @@ def _outcome(rung: Rung) -> str:
 def _picture(picture: Picture, folder: Path) -> list[str]:
     where = Path(os.path.relpath(picture.path, folder)).as_posix()
     return [f"![{escape_markdown(picture.title)}](<{where}>)", "", escape_markdown(picture.caption)]
-
-
-def _longest_run(text: str) -> int:
-    longest = run = 0
-    for character in text:
-        run = run + 1 if character == "`" else 0
-        longest = max(longest, run)
-    return longest

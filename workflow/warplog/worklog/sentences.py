@@ -11,7 +11,6 @@ from warplog.worklog.bounds import NAMES as UNITS
 from warplog.worklog.bounds import Bound
 from warplog.worklog.code.waits import Wait
 from warplog.worklog.decomposition import ISSUING, WAVES, Change, Factor, StateChange, Step
-from warplog.worklog.kinship import Twin
 
 NAMES = {
     "instructions_executed": "instructions",
@@ -358,21 +357,17 @@ def _same_kernel(step: Step) -> tuple[str, ...]:
     twin = step.twin
     if twin is None:
         return ()
-    told = (step.parent, step.ancestor[0] if step.ancestor else "")
-    speed = "" if twin.same or twin.variant in told else f"; {_over(twin)}"
     if twin.same:
         alike = "(equal opcode counts, registers, grid and executed instructions)"
         return (f"At {step.case}, it launches the same kernel as {twin.variant} {alike}.",)
+    told = (step.parent, step.ancestor[0] if step.ancestor else "")
+    tied = ", tied within noise" if twin.tied else ""
+    speed = f"; it reaches {times_text(twin.ratio)} the speed of {twin.variant}{tied}"
     code = f"{twin.instructions[1]} instead of {twin.instructions[0]} instructions, {twin.registers} registers in both"
     return (
         f"At {step.case}, it launches the kernel of {twin.variant}, compiled to different machine code"
-        f" ({code}){speed}.",
+        f" ({code}){'' if twin.variant in told else speed}.",
     )
-
-
-def _over(twin: Twin) -> str:
-    tied = ", tied within noise" if twin.tied else ""
-    return f"it reaches {times_text(twin.ratio)} the speed of {twin.variant}{tied}"
 
 
 def _remark(step: Step) -> tuple[str, ...]:

@@ -73,7 +73,7 @@ def state_meanings(states: Iterable[str]) -> tuple[str, ...]:
 def factor_table(steps: Iterable[Step], key: bool = True) -> Table:
     """Returns ratio, factors and remainder of each step; with `key`, rows name the variant and its parent."""
     rows = [(step, row) for step in steps for row in _factors(step)]
-    return _keyed(rows, _FACTORS, frozenset({1, 2, 3}), FACTOR_NOTES, key)
+    return _keyed(rows, _FACTORS, FACTOR_NOTES, key)
 
 
 def state_table(steps: Iterable[Step], key: bool = True) -> Table:
@@ -87,7 +87,7 @@ def state_table(steps: Iterable[Step], key: bool = True) -> Table:
         evidence = "; ".join(f"{_cells(c)[0]} {_cells(c)[1]} → {_cells(c)[2]}" for c in state.evidence)
         rows.append((step, (state.name, *_times(state, step), evidence)))
     bars = () if key else tuple(max(-1.0, min(1.0, state.share)) for _, state in found)
-    return _keyed(rows, _STATES, frozenset({1, 2, 3}), STATE_NOTES, key, bars)
+    return _keyed(rows, _STATES, STATE_NOTES, key, bars)
 
 
 def _times(state: StateChange, step: Step) -> tuple[str, str, str]:
@@ -110,15 +110,14 @@ def bound_table(bounds: Iterable[Bound]) -> Table:
 def _keyed(
     rows: list[tuple[Step, tuple[str, ...]]],
     titles: tuple[str, ...],
-    numeric: frozenset[int],
     notes: tuple[str, ...],
     key: bool,
     bars: tuple[float, ...] = (),
 ) -> Table:
     if not key:
-        return Table(titles, tuple(row for _, row in rows), numeric, notes, bars)
+        return Table(titles, tuple(row for _, row in rows), frozenset({1, 2, 3}), notes, bars)
     keyed = tuple((step.variant, step.parent, *row) for step, row in rows)
-    return Table((*_KEY, *titles), keyed, frozenset(column + 2 for column in numeric), notes, bars)
+    return Table((*_KEY, *titles), keyed, frozenset({3, 4, 5}), notes, bars)
 
 
 def _factors(step: Step) -> list[tuple[str, ...]]:

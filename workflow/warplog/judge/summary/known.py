@@ -32,12 +32,10 @@ class Known:
     troubles: tuple[Trouble, ...]
 
 
-def known(root: Path, results: Path, arch: str, gpu: str, chosen: Mapping[str, Sequence[Variant]]) -> Known:
+def known(root: Path, arch: str, gpu: str, chosen: Mapping[str, Sequence[Variant]]) -> Known:
     """Returns what the records say about the chosen variants; a record of another source says nothing.
 
-    Args:
-        root: folder of the records: `results`, or a recorded campaign.
-        results: folder of the run.
+    `root` is the folder of the records: `results`, or a recorded campaign.
 
     Raises:
         WarplogError: a file of records is damaged.
@@ -53,9 +51,9 @@ def known(root: Path, results: Path, arch: str, gpu: str, chosen: Mapping[str, S
         }
         for variant in variants:
             own = {stage: records.get(variant.name, {}) for stage, records in stored.items()}
-            for stage, record in _present(build_record(root, arch, variant, results), variant, own):
+            for stage, record in _present(build_record(root, arch, variant), variant, own):
                 done[stage] += record["status"] == "ok"
-                log = _log(results, arch, gpu, variant, stage)
+                log = _log(arch, gpu, variant, stage)
                 troubles += (
                     Trouble(family, variant.name, code, stage, reason, log, case)
                     for code, reason, case in _faults(record)
@@ -83,13 +81,13 @@ def _faults(record: Record) -> Iterator[tuple[str, str, str]]:
                 yield case["status"], case["reason"], case["case"]
 
 
-def _log(results: Path, arch: str, gpu: str, variant: Variant, stage: str) -> str:
+def _log(arch: str, gpu: str, variant: Variant, stage: str) -> str:
     """Returns the file with what the compiler said, or with what the job said; "" if this run has none."""
-    family = variant.family
+    family, logs = variant.family, paths.RESULTS / "logs"
     if stage == "build":
-        folder = paths.build_folder(results, arch, family, variant.name)
-        places = [folder / "compile.log", results / "logs" / "build" / arch / family / f"{variant.name}.log"]
+        folder = paths.build_folder(paths.RESULTS, arch, family, variant.name)
+        places = [folder / "compile.log", logs / "build" / arch / family / f"{variant.name}.log"]
     else:
         folder_name, suffix = _STAGES[stage]
-        places = [results / "logs" / folder_name / gpu / f"{family}{suffix.replace('.json', '.log')}"]
+        places = [logs / folder_name / gpu / f"{family}{suffix.replace('.json', '.log')}"]
     return next((str(place) for place in places if place.is_file()), "")

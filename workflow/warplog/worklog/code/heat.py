@@ -9,18 +9,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from warplog.tables import regimes
+
 
 @dataclass(frozen=True)
 class Heat:
     """What a line costs: its share of the kernel's samples (NaN if it was not sampled) and of its instructions.
 
-    `stall` is the warp state of most of its samples, "" if unknown; `excess` its excess shared wavefronts.
+    `stall` is the warp state of most of its samples, "" if unknown.
     """
 
     samples: float
     instructions: float
     stall: str
-    excess: float = 0.0
 
     @property
     def share(self) -> float:
@@ -69,7 +70,8 @@ def heat_map(rows: Sequence[Mapping[str, Any]], texts: Mapping[str, str]) -> Hea
             continue
         if found != number:
             moved[name, number] = name, found
-        places[name, found] = _hotter(places.get((name, found)), _heat(row))
+        place, heat = (name, found), _heat(row)
+        places[place] = max(places.get(place, heat), heat, key=lambda one: one.share)
     return HeatMap(places, moved, outside)
 
 
@@ -86,18 +88,7 @@ def _line(lines: Sequence[str], number: int, text: str) -> int:
     return min(same, key=lambda place: abs(place - number), default=0)
 
 
-def _hotter(one: Heat | None, other: Heat) -> Heat:
-    return other if one is None or other.share > one.share else one
-
-
 def _heat(row: Mapping[str, Any]) -> Heat:
-    numbers = [
-        _number(row.get(name)) for name in ("sample_share", "instruction_share", "shared_wavefronts_excess")
-    ]
+    samples, instructions = (regimes.value(row, name) for name in ("sample_share", "instruction_share"))
     stall = row.get("stall")
-    excess = 0.0 if math.isnan(numbers[2]) else numbers[2]
-    return Heat(numbers[0], numbers[1], stall if isinstance(stall, str) else "", excess)
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, (int, float)) else math.nan
+    return Heat(samples, instructions, stall if isinstance(stall, str) else "")

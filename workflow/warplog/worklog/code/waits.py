@@ -60,7 +60,7 @@ def waits(
         if not any(code.startswith(_OPCODES[kind]) for code in codes):
             continue
         mine = [row for row in lines if row["stall"] == state and _waits(kind, row, texts)]
-        samples = {_name(row): _number(row, "stall_samples") for row in mine}
+        samples = {f"{_file(row)}:{int(row['line'])}": _number(row, "stall_samples") for row in mine}
         if sum(samples.values()) >= _MOST * shares.get(state, 0.0) * _all_samples(lines) > 0:
             found[state] = Wait(_what(kind, codes), kind, max(samples, key=samples.__getitem__))
         else:
@@ -112,7 +112,3 @@ def _number(row: Row, name: str) -> float:
 
 def _file(row: Row) -> str:
     return str(row["file"]).rsplit("/", 1)[-1]
-
-
-def _name(row: Row) -> str:
-    return f"{_file(row)}:{int(row['line'])}"

@@ -38,22 +38,17 @@ def _executes(*opcodes: str) -> Applies:
     return applies
 
 
-def _has_region(name: str) -> Applies:
-    return lambda tables: bool((tables.tracks["region"] == name).any()) if len(tables.tracks) else False
+def _hands_over(tables: FigureTables) -> bool:
+    return len(tables.tracks) > 0 and bool((tables.tracks["region"] == "handover").any())
 
 
 def _has_long_ladder(tables: FigureTables) -> bool:
     return bool(len(tables.variants) > MOST)
 
 
-def _joined(tables: FigureTables) -> set[str]:
-    """Returns the cases that a line joins."""
-    rows = tables.measurements
-    return set(series(dict(zip(rows["case"], rows["size"], strict=True)), tables.case))
-
-
 def _has_lines(tables: FigureTables) -> bool:
-    return bool(_joined(tables))
+    rows = tables.measurements
+    return bool(series(dict(zip(rows["case"], rows["size"], strict=True)), tables.case))
 
 
 def _data(figure: str, tables: FigureTables) -> pd.DataFrame:
@@ -99,8 +94,8 @@ def _not(applies: Applies) -> Applies:
     return lambda tables: not applies(tables)
 
 
-def _has_roof(kind: str) -> Applies:
-    return lambda tables: bool((_data("roofline", tables)["kind"] == kind).any())
+def _has_dashed_roof(tables: FigureTables) -> bool:
+    return bool((_data("roofline", tables)["kind"] == "clock").any())
 
 
 def _has_copies(tables: FigureTables) -> bool:
@@ -151,10 +146,10 @@ CONDITIONS: Mapping[str, Mapping[str, Applies]] = {
         "Copies by the TMA unit": _executes("utmaldg", "utmastg"),
         "A launch that also copies": _has_copies,
         "Only six variants are coloured": _has_long_ladder,
-        "A dashed roof": _has_roof("clock"),
+        "A dashed roof": _has_dashed_roof,
     },
     "swim_lanes": {
-        "If blocks hand over": _has_region("handover"),
+        "If blocks hand over": _hands_over,
         "Where warps are specialised": lambda tables: (
             len(tables.tracks) > 0 and bool((tables.tracks["role"] == "producer").any())
         ),

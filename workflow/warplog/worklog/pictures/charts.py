@@ -40,7 +40,7 @@ def points(
         speed: The column of the speed, its unit, and the factor from the column's unit.
     """
     column, _, factor = speed
-    rest, long_column = regimes.where_timed(rows), _long(rows)
+    rest = regimes.where_timed(rows)
     by_case = {str(row["case"]): row for row in rows if row["variant"] == row.get("baseline")}
     found = []
     for row in rows:
@@ -56,7 +56,7 @@ def points(
         }
         about["size"] = regimes.value(row, "size")
         base = by_case.get(str(row["case"]), {})
-        for regime, timed in ((rest, "median_us"), (regimes.BACK_TO_BACK, long_column)):
+        for regime, timed in ((rest, "median_us"), (regimes.BACK_TO_BACK, "sustained_us")):
             time_us, base_us = regimes.value(row, timed), regimes.value(base, timed)
             if time_us > 0:
                 faster = us / time_us if column != "median_us" else time_us / us
@@ -226,11 +226,6 @@ def library() -> str:
 
     source = str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
     return source.replace("</script", r"<\/script").replace("<!--", r"<\!--")
-
-
-def _long(rows: Sequence[Row]) -> str:
-    """Returns the column of times back to back: hot times for campaigns without sustained ones."""
-    return "sustained_us" if any(regimes.value(row, "sustained_us") > 0 for row in rows) else "hot_us"
 
 
 def _known(value: float) -> float | None:

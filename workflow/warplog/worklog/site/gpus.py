@@ -74,7 +74,7 @@ def _page(
     for family, campaigns in families.items():
         first, *others = campaigns
         heading = f"{family} at {campaigns[first].case}"
-        shown[heading] = _embedded(pictures[family])
+        shown[heading] = f"data:image/png;base64,{base64.b64encode(pictures[family].read_bytes()).decode()}"
         for place, other in enumerate(others):
             pair = (first, other)
             both = beside(campaigns[first], campaigns[other], pair)
@@ -104,7 +104,3 @@ def _address(run: Path, family: str, output: Path, place: str = "") -> str:
         if page.is_file():
             return quote(os.path.relpath(page.resolve(), output.resolve())) + place_in_it
     return ""
-
-
-def _embedded(picture: Path) -> str:
-    return f"data:image/png;base64,{base64.b64encode(picture.read_bytes()).decode()}"

@@ -158,7 +158,7 @@ def _case_table(rows: Sequence[Mapping[str, Any]], tables: FigureTables) -> Tabl
     """Returns time, spread, speed and share of the baseline of each variant, and its time in a long run."""
     quantity = tables.quantity()
     unit, factor = rate_unit(quantity.unit, (number(row.get(quantity.column)) for row in rows))
-    long = _long(rows)
+    long = "sustained_us" if any(regimes.value(row, "sustained_us") > 0 for row in rows) else "hot_us"
     lines = []
     for row in rows:
         if row["status"] != "ok":
@@ -182,11 +182,6 @@ def _case_table(rows: Sequence[Mapping[str, Any]], tables: FigureTables) -> Tabl
     titles = ("variant", f"time {regimes.where_timed(rows)}", regimes.interval_words(rows), unit,
               f"% of {rows[0].get('baseline') or 'the baseline'}", f"time {regimes.BACK_TO_BACK}")  # fmt: skip
     return Table(titles, tuple(lines), frozenset({1, 2, 3, 4, 5}))
-
-
-def _long(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Returns the column of times back to back: hot times for campaigns without sustained ones."""
-    return "sustained_us" if any(regimes.value(row, "sustained_us") > 0 for row in rows) else "hot_us"
 
 
 def _time(us: float) -> str:
