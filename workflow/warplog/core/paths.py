@@ -72,9 +72,9 @@ def build_folder(root: Path, arch: str, family: str, variant: str) -> Path:
     return root / "build" / arch / family / variant
 
 
-def marked_folder(root: Path, arch: str, family: str, variant: str) -> Path:
+def marked_folder(arch: str, family: str, variant: str) -> Path:
     """Returns the folder of the build with marks, for timelines, which is never timed by itself."""
-    return build_folder(root / "timeline", arch, family, variant)
+    return build_folder(RESULTS / "timeline", arch, family, variant)
 
 
 def family_record(root: Path, stage: str, gpu: str, family: str, suffix: str = ".json") -> Path:

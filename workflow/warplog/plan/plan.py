@@ -457,7 +457,7 @@ class Plan:
     def marked_job(self, wildcards: Any) -> dict[str, Any]:
         """Returns the parameters of compiling a variant with its marks; see build_job."""
         job = self.build_job(wildcards)
-        folder = paths.marked_folder(paths.RESULTS, wildcards.arch, wildcards.family, wildcards.variant)
+        folder = paths.marked_folder(wildcards.arch, wildcards.family, wildcards.variant)
         made = folder / "record.json"
         parameters = {**job["parameters"], "WARPLOG_TIMELINE": 1}
         del job["recorded"]
