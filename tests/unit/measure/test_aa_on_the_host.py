@@ -62,8 +62,8 @@ def test_the_rounds_are_time_records_like_all_others(place):
 
 def test_table_and_floor_follow(place, tmp_path):
     found = aa.judge_rounds(place / "results", "none")
-    assert found.rounds == ROUNDS
-    counts = found.counts(found.judged, "rest")
+    assert len(found.measured) == ROUNDS
+    counts = found.counts(aa.OWN, "rest")
     assert sum(counts.values()) == ROUNDS * 4  # three pairs of rounds, two variants, two cases
     assert counts["REFUSED"] == 0
     aa.write(found, *(tmp_path / name for name in ("verdicts.csv", "floors.csv", "summary.md")))

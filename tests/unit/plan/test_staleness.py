@@ -29,7 +29,7 @@ def code(stage: str) -> set[str]:
         ("machine/clocks.py", {"time", "tune", "profile"}),
         (
             "core/statistics.py",
-            {"time", "timeline", "tune", "tables", "floors", "claims", "oracle", "judge", "summary"},
+            {"time", "timeline", "tune", "tables", "floors", "oracle", "judge", "summary"},
         ),
         ("measure/building/build.py", {"build", "tune"}),
         ("measure/building/dependencies.py", {"build", "tune"}),
@@ -45,9 +45,12 @@ def code(stage: str) -> set[str]:
         ("figures/swim_lanes.py", {"plot"}),
         ("parsers/sanitizer.py", {"sanitize"}),
         ("parsers/ncu/report.py", {"extract"}),
-        ("judge/verdicts.py", {"judge", "floors", "claims", "summary"}),
+        (
+            "analysis/verdicts.py",
+            {"claims", "floors", "judge", "oracle", "plot", "plot_tuning", "summary", "track", "worklog"},
+        ),
         ("judge/summary/gather.py", {"summary"}),
-        ("judge/floors.py", {"judge", "floors", "claims"}),
+        ("judge/floors.py", {"judge", "floors"}),
         ("judge/claims.py", {"claims"}),
         ("judge/oracle.py", {"oracle"}),
         ("figures/ladder.py", {"plot"}),

@@ -75,7 +75,6 @@ def sustain_case(
     launcher: Launcher,
     timer: Timer,
     problem: Problem,
-    settings: dict[str, Any],
     sampler: Sampler,
     settle_s: float,
     process: int = _FIRST,
