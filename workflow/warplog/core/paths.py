@@ -87,11 +87,6 @@ def captures(record: Path) -> Path:
     return record.parent / record.name.partition(".")[0]
 
 
-def search_record(root: Path, gpu: str, family: str, variant: str, suffix: str = ".json") -> Path:
-    """Returns the path of a parameter search's record: <root>/tune/<gpu>/<family>/<variant>.json."""
-    return root / "tune" / gpu / family / f"{variant}{suffix}"
-
-
 def recorded_root(name: str) -> Path:
     """Returns the folder of a recorded campaign, relative to the project."""
     return RECORDED / name

@@ -90,9 +90,7 @@ FULL_ONLY = frozenset(
 )
 
 
-def counters_to_collect(
-    set_name: str = "lean", compute_capability: Capability | None = None
-) -> tuple[str, ...]:
+def counters_to_collect(set_name: str, compute_capability: Capability | None = None) -> tuple[str, ...]:
     """Returns the raw counters for `ncu --metrics`, each once, in registry order.
 
     `lean` covers all metrics except those that need FULL_ONLY and the operations of kernels that use tensor

@@ -316,7 +316,7 @@ class Plan:
             for v in (self.families[name].variants if everything else chosen)
             if v.tune
         ]
-        return [str(paths.search_record(paths.RESULTS, self.gpu, *pair, ".png")) for pair in pairs]
+        return [str(paths.RESULTS / "tune" / self.gpu / name / f"{variant}.png") for name, variant in pairs]
 
     def timelines(self) -> list[str]:
         """Returns the records of timelines to capture, for families with a chosen variant that has one."""
