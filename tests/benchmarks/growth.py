@@ -88,14 +88,14 @@ def make_history(place: Path, count: int) -> None:
     """Writes a project with `count` recorded campaigns of sgemm, whose samples are drawn again."""
     sys.path.insert(0, str(PROJECT / "tests" / "support"))
     import made_up_campaigns
-    from warplog.core.verification import digests
+    from warplog.core.verification import manifest
 
     shutil.copytree(PROJECT / "kernels" / "sgemm", place / "kernels" / "sgemm")
     for number in range(count):
         started = f"2026-01-01T00:{number // 60:02}:{number % 60:02}Z"
         about = {"campaign": f"made-up-{number}", "started": started}
         folder = made_up_campaigns.make(place / "results" / "recorded" / f"c{number}", number, about=about)
-        digests.write_manifest(folder, {**about, "commit": ""})
+        manifest.write(folder, {**about, "commit": ""})
 
 
 def script(name: str) -> ModuleType:

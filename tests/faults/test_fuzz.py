@@ -23,7 +23,7 @@ from warplog.core.columns import TABLES
 from warplog.core.errors import WarplogError
 from warplog.core.records import read_json
 from warplog.core.verification import campaign as verification
-from warplog.core.verification import digests
+from warplog.core.verification import manifest
 from warplog.judge import samples
 from warplog.machine import device
 from warplog.parsers.reports import read_any
@@ -59,7 +59,7 @@ def changed(
     """Returns the mutations that are read otherwise than the file, and what is read; each breaks the manifest."""
     data, whole = path.read_bytes(), read()
     assert not isinstance(whole, WarplogError)
-    digests.write_manifest(folder, {"campaign": "fuzzed", "commit": ""})
+    manifest.write(folder, {"campaign": "fuzzed", "commit": ""})
     found = []
     for mutated in mutators.mutations(kinds, data, SEED, count):
         path.write_bytes(mutated)
@@ -67,7 +67,7 @@ def changed(
         if not isinstance(got, WarplogError) and got != whole:
             found.append((mutated, got))
             with pytest.raises(WarplogError, match="was changed after it was written"):
-                digests.check_manifest(folder)
+                manifest.check(folder)
     path.write_bytes(data)
     return found
 

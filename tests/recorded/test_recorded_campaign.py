@@ -15,7 +15,7 @@ from warplog.core import paths
 from warplog.core.columns import TABLES
 from warplog.core.defaults import DEFAULTS
 from warplog.core.records import FamilyRecord, Record, read_json
-from warplog.core.verification import campaign, digests
+from warplog.core.verification import campaign, manifest
 from warplog.extract import stage
 from warplog.measure import sanitize
 from warplog.metrics import occupancy
@@ -88,7 +88,7 @@ def test_campaign_names_commit_gpu_driver_and_date() -> None:
 
 
 def test_all_records_fit_the_schema_and_come_from_the_same_code() -> None:
-    files = [path for path in ROOT.rglob("*.json") if path != ROOT / digests.MANIFEST]
+    files = [path for path in ROOT.rglob("*.json") if path != ROOT / manifest.NAME]
     records = [(path, record) for path in files for record in records_in(path)]
     assert len(records) > 5 * len(VARIANTS)
     for path, record in records:
@@ -100,8 +100,8 @@ def test_all_records_fit_the_schema_and_come_from_the_same_code() -> None:
 @pytest.mark.parametrize("name", EVERY)
 def test_every_recorded_campaign_is_consistent_and_as_its_manifest_says(name: str) -> None:
     folder = ROOT.parent / name
-    assert (folder / digests.MANIFEST).is_file()
-    assert digests.manifest_problems(folder) == []
+    assert (folder / manifest.NAME).is_file()
+    assert manifest.problems(folder) == []
     assert campaign.record_problems(folder) == []
 
 

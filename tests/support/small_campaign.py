@@ -12,7 +12,7 @@ from pathlib import Path
 import shipped_families
 from warplog.core.columns import FLOORS
 from warplog.core.records import FamilyRecord, read_json
-from warplog.core.verification import digests
+from warplog.core.verification import manifest
 from warplog.judge import floors, samples
 from warplog.machine import device
 from warplog.tables.files import write_table, write_tables
@@ -62,7 +62,7 @@ def _cut(folder: Path) -> None:
     write_table(
         [row | source.labels() for row in floors.table_rows(measured)], FLOORS, folder / "tables" / "floors"
     )
-    digests.write_manifest(folder, campaign)
+    manifest.write(folder, campaign)
 
 
 FOLDER = Path(tempfile.mkdtemp(prefix="warplog-small-")) / "small"

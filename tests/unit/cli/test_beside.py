@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from warplog.cli import main
-from warplog.core.verification import digests
+from warplog.core.verification import manifest
 
 PROJECT = Path(__file__).parents[3]
 RECORDED = PROJECT / "results" / "recorded"
@@ -43,7 +43,7 @@ def runs(tmp_path_factory):
     recorded = make(place / "results" / "recorded" / OURS, OURS)
     (recorded / "worklog").mkdir()
     shutil.copy(RECORDED / OURS / "worklog" / f"{FAMILY}.md", recorded / "worklog")
-    digests.write_manifest(recorded, {"campaign": f"made-up-{OURS}", "commit": ""})
+    manifest.write(recorded, {"campaign": f"made-up-{OURS}", "commit": ""})
     (make(place / "b" / "results", THEIRS) / "worklog").mkdir()
     (place / "b" / "results" / "worklog" / f"{FAMILY}.html").write_text("a page")
     make(place / "c" / "results", "third-gpu")

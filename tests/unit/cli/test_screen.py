@@ -20,7 +20,7 @@ from warplog.core.columns import CLAIMS, FLOORS
 from warplog.core.errors import WarplogError
 from warplog.core.records import read_json
 from warplog.core.text import HIDDEN
-from warplog.core.verification import digests
+from warplog.core.verification import manifest
 from warplog.judge import claims, floors, samples
 from warplog.machine import device
 from warplog.plan import script
@@ -71,11 +71,11 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
             for name in {"rows", "lines", "timeline"} & set(record):
                 record[name] = record[name][:ROWS]
             planted(record, known)
-        if path.name != digests.MANIFEST:
+        if path.name != manifest.NAME:
             target.write_text(json.dumps(planted(data, known) if "variants" not in data else data))
     assert sum(known.values()) > 60
     campaign = read_json(folder / "campaign" / "h200.json", "record")
-    digests.write_manifest(folder, campaign)
+    manifest.write(folder, campaign)
     families = catalog.load([PROJECT / "kernels"])
     sgemm = families["sgemm"]
     source = Source(folder, "h200", "sm_90", "recorded", campaign, folder)

@@ -10,7 +10,7 @@ from script_modules import script
 from warplog.cli import main
 from warplog.core.columns import ORACLE
 from warplog.core.errors import WarplogError
-from warplog.core.verification import digests
+from warplog.core.verification import manifest
 from warplog.judge import oracle
 from warplog.judge import oracle as oracle_report
 from warplog.tables import files
@@ -54,13 +54,13 @@ def test_doctor_without_a_gpu_shows_the_recorded_verdicts_and_says_so(tmp_path, 
     files.write_table(rows_of("right", "wrong"), ORACLE, folder / "oracle")
     assert main.main(["doctor", "--oracle", str(tmp_path)]) == 1
     assert "--write-manifest` writes one" in capsys.readouterr().err
-    digests.write_manifest(folder.parent, {"campaign": "made-up", "commit": ""})
+    manifest.write(folder.parent, {"campaign": "made-up", "commit": ""})
     assert main.main(["doctor", "--oracle", str(tmp_path)]) == 1
     said = capsys.readouterr().out
     assert "recorded in results/recorded/h200/tables" in said
     assert "1 right, 1 wrong" in said
     files.write_table(rows_of("right"), ORACLE, folder / "oracle")
-    digests.write_manifest(folder.parent, {"campaign": "made-up", "commit": ""})
+    manifest.write(folder.parent, {"campaign": "made-up", "commit": ""})
     assert main.main(["doctor", "--oracle", str(tmp_path)]) == 0
 
 

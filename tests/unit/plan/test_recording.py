@@ -20,7 +20,7 @@ from warplog.cli.recording import record_campaign
 from warplog.core.defaults import DEFAULTS
 from warplog.core.errors import WarplogError
 from warplog.core.records import read_json, write_json
-from warplog.core.verification import digests
+from warplog.core.verification import manifest
 from warplog.judge.audit import audit
 from warplog.judge.sources import Sources, recorded_campaign
 from warplog.tables.files import read_table
@@ -315,7 +315,7 @@ def test_a_replacement_that_stops_at_any_step_leaves_a_whole_campaign(
         said = capsys.readouterr().err
         assert said == ("" if was_there else f"{folder}: restored; {INTERRUPTED}")
         restored.append(not was_there)
-        digests.check_manifest(folder)
+        manifest.check(folder)
         record_campaign(place, "mine", replace=True)
         assert (folder / "tables" / "new.csv").is_file()
         assert [path.name for path in folder.parent.iterdir()] == ["mine"]

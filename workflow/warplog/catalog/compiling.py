@@ -47,7 +47,8 @@ class Compile:
     def options(self) -> list[str]:
         """Returns the options for nvcc, without folders, libraries and sources."""
         fast = ["--use_fast_math"] if self.fast_math else []
-        return [*fast, *self.flags, *(_macro(name, value) for name, value in self.defines.items())]
+        macros = [f"-D{n}" if value is None else f"-D{n}={value}" for n, value in self.defines.items()]
+        return [*fast, *self.flags, *macros]
 
     def text(self) -> str:
         """Returns what differs from how other variants are compiled, for people; '' if nothing does."""
@@ -107,10 +108,6 @@ def check_place(root: Path, folder: Path, name: str, where: str, is_folder: bool
         raise WarplogError(f"{where} {name!r}: is outside of {root}; copy it into that folder")
     if not (path.is_dir() if is_folder else path.is_file()):
         raise WarplogError(f"{where} {name!r}: requires {path}, which is missing")
-
-
-def _macro(name: str, value: Define) -> str:
-    return f"-D{name}" if value is None else f"-D{name}={value}"
 
 
 def _all(key: str, *parts: Mapping[str, Any]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from warplog.core import paths
 from warplog.core.errors import WarplogError, say
 from warplog.core.records import FamilyRecord, Record, read_json
-from warplog.core.verification import digests
+from warplog.core.verification import manifest
 
 _KEPT = (
     "campaign/*.json",
@@ -80,13 +80,13 @@ def record_campaign(
         raise WarplogError(
             f"{campaign['campaign']}: {total} bytes, over the limit of {_MOST_BYTES} for recorded campaigns"
         )
-    digests.write_manifest(fresh, campaign)
+    manifest.write(fresh, campaign)
     if target.exists():
         shutil.rmtree(aside, ignore_errors=True)
         target.rename(aside)
     fresh.rename(target)
     shutil.rmtree(aside, ignore_errors=True)
-    return target, total + (target / digests.MANIFEST).stat().st_size
+    return target, total + (target / manifest.NAME).stat().st_size
 
 
 def _is_long_csv(path: Path) -> bool:

@@ -40,7 +40,7 @@ def run(options: argparse.Namespace, folder: Path, note: Callable[[str], None]) 
         WarplogError: The folder holds no campaign, or its manifest must not be replaced.
     """
     from warplog.core.records import read_json
-    from warplog.core.verification import campaign, digests
+    from warplog.core.verification import campaign, manifest
 
     records = campaign.count(folder)
     if not records:
@@ -50,30 +50,26 @@ def run(options: argparse.Namespace, folder: Path, note: Callable[[str], None]) 
     problems = campaign.record_problems(folder)
     if options.write_manifest and not problems:
         _write_manifest(folder)
-    problems += digests.manifest_problems(folder)
+    problems += manifest.problems(folder)
     for problem in problems:
         note(f"error: {problem}")
     if problems:
         note(f"{folder}: {len(problems)} problem{'s' if len(problems) > 1 else ''}")
         return 1
-    manifest = folder / digests.MANIFEST
-    unchanged = (
-        f", {len(read_json(manifest)['files'])} files as in {manifest.name}" if manifest.is_file() else ""
-    )
+    path = folder / manifest.NAME
+    unchanged = f", {len(read_json(path)['files'])} files as in {path.name}" if path.is_file() else ""
     print(f"{folder}: {records} consistent records{unchanged}")
     return 0
 
 
 def _write_manifest(folder: Path) -> None:
     from warplog.core.records import read_json
-    from warplog.core.verification import digests
+    from warplog.core.verification import manifest
 
     campaigns = list((folder / "campaign").glob("*.json"))
-    if (folder / digests.MANIFEST).is_file() or len(campaigns) != 1:
+    if (folder / manifest.NAME).is_file() or len(campaigns) != 1:
         raise WarplogError(
             f"{folder}: has a manifest already, or not exactly one campaign; nothing was written"
         )
-    digests.write_manifest(folder, read_json(campaigns[0], "record"))
-    print(
-        f"{folder / digests.MANIFEST}: from now on, its files as they are count as those that were measured"
-    )
+    manifest.write(folder, read_json(campaigns[0], "record"))
+    print(f"{folder / manifest.NAME}: from now on, its files as they are count as those that were measured")

@@ -74,9 +74,9 @@ def locked(path: Path, busy: str, timeout_s: float = PATIENCE_S) -> Iterator[Non
         os.close(handle)
 
 
-def is_held(uuid: str, folder: Path | None = None) -> bool:
+def is_held(uuid: str) -> bool:
     """Returns whether a process holds the lock of this GPU; False if there is no lock file or it cannot be opened."""
-    path = lock_path(uuid, folder)
+    path = lock_path(uuid)
     try:
         handle = _open(path, shared=True) if path.is_file() else None
     except OSError:

@@ -72,9 +72,9 @@ def build_folder(root: Path, arch: str, family: str, variant: str) -> Path:
     return root / "build" / arch / family / variant
 
 
-def marked_folder(root: Path, arch: str, family: str, variant: str) -> Path:
+def marked_folder(arch: str, family: str, variant: str) -> Path:
     """Returns the folder of the build with marks, for timelines, which is never timed by itself."""
-    return build_folder(root / "timeline", arch, family, variant)
+    return build_folder(RESULTS / "timeline", arch, family, variant)
 
 
 def family_record(root: Path, stage: str, gpu: str, family: str, suffix: str = ".json") -> Path:
@@ -85,11 +85,6 @@ def family_record(root: Path, stage: str, gpu: str, family: str, suffix: str = "
 def captures(record: Path) -> Path:
     """Returns the folder of the reports that a profile record names: <family>/ beside <family>.ncu.json."""
     return record.parent / record.name.partition(".")[0]
-
-
-def search_record(root: Path, gpu: str, family: str, variant: str, suffix: str = ".json") -> Path:
-    """Returns the path of a parameter search's record: <root>/tune/<gpu>/<family>/<variant>.json."""
-    return root / "tune" / gpu / family / f"{variant}{suffix}"
 
 
 def recorded_root(name: str) -> Path:

@@ -50,15 +50,15 @@ def write_json(path: Path, data: Mapping[str, Any], schema: str | None = None) -
     write_text(path, text)
 
 
-def read_json(path: Path, schema: str | None = None, max_bytes: int = _MOST_BYTES) -> Any:
+def read_json(path: Path, schema: str | None = None) -> Any:
     """Returns the JSON content of `path`.
 
     Raises:
-        WarplogError: The file is missing, larger than `max_bytes`, not strict JSON (see `parse_json`), or does not fit
+        WarplogError: The file is missing, larger than 64 MiB, not strict JSON (see `parse_json`), or does not fit
             the schema.
     """
     try:
-        data = parse_json(read_bytes(path, max_bytes, "is it the right file?"))
+        data = parse_json(read_bytes(path, _MOST_BYTES, "is it the right file?"))
     except (ValueError, RecursionError) as error:
         raise WarplogError(f"{path}: is not a JSON record ({error}); delete it and run again") from None
     if schema is not None:

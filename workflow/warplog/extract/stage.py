@@ -78,7 +78,7 @@ def _variant_record(
     traced: Sequence[str],
     sources: Sequence[Path],
 ) -> Record:
-    reports = {tool: _report(folders[tool], record) for tool, record in records.items()}
+    reports = {t: folders[t] / name if (name := r.get("report")) else None for t, r in records.items()}
     records["ncu"], counted = _as_far_as_good(
         lambda r: _ncu_rows(reports["ncu"], r, cases, sources), records["ncu"]
     )
@@ -258,11 +258,6 @@ def _existing(path: Path | None, tool: str) -> Path:
     if path is None:
         raise WarplogError(f"{tool} report: missing although its record has the status ok; profile again")
     return path
-
-
-def _report(folder: Path, record: Record) -> Path | None:
-    name = record.get("report", "")
-    return folder / name if name else None
 
 
 def _capture(record: Record, report: Path | None) -> Record:

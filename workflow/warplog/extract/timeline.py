@@ -156,7 +156,7 @@ def launch_metrics(launches: Sequence[Sequence[NsysEvent]]) -> list[tuple[str, i
     """
     whole = median(busy(map(_span, events)) for events in launches) * _US
     found = [("", 0, WHOLE, whole)]
-    overlaps = [_overlap(events) for events in launches if any(_is_copy(event) for event in events)]
+    overlaps = [_overlap(events) for events in launches if {e.name for e in events} & {_TO_DEVICE, _TO_HOST}]
     for metric in overlaps[0] if overlaps else ():
         unit = _US if metric.endswith("_us") else 1.0
         found.append(("", 0, metric, median(values[metric] for values in overlaps) * unit))
@@ -165,10 +165,6 @@ def launch_metrics(launches: Sequence[Sequence[NsysEvent]]) -> list[tuple[str, i
         durations = [[e.duration_ns for e in events if e.name == name] for events in launches]
         found.append((name, number, PART, median(sum(times) for times in durations if times) * _US))
     return found
-
-
-def _is_copy(event: NsysEvent) -> bool:
-    return event.name in (_TO_DEVICE, _TO_HOST)
 
 
 def _overlap(events: Sequence[NsysEvent]) -> dict[str, float]:

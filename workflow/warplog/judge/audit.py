@@ -14,7 +14,7 @@ from warplog.core import remarks
 from warplog.core.errors import WarplogError
 from warplog.core.paths import command
 from warplog.core.text import one_line, printable
-from warplog.core.verification.digests import check_manifest
+from warplog.core.verification import manifest
 from warplog.judge import evidence
 from warplog.judge.audited import Check, Place, agrees
 from warplog.judge.audited_sentences import RULES
@@ -60,7 +60,7 @@ def audit(folder: Path, stream: TextIO) -> Audit:
         WarplogError: There are no pages, a table is missing or not readable, or a file of a recorded campaign is not as
             its manifest says.
     """
-    check_manifest(folder)
+    manifest.check(folder)
     pages = sorted((folder / "worklog").glob("*.md"))
     if not pages:
         raise WarplogError(f"{folder}/worklog: no pages; run `{command('worklog')}`")

@@ -20,7 +20,7 @@ from warplog.core.formula import evaluate
 from warplog.core.paths import command
 from warplog.core.schema import suggest
 from warplog.core.text import printable
-from warplog.core.verification.digests import check_manifest
+from warplog.core.verification import manifest
 from warplog.machine import device
 from warplog.metrics import METRICS, STALL_REASONS, dominant_state, occupancy, occupancy_limiter
 from warplog.tables.files import as_rows
@@ -290,7 +290,7 @@ def run_oracle(project: Path, out: TextIO) -> int:
         )
     status = 0
     for path in recorded:
-        check_manifest(path.parents[1])
+        manifest.check(path.parents[1])
         print(f"no GPU found ({device.why_not()}): recorded in {path.parent.relative_to(project)}", file=out)
         rows = read_verdicts(path.parent)
         show_verdicts(rows, out)

@@ -11,7 +11,7 @@ from warplog.analysis.verdicts import Timed
 from warplog.core import paths
 from warplog.core.errors import WarplogError
 from warplog.core.records import FamilyRecord, Record, read_json, sustained_runs
-from warplog.core.verification.digests import check_manifest
+from warplog.core.verification import manifest
 from warplog.core.verification.invariants import shown_correct
 
 # The counters that are compared: sums over the kernels of a case, and maxima.
@@ -112,7 +112,7 @@ def load(folder: Path, gpu: str = "", counted: bool = True) -> Campaign:
         WarplogError: the folder has no timings, or timings of several GPUs but not of `gpu`; a record is not readable;
             a file is not as the manifest of a recorded campaign says.
     """
-    check_manifest(folder)
+    manifest.check(folder)
     found = gpus(folder)
     if len(found) != 1 and gpu not in found:
         what = f"several GPUs ({', '.join(found)}); name one with --gpu" if found else "no timings"

@@ -11,7 +11,7 @@ from warplog.core import paths
 from warplog.core.errors import WarplogError
 from warplog.core.files import temporary_folder
 from warplog.core.records import FamilyRecord, Record, misplaced, read_json
-from warplog.core.verification.digests import check_manifest
+from warplog.core.verification import manifest
 from warplog.judge.samples import Campaign, Key, Measured, load
 from warplog.machine import device
 from warplog.track import address, connection, identity, versions
@@ -41,7 +41,7 @@ def recorded_campaign(settings: Mapping[str, Any], project: Path) -> tuple[Path,
         raise WarplogError(
             f"{no_gpu}no recorded campaign {root}; recorded: {', '.join(_recorded(project)) or 'none'}"
         )
-    check_manifest(root)
+    manifest.check(root)
     record = read_json(files[0], "record")
     if wrong := misplaced(record, {"gpu": files[0].stem}):
         raise WarplogError(f"{files[0]}: {wrong}; restore it (git checkout -- {root})")

@@ -106,11 +106,9 @@ class Sampler:
     asked for the readings since their beginning. Without a GPU it takes none, and the values of result() are None.
     """
 
-    def __init__(
-        self, uuid: str | None = None, interval_s: float = 0.015, *, with_energy: bool = True
-    ) -> None:
-        """Prepares readings of the GPU with this UUID, by default the visible one, every `interval_s` seconds."""
-        self._uuid, self._interval_s, self._with_energy = uuid, interval_s, with_energy
+    def __init__(self, interval_s: float = 0.015, *, with_energy: bool = True) -> None:
+        """Prepares readings of the visible GPU every `interval_s` seconds."""
+        self._interval_s, self._with_energy = interval_s, with_energy
         self._card: Card | None = None
         self._states: list[tuple[float, ClockState]] = []  # with the time of the host's monotonic clock
         # Of the energy counter: kept, since a sustained run asks for them between its launches.
@@ -122,7 +120,7 @@ class Sampler:
     def __enter__(self) -> Self:
         """Takes a first reading and starts the thread."""
         try:
-            card = self._card = self._open.enter_context(opened(self._uuid))
+            card = self._card = self._open.enter_context(opened())
         except NoGpuError:
             return self
         self._take(card)

@@ -78,11 +78,11 @@ def library(name: str) -> Path | None:
     return next(found, None)
 
 
-def fetch_command(extra: Extra, project: Path | None = None) -> list[str]:
+def fetch_command(extra: Extra, project: Path | None) -> list[str]:
     """Returns the command that adds the locked packages of one extra to this environment.
 
     Args:
-        project: folder of pyproject.toml and uv.lock; by default the checkout or the working directory.
+        project: folder of pyproject.toml and uv.lock; None for the checkout or the working directory.
 
     Raises:
         WarplogError: uv, the lock file or a writable virtual environment is missing; the text gives the remedy.

@@ -216,8 +216,9 @@ class _Processes:
         if not names:
             return
         jobs = [one.job for one in self._running.values()]
-        more = {"default_mhz": job.gpu.max_sm_mhz, "seed": seed}
-        task = task_of(jobs, names, mode, _policy(job) | more, timer=self._timer)
+        policy = {key: value for key, value in job.settings.items() if key != "timeout_s"}
+        policy |= {"default_mhz": job.gpu.max_sm_mhz, "seed": seed}
+        task = task_of(jobs, names, mode, policy, timer=self._timer)
         self._folders.add(task.folder)
         show = job.progress(mode, len(names))
         results, session = run_cases(task, job.settings["timeout_s"], show, ("crashed", "timeout"))
@@ -235,10 +236,6 @@ class _Processes:
         names = [f"{run}/{variant}:{case}" for run, pairs in runs.items() for variant, case in pairs]
         mixed = Random(seed).sample(names, len(names))  # noqa: S311 - no secret
         return sorted(mixed, key=lambda name: (process_of(name), order.index(parts_of(name)[1])))
-
-
-def _policy(job: Job) -> dict[str, Any]:
-    return {key: value for key, value in job.settings.items() if key != "timeout_s"}
 
 
 def _stale(stages: Sequence[Measurement]) -> tuple[dict[str, Measurement], list[Record]]:

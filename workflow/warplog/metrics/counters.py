@@ -4,7 +4,7 @@ Availability per chip was read from CUPTI 13.0's host API (`cuptiProfilerHostGet
 counters of every chip and needs no GPU. ncu refuses the whole capture if the chip does not know one of the names.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, get_args
@@ -90,9 +90,7 @@ FULL_ONLY = frozenset(
 )
 
 
-def counters_to_collect(
-    set_name: str = "lean", compute_capability: Capability | None = None
-) -> tuple[str, ...]:
+def counters_to_collect(set_name: str, compute_capability: Capability | None = None) -> tuple[str, ...]:
     """Returns the raw counters for `ncu --metrics`, each once, in registry order.
 
     `lean` covers all metrics except those that need FULL_ONLY and the operations of kernels that use tensor
@@ -102,10 +100,13 @@ def counters_to_collect(
     Raises:
         WarplogError: if the set is unknown.
     """
-    if set_name not in get_args(SetName):
-        raise WarplogError(f"metric set: {set_name!r}: must be one of {', '.join(get_args(SetName))}")
-    needed = (pick for slot in _slots() if (pick := _first_collectable(slot, compute_capability)))
-    return tuple(dict.fromkeys(name for name in needed if _in_set(name, set_name)))
+    sets = get_args(SetName)
+    if set_name not in sets:
+        raise WarplogError(f"metric set: {set_name!r}: must be one of {', '.join(sets)}")
+    wanted = sets[: sets.index(set_name) + 1]
+    slots = (slot for metric in METRICS.values() for slot in metric.counters if not slot.startswith("@"))
+    needed = (pick for slot in slots if (pick := _first_collectable(slot, compute_capability)))
+    return tuple(dict.fromkeys(name for name in needed if set_of(name) in wanted))
 
 
 def set_for_opcodes(opcodes: Iterable[str] | None) -> SetName:
@@ -141,11 +142,6 @@ def alternatives(slot: str) -> tuple[str, ...]:
     return tuple(name.split(":", 1)[0] for name in slot.rstrip("?").split("|"))
 
 
-def _slots() -> Iterator[str]:
-    for metric in METRICS.values():
-        yield from (slot for slot in metric.counters if not slot.startswith("@"))
-
-
 def _first_collectable(slot: str, capability: Capability | None) -> str | None:
     for name in alternatives(slot):
         if name.startswith(_ALWAYS_REPORTED):
@@ -155,8 +151,3 @@ def _first_collectable(slot: str, capability: Capability | None) -> str | None:
         if name not in LIMITED or (capability is not None and supports(name, capability)):
             return name
     return None
-
-
-def _in_set(counter: str, set_name: str) -> bool:
-    order = get_args(SetName)
-    return order.index(set_of(counter)) <= order.index(set_name)

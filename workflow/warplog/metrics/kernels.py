@@ -46,7 +46,7 @@ _SUFFIX = re.compile(r"\b(\d+)(?:u|l|ul|ll|ull)\b")
 
 
 def compiled_kernel(
-    kernels: Sequence[Mapping[str, Any]], launched: str = "", registers: float | None = None
+    kernels: Sequence[Mapping[str, Any]], launched: str, registers: float | None
 ) -> Mapping[str, Any] | None:
     """Returns the kernel of a build that was launched; None if it is not among them, as for kernels of a library.
 

@@ -71,7 +71,7 @@ class FamilyPlan:
 
     def marked_builds(self, name: str) -> list[str]:
         """Returns the file `name` from the folder of each variant's build with marks."""
-        folders = (paths.marked_folder(paths.RESULTS, self.arch, v.family, v.name) for v in self.variants)
+        folders = (paths.marked_folder(self.arch, v.family, v.name) for v in self.variants)
         return [str(folder / name) for folder in folders]
 
     def timeline_contract(self) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from warplog.core import paths
 from warplog.core.errors import WarplogError
 from warplog.core.records import sha256_file, sha256_of
-from warplog.core.verification.digests import MANIFEST
+from warplog.core.verification import manifest
 from warplog.judge import sources as campaigns
 from warplog.judge.sources import MLFLOW, PARENTS
 from warplog.measure.provenance import now
@@ -106,8 +106,8 @@ class Judging:
         if name == PARENTS:
             return self.plan.table_contract()
         folder = campaigns.find(name, self.plan.project)
-        if folder and (folder / MANIFEST).is_file():  # it holds the digests of all files
-            return sha256_file(folder / MANIFEST)
+        if folder and (folder / manifest.NAME).is_file():  # it holds the digests of all files
+            return sha256_file(folder / manifest.NAME)
         files = sorted(path for pattern in _JUDGED for path in folder.glob(pattern)) if folder else []
         return sha256_of([(str(path), sha256_file(path)) for path in files])
 

@@ -316,7 +316,7 @@ class Plan:
             for v in (self.families[name].variants if everything else chosen)
             if v.tune
         ]
-        return [str(paths.search_record(paths.RESULTS, self.gpu, *pair, ".png")) for pair in pairs]
+        return [str(paths.RESULTS / "tune" / self.gpu / name / f"{variant}.png") for name, variant in pairs]
 
     def timelines(self) -> list[str]:
         """Returns the records of timelines to capture, for families with a chosen variant that has one."""
@@ -457,7 +457,7 @@ class Plan:
     def marked_job(self, wildcards: Any) -> dict[str, Any]:
         """Returns the parameters of compiling a variant with its marks; see build_job."""
         job = self.build_job(wildcards)
-        folder = paths.marked_folder(paths.RESULTS, wildcards.arch, wildcards.family, wildcards.variant)
+        folder = paths.marked_folder(wildcards.arch, wildcards.family, wildcards.variant)
         made = folder / "record.json"
         parameters = {**job["parameters"], "WARPLOG_TIMELINE": 1}
         del job["recorded"]

@@ -52,7 +52,7 @@ _CARRIERS = frozenset(
         "process",
         "records",
         "schema",
-        "verification.digests",
+        "verification.manifest",
     )
 )
 # What these contribute to a measuring job is hashed into its inputs (contract, library, settings), or only affects how

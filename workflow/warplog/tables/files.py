@@ -18,11 +18,11 @@ from warplog.core.errors import WarplogError
 from warplog.core.files import write_bytes, write_text
 from warplog.core.remarks import old_words
 from warplog.core.text import one_line
-from warplog.core.verification.digests import check_manifest
+from warplog.core.verification import manifest
 
 Row = dict[str, Any]
 
-_check_once = cache(check_manifest)  # a recorded campaign, when the first of its tables is read
+_check_once = cache(manifest.check)  # a recorded campaign, when the first of its tables is read
 
 # Pages and figures read text cell by cell, for which Python's strings take a fraction of the time of Arrow's.
 pd.set_option("mode.string_storage", "python")

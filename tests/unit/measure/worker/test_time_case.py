@@ -146,9 +146,8 @@ class Bench:
         process: int = 1,
     ) -> dict[str, Any]:
         _, launcher, problem = self._prepare(measuring, "64", RIGHT, True, 0.0)
-        policy = dict(DEFAULTS["time"])
         with clocks.Sampler() as sampler:
-            return sustain_case(launcher, self.timer, problem, policy, sampler, 0.15, process)  # type: ignore[arg-type]
+            return sustain_case(launcher, self.timer, problem, sampler, 0.15, process)  # type: ignore[arg-type]
 
     def hot_seconds(self) -> float:
         """Returns the length of the hot run."""

@@ -55,7 +55,7 @@ def best_of_pair(record: Record, across: str, down: str) -> np.ndarray[Any, np.d
     """Returns percent of the best speed per value of `down` (rows) and `across` (columns); NaN without a time."""
     columns, rows = values_of(record, across), values_of(record, down)
     grid = np.full((len(rows), len(columns)), np.nan)
-    best = _scores(record)[record["ranking"][0]]
+    best = next(e["score_us"] for e in record["settings"] if e["setting"] == record["ranking"][0])
     for entry in record["settings"]:
         if entry["score_us"] is not None:
             at = rows.index(entry["parameters"][down]), columns.index(entry["parameters"][across])
@@ -113,7 +113,3 @@ def _stamp(record: Record) -> str:
         measured,
     ]
     return " · ".join(part for part in parts if part)
-
-
-def _scores(record: Record) -> dict[str, float]:
-    return {e["setting"]: e["score_us"] for e in record["settings"] if e["score_us"] is not None}

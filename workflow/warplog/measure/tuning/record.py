@@ -50,7 +50,8 @@ def write(search: Search) -> Record:
         "ranking": [name_of(f.setting) for f in ranking],
     }
     write_json(job.record, record, "record")
-    write_tables(record, _work(search), job.record)
+    flops = {n: job.family.value(job.family.flops, job.family.cases[n]) for n in record["cases"]}
+    write_tables(record, flops, job.record)
     if ranking:
         path = winners.winner_file(job.family, job.variant.name, job.gpu.slug)
         winners.write_winner(path, _winner(search, ranking, record))
@@ -163,8 +164,3 @@ def _winner(search: Search, ranking: list[Finding], record: Record) -> Record:
 
 def _scored(finding: Finding) -> Record:
     return {"parameters": dict(finding.setting), "score_us": finding.score_us}
-
-
-def _work(search: Search) -> dict[str, float]:
-    family = search.job.family
-    return {name: family.value(family.flops, family.cases[name]) for name in search.task.settings["cases"]}

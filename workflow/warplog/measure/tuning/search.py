@@ -6,7 +6,7 @@ A search has two phases: the look checks and briefly times every setting; the fi
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
@@ -260,22 +260,18 @@ def make_search(
         library_sha256=sha256_of(builds.fingerprint, campaign),
         cases=(),
         folder=job.scratch,
-        settings=_look_settings(job, space.cases),
+        settings={
+            "rounds": CHECK_ROUNDS,
+            "check_cases": list(job.fitting(tuple(job.family.check_cases))),
+            "cases": list(space.cases),
+            "time": dict(LOOK_TIME),
+            "default_mhz": job.gpu.max_sm_mhz,
+        },
         timer=timer,
         environment=job.gpu.environment,
         gpu_lock=job.gpu.uuid,
     )
     return Search(job, builds, task, time_policy, campaign)
-
-
-def _look_settings(job: Job, cases: Sequence[str]) -> Record:
-    return {
-        "rounds": CHECK_ROUNDS,
-        "check_cases": list(job.fitting(tuple(job.family.check_cases))),
-        "cases": list(cases),
-        "time": dict(LOOK_TIME),
-        "default_mhz": job.gpu.max_sm_mhz,
-    }
 
 
 def _batches(settings: list[Setting], cores: int) -> Iterator[list[Setting]]:

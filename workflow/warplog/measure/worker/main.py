@@ -284,10 +284,8 @@ class _Runner:
         time_case.fill(self._backend, self._kept[1])
         from_rest = time.monotonic() > self._sustained_until
         settle_s = sampling.SETTLE_FROM_REST_S if from_rest else sampling.SETTLE_S
-        settings, problem = self._task["settings"], self._kept[1]
-        found = time_case.sustain_case(
-            launcher, self._timer, problem, settings, self._watching(), settle_s, process
-        )
+        problem = self._kept[1]
+        found = time_case.sustain_case(launcher, self._timer, problem, self._watching(), settle_s, process)
         self._sustained_until = time.monotonic() + sampling.SETTLE_S
         return {**found, "process": process}
 

@@ -67,7 +67,8 @@ class PythonLauncher(Launcher):
         Raises:
             LaunchFailed: The module or the device reports an error.
         """
-        self._use(problem)
+        self._problem, self._arguments = problem, None
+        self._launch_us.clear()
         if self._backend.name == "driver":
             return
         problem.fill(seed)
@@ -76,10 +77,6 @@ class PythonLauncher(Launcher):
         self._guarded(getattr(self._module, "warm_up", self._module.launch), self._backend.stream)
         self.settle()
         self.prepared_us = (time.perf_counter() - begin) * 1e6
-
-    def _use(self, problem: Problem) -> None:
-        self._problem, self._arguments = problem, None
-        self._launch_us.clear()
 
     def settle(self) -> None:
         """Waits for the device; raises LaunchFailed for the exception of a launch, or if the device reports one."""

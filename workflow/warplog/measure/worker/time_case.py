@@ -46,7 +46,8 @@ def time_case(
     """
     fill(backend, problem)
     warm = timer.warm_up(launcher, problem.arguments, settings["warmup_launches"], settings["warmup_ms"])
-    rule = _stop_rule(problem, settings)
+    seconds = problem.family.measuring.max_seconds or settings["max_seconds"]
+    rule = StopRule(settings["min_samples"], settings["max_samples"], seconds, settings["rel_error"])
     begin_s = time.monotonic()
     run = sampling.sample_at_rest(timer, launcher, problem.arguments, rule, warm.fastest_us)
     host_us = launcher.host_us([sample.host_us for sample in run.kept])  # before launches are captured
@@ -74,7 +75,6 @@ def sustain_case(
     launcher: Launcher,
     timer: Timer,
     problem: Problem,
-    settings: dict[str, Any],
     sampler: Sampler,
     settle_s: float,
     process: int = _FIRST,
@@ -122,12 +122,6 @@ def fill(backend: Backend, problem: Problem) -> None:
     """Stores the inputs of a fixed seed."""
     problem.fill(_SEED)
     backend.synchronise()
-
-
-def _stop_rule(problem: Problem, settings: dict[str, Any]) -> StopRule:
-    """Returns the configured stop rule; `measuring.max_seconds` of the family replaces the time limit."""
-    seconds = problem.family.measuring.max_seconds or settings["max_seconds"]
-    return StopRule(settings["min_samples"], settings["max_samples"], seconds, settings["rel_error"])
 
 
 def wants_hot(problem: Problem, settings: dict[str, Any]) -> bool:

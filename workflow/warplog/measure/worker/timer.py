@@ -79,7 +79,8 @@ class Timer:
         self._library.warplog_timer_error.restype = ctypes.c_char_p
         self._handle = ctypes.c_void_p()
         self._call("create", ctypes.byref(self._handle))
-        self.empty_us = self._measure_empty()
+        self.cold(None, None, 5)
+        self.empty_us = summarise([s.event_us for s in self.cold(None, None, EMPTY_SAMPLES)]).median_us
         self.was_limited = False
         self.full_mhz = default_mhz or self.probe()
         self.recover()
@@ -166,10 +167,6 @@ class Timer:
             self._launch(launcher, "prepare", *of_batch, 0)
             return refused.reason
         return ""
-
-    def _measure_empty(self) -> float:
-        self.cold(None, None, 5)
-        return summarise([s.event_us for s in self.cold(None, None, EMPTY_SAMPLES)]).median_us
 
     def _launch(self, launcher: Launcher | None, name: str, *arguments: Any) -> None:
         """Calls a function that calls the launcher; raises what the launcher says about its failure, if anything."""

@@ -62,7 +62,8 @@ def read(path: Path, with_lines: bool = False, only: Container[str] | None = Non
     except WarplogError:
         raise
     except Exception as error:  # the C++ reader raises exceptions of any type on a damaged file
-        raise WarplogError(f"{path}: is damaged ({_one_line(error)}); profile again") from None
+        why = " ".join(str(error).split())[:200] or type(error).__name__
+        raise WarplogError(f"{path}: is damaged ({why}); profile again") from None
     if len(launches) != contents.launches:
         unread = f"{len(launches)} of its {contents.launches} launches can be read"
         raise WarplogError(f"{path}: is damaged: {unread}; profile again")
@@ -148,7 +149,3 @@ def _entries(name: str, metric: NcuObject, entries: int) -> Iterator[tuple[str, 
         value = metric.value(i)
         if isinstance(value, (int, float)) and math.isfinite(value):
             yield f"{name}:{keys.value(i)}", float(value)
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200] or type(error).__name__

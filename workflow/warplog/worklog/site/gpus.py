@@ -17,7 +17,7 @@ from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
 from warplog.core.paths import own_command
 from warplog.core.text import Table
-from warplog.core.verification.digests import MANIFEST
+from warplog.core.verification import manifest
 from warplog.plotting import style
 from warplog.tables import view
 from warplog.tables.view import FigureTables
@@ -45,7 +45,7 @@ def write(folders: Sequence[Path], output: Path) -> Path:
             why = f"{runs[gpu]} and {folder}: both are of the GPU {gpu}"
             raise WarplogError(f"{why}; compare them: `{own_command(f'compare {runs[gpu]} {folder}')}`")
         runs[gpu] = folder
-        if (folder / MANIFEST).is_file():  # the tables were written where the campaign was measured
+        if (folder / manifest.NAME).is_file():  # the tables were written where the campaign was measured
             tables["measurements"]["origin"] = "recorded"
         for family in map(str, tables["variants"]["family"].drop_duplicates()):
             families.setdefault(family, {})[gpu] = view.of_family(tables, folder / "tables", family)
