@@ -181,6 +181,7 @@ def test_strict_fails_as_long_as_a_variant_is_not_ok_also_with_nothing_else_to_d
         output = snakemake(place, config=STRICT, status=1)
         assert "error: strict: not ok: scale/bad (wrong) and scale/deadly (crashed)" in output
         assert "scale 3 of 5 ok" in " ".join(ending(output))
+        assert "did not come to its end" not in output
 
 
 def test_with_a_strict_umask_no_result_can_be_read_by_others(place: Path) -> None:

@@ -32,7 +32,8 @@ def show(workflow: Any, plan: Plan, folder: Path) -> None:
     base = Path(os.path.relpath(folder))
     with contextlib.chdir(folder):
         try:
-            lines = _lines(plan, base, present, bool(left))
+            stopped = any(Path(file).name != ".strict" for file in left)  # its failure is said by itself
+            lines = _lines(plan, base, present, stopped)
         except WarplogError as error:
             lines = [f"error: {error}"]
         for line in ("", *lines):
