@@ -172,3 +172,10 @@ def test_the_gemm_ladder_of_an_a10g_gets_faster_step_by_step():
     ladder = ("basic", "gmem_coalesce", "smem_blocking", "one_blocktiling", "two_blocktiling", "warptiling")
     assert [times[name] for name in ladder] == sorted((times[name] for name in ladder), reverse=True)
     assert times["basic"] == pytest.approx(10_777, abs=1)
+
+
+def test_a_report_that_kills_its_reader_is_damaged_and_kills_no_one_else(tmp_path, monkeypatch):
+    path = write_ncu(tmp_path / "a.ncu-rep", LAUNCHES)
+    monkeypatch.setattr(ncu_rep, "_TRY", "import os; os.abort()")
+    with pytest.raises(WarplogError, match=r"a\.ncu-rep: is damaged \(its reader was killed by SIGABRT\)"):
+        ncu_rep.read(path)

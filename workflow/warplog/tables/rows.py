@@ -248,7 +248,7 @@ def _build_facts(kernel: Record, tools: Mapping[str, str]) -> Iterator[Row]:
     # Otherwise the kernel was compiled elsewhere, or by a Python package.
     from_log = "nvcc" in tools and "spill_store_bytes" in kernel
     by_ptxas = {"tool": "ptxas", "tool_version": tools.get("nvcc", "")}
-    reader = {"tool": "cuobjdump", "tool_version": tools["cuobjdump"]}
+    reader = {"tool": "cuobjdump", "tool_version": tools.get("cuobjdump", "")}
     resources = (
         "static_shared_bytes",
         "dynamic_shared_bytes",

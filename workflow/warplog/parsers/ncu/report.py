@@ -1,6 +1,7 @@
 """Reads a .ncu-rep report with NVIDIA's package `ncu_report`, after checking that the file is complete."""
 
 import math
+import sys
 from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import Any
 
 from warplog.core.errors import WarplogError
 from warplog.core.files import temporary_folder
+from warplog.core.process import explain_exit, minimal_env, run
 from warplog.parsers.inputs import valid_unicode
 from warplog.parsers.ncu import blocks, source
 from warplog.parsers.ncu.source import SourceLine
@@ -18,6 +20,15 @@ NcuObject = Any  # objects of the package ncu_report, which has no type annotati
 _CC = "device__attribute_compute_capability_{}"
 _NAME = "device__attribute_display_name"
 _MOST_INSTANCES = 4096
+# The package aborts the process that reads some damaged files, so another process reads them first.
+_TRY = """\
+import sys, ncu_report
+report = ncu_report.load_report(sys.argv[1])
+for span in map(report.range_by_idx, range(report.num_ranges())):
+    for action in map(span.action_by_idx, range(span.num_actions())):
+        action.name(), action.metric_names()
+"""
+_TRY_S = 120
 _SUFFIXES = ("_ratio", "_pct", "_nway")
 
 
@@ -78,6 +89,9 @@ def _actions(path: Path) -> Iterator[NcuObject]:
             f"{path}: reading it requires the Python package ncu-report; reinstall warplog"
         ) from None
     with _nameable(path) as name:  # the package reads parts of the file later
+        tried = run([sys.executable, "-c", _TRY, name], timeout_s=_TRY_S, env=minimal_env())
+        if tried.signal_name or tried.timed_out:
+            raise WarplogError(f"{path}: is damaged (its reader was {explain_exit(tried)}); profile again")
         context = ncu_report.load_report(name)
         for number in range(context.num_ranges()):
             span = context.range_by_idx(number)
