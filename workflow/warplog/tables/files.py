@@ -79,7 +79,7 @@ def as_frame(rows: list[Row], columns: Mapping[str, Column], name: str) -> pd.Da
     """Returns a data frame with exactly the documented columns and types; missing values are "" or NA.
 
     Raises:
-        WarplogError: if a row has an undocumented column.
+        WarplogError: if a row has an undocumented column, or a value is not of its column's type.
     """
     unknown = {key for row in rows for key in row} - set(columns)
     if unknown:
@@ -92,7 +92,10 @@ def as_frame(rows: list[Row], columns: Mapping[str, Column], name: str) -> pd.Da
             values = [
                 "" if v is None or v is pd.NA or v != v else v for v in values
             ]  # NaN differs from itself
-        typed[column] = pd.array(values, dtype=types[description.kind])
+        try:
+            typed[column] = pd.array(values, dtype=types[description.kind])
+        except (TypeError, ValueError, OverflowError) as error:
+            raise WarplogError(f"table {name}: {column}: {one_line(str(error))}") from None
     return pd.DataFrame(typed, copy=False)
 
 

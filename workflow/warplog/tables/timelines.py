@@ -36,7 +36,9 @@ def rows(record: Record, variant: Variant, origin: str) -> dict[str, list[Row]]:
         iter(record["cases"]), {"case": "", "status": record["status"], "reason": record["reason"]}
     )
     row = {"case": case["case"], "status": case["status"], "reason": case["reason"], "source_sha256": source}
-    if case["status"] != "ok":
+    if not record["cases"] and row["status"] == "ok":
+        row |= {"status": "error", "reason": "the record has no launch; capture the timeline again"}
+    if row["status"] != "ok":
         return {"launches": [row]}
     launch = case["launch"]
     tracks = [_track(launch["sm"], one) for one in launch["tracks"]]
