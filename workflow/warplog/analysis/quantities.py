@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from warplog.analysis.verdicts import ASSUMED, EXACT, Noise, between
+from warplog.analysis.verdicts import ASSUMED, EXACT, Noise, between, noise_of
 from warplog.core import remarks
 from warplog.core.columns import MEASUREMENTS
 from warplog.core.errors import WarplogError
@@ -53,12 +53,10 @@ class Quantities:
         metrics: "pd.DataFrame",
         floors: "pd.DataFrame | None" = None,
     ) -> None:
-        self._noise: dict[tuple[str, ...], Noise] = {}
-        for row in as_rows(floors.dropna(subset="deviation")) if floors is not None else ():
-            freedom = regimes.value(row, "freedom")
-            self._noise[tuple(str(row[name]) for name in _KEY)] = Noise(
-                float(row["deviation"]), math.inf if math.isnan(freedom) else freedom, float(row["groups"])
-            )
+        self._noise: dict[tuple[str, ...], Noise] = {
+            tuple(str(row[name]) for name in _KEY): noise_of(row)
+            for row in (as_rows(floors) if floors is not None else ())
+        }
         self._measured: dict[Key, dict[str, Any]] = {
             (str(row["family"]), str(row["variant"]), str(row["case"])): row for row in as_rows(measurements)
         }

@@ -118,18 +118,21 @@ def judge(a: Timed, b: Timed, margin: float = MARGIN) -> Verdict:
 def timed(row: Row) -> Timed | None:
     """Returns the time at rest in a row of `measurements` with the columns of its floor; None without a time."""
     us = value(row, "median_us")
-    if not us > 0:
-        return None
+    return Timed(us, noise_of(row)) if us > 0 else None
+
+
+def noise_of(row: Row) -> Noise:
+    """Returns the noise in a row with the columns of the table `floors`; ASSUMED if they are empty or missing."""
     deviation, freedom, groups = (value(row, name) for name in ("deviation", "freedom", "groups"))
     if math.isnan(deviation):
-        return Timed(us, ASSUMED)
-    return Timed(us, Noise(deviation, math.inf if math.isnan(freedom) else freedom, groups))
+        return ASSUMED
+    return Noise(deviation, math.inf if math.isnan(freedom) else freedom, groups)
 
 
 def tied(a: Row, b: Row) -> bool:
     """Returns whether neither of two rows of `measurements` is faster than the other; False without times."""
     first, second = timed(a), timed(b)
-    return bool(first and second) and judge(first, second).word in (SAME, AMBIGUOUS)  # type: ignore[arg-type]
+    return first is not None and second is not None and judge(first, second).word in (SAME, AMBIGUOUS)
 
 
 def leading(rows: Sequence[Row]) -> list[bool]:
