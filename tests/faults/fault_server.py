@@ -140,7 +140,7 @@ def tables(folder: Path) -> None:
 
 def read_tables(folder: Path) -> dict[str, str]:
     """Returns the hashes of the tables."""
-    from warplog.core.records import sha256_file
+    from warplog.core.hashing import sha256_file
 
     place = folder / "results" / "tables"
     return {p.name: sha256_file(p) for p in sorted(place.glob("[a-z]*"))}

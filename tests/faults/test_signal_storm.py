@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from warplog.core.records import sha256_file
+from warplog.core.hashing import sha256_file
 
 PROJECT = Path(__file__).parents[2]
 SEED = 20261124

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from warplog.catalog.family import Family, load_family
-from warplog.core.records import sha256_file, write_json
+from warplog.core.hashing import sha256_file
+from warplog.core.records import write_json
 from warplog.machine.device import Gpu
 from warplog.measure.job import Job
 

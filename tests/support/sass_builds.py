@@ -24,9 +24,9 @@ from pathlib import Path
 import pytest
 
 from warplog.core.files import write_text
+from warplog.core.hashing import sha256_of
 from warplog.core.locks import locked
 from warplog.core.process import minimal_env, run
-from warplog.core.records import sha256_of
 from warplog.machine import aslr, toolchain
 from warplog.measure.building import build
 from warplog.parsers import ptxas, sass

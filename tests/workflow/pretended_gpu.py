@@ -10,7 +10,8 @@ from pathlib import Path
 
 from host_family import HEADER, STRUCT, make_timer
 from warplog.core import locks
-from warplog.core.records import sha256_file, write_json
+from warplog.core.hashing import sha256_file
+from warplog.core.records import write_json
 from warplog.machine import device, toolchain
 from warplog.measure import job as jobs
 from warplog.measure.building import build, python_build

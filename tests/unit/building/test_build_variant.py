@@ -10,8 +10,9 @@ from sass_builds import compilers
 from script_modules import script
 from warplog.catalog.family import load_family
 from warplog.core.errors import WarplogError
+from warplog.core.hashing import sha256_file
 from warplog.core.locks import locked
-from warplog.core.records import Record, read_json, sha256_file
+from warplog.core.records import Record, read_json
 from warplog.machine.toolchain import Tool
 from warplog.measure.building import build, dependencies
 from warplog.measure.building.quoting import Places

@@ -7,8 +7,9 @@ import pytest
 
 from warplog.core import schema
 from warplog.core.errors import WarplogError
+from warplog.core.hashing import sha256_file
 from warplog.core.parsing import parse_yaml
-from warplog.core.records import read_json, sha256_file
+from warplog.core.records import read_json
 
 # Each level refers nine times to the level before: 9^20 values in 1 KB.
 ALIASES = "a: &a [x, x, x]\n" + "".join(

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from warplog import figures
 from warplog.core.csv_text import csv_of_table
-from warplog.core.records import read_json, sha256_file, sha256_of, write_json
+from warplog.core.hashing import sha256_file, sha256_of
+from warplog.core.records import read_json, write_json
 from warplog.plan.script import job
 from warplog.plotting import style
 from warplog.plotting.settings import WEB, Settings, for_pages, settings_of

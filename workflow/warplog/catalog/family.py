@@ -36,7 +36,7 @@ from warplog.catalog.languages import (
 from warplog.catalog.space import Space, space_of
 from warplog.core import formula, paths
 from warplog.core.errors import WarplogError
-from warplog.core.records import sha256_file, sha256_of
+from warplog.core.hashing import sha256_file, sha256_of
 from warplog.core.remarks import Remark
 from warplog.core.schema import read_yaml, suggest
 

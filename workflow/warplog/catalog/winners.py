@@ -8,7 +8,7 @@ from typing import Any
 from warplog.catalog.family import Family, Variant
 from warplog.catalog.space import name_of
 from warplog.core.files import write_text
-from warplog.core.records import sha256_of
+from warplog.core.hashing import sha256_of
 from warplog.core.remarks import Remark
 from warplog.core.schema import check, read_yaml
 

@@ -1,6 +1,5 @@
 """Reads and writes the JSON records of the stages: atomic writes, bounded reads, validated against schemas."""
 
-import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any, Literal
 
 from warplog.core import schema as schemas
 from warplog.core.errors import WarplogError
-from warplog.core.files import open_regular, read_bytes, write_text
+from warplog.core.files import read_bytes, write_text
 from warplog.core.parsing import parse_json
 from warplog.core.remarks import old_words
 
@@ -64,24 +63,6 @@ def read_json(path: Path, schema: str | None = None) -> Any:
     if schema is not None:
         schemas.check(data, schema, str(path))
     return data
-
-
-def sha256_file(path: Path) -> str:
-    """Returns the SHA-256 of a file's content as hexadecimal text.
-
-    Raises:
-        WarplogError: The file cannot be read or is not a regular file.
-    """
-    try:
-        with open_regular(path) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise WarplogError(f"{path}: cannot be read ({error.strerror})") from None
-
-
-def sha256_of(*parts: object) -> str:
-    """Returns the SHA-256 of values rendered as JSON: a fingerprint of settings."""
-    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def worst(statuses: Iterable[str]) -> str:

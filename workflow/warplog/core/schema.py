@@ -89,15 +89,31 @@ def check(data: Any, schema: str, where: str) -> None:
     Raises:
         WarplogError: The data does not fit; the text describes the most deeply nested error.
     """
+    explain(data, read(schema), where, _validator(schema))
+
+
+def explain(data: Any, schema: Any, where: str, validator: Any = None) -> None:
+    """Raises an error that says what in `data` does not fit a JSON Schema; returns if all of it does.
+
+    Args:
+        where: prefix of the error, usually the file.
+        validator: that of the schema, if it is at hand.
+
+    Raises:
+        WarplogError: The data does not fit; the text describes the most deeply nested error.
+    """
+    import jsonschema_rs
+
     try:
-        misfits = list(islice(_validator(schema).iter_errors(data), _MOST_MISFITS))
+        judge = validator or jsonschema_rs.Draft202012Validator(schema)
+        misfits = list(islice(judge.iter_errors(data), _MOST_MISFITS))
     except (
         ValueError,
         TypeError,
     ) as error:  # jsonschema_rs rejects what JSON cannot hold before it validates
         raise WarplogError(f"{where}: {_not_json(data) or error}") from None
     if misfits:
-        raise WarplogError(f"{where}: {_explain(_deepest(misfits), data, read(schema))}")
+        raise WarplogError(f"{where}: {_explain(_deepest(misfits), data, schema)}")
 
 
 def _deepest(misfits: Iterable[Any]) -> Any:

@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 
 from warplog.core import paths
 from warplog.core.errors import WarplogError, say
-from warplog.core.records import SCHEMA_VERSION, FamilyRecord, Record, sha256_file, worst
+from warplog.core.hashing import sha256_file
+from warplog.core.records import SCHEMA_VERSION, FamilyRecord, Record, worst
 from warplog.extract import hot_lines, sessions
 from warplog.extract import timeline as launch_times
 from warplog.extract.timeline import CASE, LAUNCH, launched_kernels, named, timeline_rows

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from warplog.core import paths
 from warplog.core.errors import TEMPORARY, WarplogError, fullest, progress
+from warplog.core.hashing import sha256_of
 from warplog.core.process import explain_exit, minimal_env, run
-from warplog.core.records import FamilyRecord, Record, sha256_of, worst
+from warplog.core.records import FamilyRecord, Record, worst
 from warplog.machine.toolchain import Tool
 from warplog.measure.job import Job, family_task, keep, own_results, proofs, refuse_unproven
 from warplog.measure.supervise import discard, run_cases

@@ -10,7 +10,8 @@ from random import Random
 from statistics import median
 from typing import Any
 
-from warplog.core.records import Record, sha256_of, worst
+from warplog.core.hashing import sha256_of
+from warplog.core.records import Record, worst
 from warplog.measure.job import (
     Job,
     Refusal,

@@ -10,8 +10,9 @@ from warplog.catalog.family import Family, Variant, load_family
 from warplog.core import paths
 from warplog.core.errors import WarplogError, progress
 from warplog.core.files import state_of
+from warplog.core.hashing import sha256_of
 from warplog.core.numbers import rate_unit
-from warplog.core.records import SCHEMA_VERSION, FamilyRecord, Record, read_json, sha256_of
+from warplog.core.records import SCHEMA_VERSION, FamilyRecord, Record, read_json
 from warplog.machine.device import Gpu
 from warplog.measure import provenance
 from warplog.measure.family_board import board_of

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from warplog.core.errors import WarplogError, progress
+from warplog.core.hashing import sha256_of
 from warplog.core.locks import PATIENCE_S
-from warplog.core.records import SCHEMA_VERSION, Record, sha256_of, worst
+from warplog.core.records import SCHEMA_VERSION, Record, worst
 from warplog.machine.toolchain import Tool
 from warplog.measure.job import Job, Refusal, family_task, keep, refuse_build
 from warplog.measure.supervise import Task, discard, run_cases

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from warplog.core.errors import WarplogError, say
+from warplog.core.hashing import sha256_file, sha256_of
 from warplog.core.locks import PATIENCE_S, lock_path
 from warplog.core.paths import PACKAGE
 from warplog.core.process import Completed, end_process, explain_exit, minimal_env, run
-from warplog.core.records import Record, sha256_file, sha256_of, write_json
+from warplog.core.records import Record, write_json
 from warplog.measure.journal import Journal, note
 from warplog.measure.worker.main import BROKEN, parts_of, process_of
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from warplog.core import paths
 from warplog.core.errors import WarplogError
-from warplog.core.records import Record, read_json, sha256_of
+from warplog.core.hashing import sha256_of
+from warplog.core.records import Record, read_json
 from warplog.extract import perfetto
 from warplog.measure.job import (
     Job,

@@ -7,7 +7,7 @@ from typing import Any
 from warplog.catalog.contract import Case
 from warplog.catalog.family import Family, Variant
 from warplog.core import paths
-from warplog.core.records import sha256_of
+from warplog.core.hashing import sha256_of
 from warplog.plan.selection import captured
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from warplog.core import paths
 from warplog.core.errors import WarplogError
-from warplog.core.records import sha256_file, sha256_of
+from warplog.core.hashing import sha256_file, sha256_of
 from warplog.core.verification import manifest
 from warplog.judge import sources as campaigns
 from warplog.judge.sources import MLFLOW, PARENTS

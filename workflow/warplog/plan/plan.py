@@ -21,7 +21,8 @@ from warplog.core import paths, schema, text
 from warplog.core.columns import TABLES
 from warplog.core.defaults import DEFAULTS
 from warplog.core.errors import WarplogError
-from warplog.core.records import SCHEMA_VERSION, read_json, sha256_file, sha256_of, write_json
+from warplog.core.hashing import sha256_file, sha256_of
+from warplog.core.records import SCHEMA_VERSION, read_json, write_json
 from warplog.judge.sources import recorded_campaign
 from warplog.judge.summary.known import Known, known
 from warplog.machine import device, interpreter, packages

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from warplog.core.errors import as_one_line
+from warplog.core.hashing import sha256_file, sha256_of
 from warplog.core.process import die_with_parent
-from warplog.core.records import sha256_file, sha256_of
 from warplog.core.text import Screen
 
 

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from warplog.core.errors import WarplogError
-from warplog.core.records import Record, sha256_of
+from warplog.core.hashing import sha256_of
+from warplog.core.records import Record
 
 if TYPE_CHECKING:
     from mlflow.entities import Run as StoredRun

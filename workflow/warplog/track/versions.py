@@ -8,7 +8,7 @@ whichever of them marks last.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from warplog.core.records import sha256_of
+from warplog.core.hashing import sha256_of
 
 if TYPE_CHECKING:
     from mlflow.entities import Run as StoredRun

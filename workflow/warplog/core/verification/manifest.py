@@ -6,7 +6,8 @@ from pathlib import Path
 from warplog import __version__
 from warplog.core import paths
 from warplog.core.errors import WarplogError
-from warplog.core.records import SCHEMA_VERSION, Record, read_json, sha256_file, write_json
+from warplog.core.hashing import sha256_file
+from warplog.core.records import SCHEMA_VERSION, Record, read_json, write_json
 
 NAME = "manifest.json"
 

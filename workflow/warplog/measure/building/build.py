@@ -10,8 +10,9 @@ from warplog.catalog.compiling import root_of
 from warplog.catalog.family import Family, Variant
 from warplog.core.errors import WarplogError, fullest
 from warplog.core.files import temporary_folder, write_text
+from warplog.core.hashing import sha256_file
 from warplog.core.process import Completed, explain_exit, minimal_env, run
-from warplog.core.records import SCHEMA_VERSION, Record, read_json, sha256_file, write_json
+from warplog.core.records import SCHEMA_VERSION, Record, read_json, write_json
 from warplog.machine import aslr
 from warplog.machine.toolchain import Tool, nvcc_command
 from warplog.measure.building import dependencies

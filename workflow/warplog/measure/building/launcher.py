@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from warplog.catalog.contract import Argument
 from warplog.catalog.family import Family, Variant
-from warplog.core.records import sha256_file
+from warplog.core.hashing import sha256_file
 from warplog.measure.building.loading import LAUNCHER
 
 SOURCE = "launcher.cu"

@@ -18,8 +18,9 @@ from warplog.catalog.contract import Case
 from warplog.catalog.family import Family, Variant
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
+from warplog.core.hashing import sha256_of
 from warplog.core.process import explain_exit, minimal_env, run
-from warplog.core.records import Record, sha256_of, write_json
+from warplog.core.records import Record, write_json
 from warplog.machine import device, packages
 from warplog.machine.device import Gpu
 from warplog.machine.toolchain import Tool

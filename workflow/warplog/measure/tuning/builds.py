@@ -9,7 +9,8 @@ from pathlib import Path
 from warplog.catalog.family import Family, Variant
 from warplog.catalog.space import Setting, Space, name_of
 from warplog.catalog.winners import fingerprint
-from warplog.core.records import Record, read_json, sha256_of
+from warplog.core.hashing import sha256_of
+from warplog.core.records import Record, read_json
 from warplog.machine.toolchain import Tool
 from warplog.measure.building import build
 

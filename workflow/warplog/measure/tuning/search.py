@@ -15,7 +15,8 @@ from typing import Any
 
 from warplog.catalog.space import Setting, name_of
 from warplog.core.errors import WarplogError
-from warplog.core.records import Record, sha256_of
+from warplog.core.hashing import sha256_of
+from warplog.core.records import Record
 from warplog.machine.toolchain import Tool
 from warplog.measure.job import Job
 from warplog.measure.supervise import Task, discard, finished, run_cases

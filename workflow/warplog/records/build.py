@@ -1,0 +1,79 @@
+"""Record of stage build: how a variant was compiled, and the resources of its kernels."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from msgspec import Meta, field
+
+from warplog.records.fields import Arch, Count, Frozen, Language, Sha256, Text, Versions
+from warplog.records.measured import Identity
+
+Defined = Mapping[str, int | float | str | None]
+
+
+class Compiled(Frozen, frozen=True, kw_only=True):
+    """The key `compile` of family and variant, as far as it differs from the default."""
+
+    include: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    defines: Defined = field(default_factory=dict)
+    std: int | None = None
+    link: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    fast_math: bool = False
+
+
+class KernelCode(Frozen, frozen=True, kw_only=True):
+    """Resources of one kernel; None for what the compiler does not report.
+
+    Attributes:
+        dynamic_shared_bytes: shared memory that Triton requests at the launch.
+        opcodes: static instruction count per SASS opcode.
+    """
+
+    kernel: Text
+    mangled: Text
+    registers_per_thread: Count
+    static_shared_bytes: Count
+    dynamic_shared_bytes: Count | None = None
+    constant_bytes: int | None
+    stack_bytes: Count
+    spill_store_bytes: Count
+    spill_load_bytes: Count
+    barriers: Count
+    sass_instructions: Count
+    opcodes: Mapping[str, Count]
+
+
+class Build(Identity, tag="build", frozen=True, kw_only=True):
+    """The build of a variant.
+
+    Attributes:
+        source_sha256: fingerprint of source, headers and parameters.
+        library_sha256: "" if there is no library.
+        parameters: compile-time parameters.
+        seconds: wall time of the compiler.
+        compiler_output: output of the compiler if it failed.
+        attempt: number of this build; the next one has another number if it failed.
+        dependencies: SHA-256 of the files that nvcc read, by path relative to the project, without those of CUDA and
+            the system.
+    """
+
+    arch: Arch
+    language: Language = "cuda"
+    source_sha256: Sha256
+    library_sha256: Sha256 = ""
+    parameters: Mapping[str, int]
+    compile: Compiled = Compiled()
+    command: tuple[Text, ...]
+    seconds: float
+    tools: Versions
+    compiler_output: Text = ""
+    attempt: int = 0
+    dependencies: Annotated[Mapping[str, Sha256], Meta(max_length=10_000)] = field(default_factory=dict)
+    kernels: tuple[KernelCode, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Checks that a build with status ok names its library."""
+        if self.status == "ok" and not self.library_sha256:
+            raise ValueError("library_sha256: is empty, but the status is ok")

@@ -1,0 +1,102 @@
+"""Record of stage extract: metrics, hot lines, timeline and launch configurations, from both profilers' reports."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from warplog.records.fields import CaseName, Count, Frozen, Sha256, Slug, Status, Text, Tool
+from warplog.records.measured import Identity
+
+Stream = Annotated[int, Meta(ge=-1, le=2**63 - 1)]
+
+
+class Capture(Frozen, frozen=True, kw_only=True):
+    """State and hash of a capture; sha256 is "" if there is no report."""
+
+    tool: Tool
+    tool_version: Text
+    status: Status
+    sha256: Sha256
+
+
+class MetricRow(Frozen, frozen=True, kw_only=True):
+    """The value of a metric of one launch of a kernel; `kernel` is "" for the whole launch of the variant."""
+
+    case: CaseName
+    kernel: Text
+    launch: Count
+    metric: str
+    value: float | None
+    unit: str
+    status: Status
+    reason: Text
+    tool: Tool
+    tool_version: Text
+
+    def __post_init__(self) -> None:
+        """Checks that there is a value if and only if the status is ok."""
+        if (self.value is not None) != (self.status == "ok"):
+            raise ValueError(f"{self.metric}: has a value if and only if its status is ok")
+
+
+class HotLine(Frozen, frozen=True, kw_only=True):
+    """A hot source line of a launch.
+
+    Attributes:
+        text: the source text.
+        sample_share: share of the launch's samples; instruction_share: of its instructions.
+        instructions: executed warp-level instructions.
+        stall: most frequent stall reason at the line.
+    """
+
+    case: CaseName
+    kernel: Text
+    launch: Count
+    file: Text
+    line: Count
+    text: Text
+    samples: float
+    sample_share: float | None
+    instructions: float
+    instruction_share: float | None
+    shared_wavefronts_excess: float
+    stall: str
+    stall_samples: float
+
+
+class Event(Frozen, frozen=True, kw_only=True):
+    """A kernel, copy, fill or API call in the timeline of nsys; `launch` is its index within the case, from 0."""
+
+    case: CaseName
+    name: Text
+    kind: Literal["kernel", "memcpy", "memset", "api"]
+    start_us: float
+    duration_us: Annotated[float, Meta(ge=0)]
+    stream: Stream | None
+    launch: Count | None
+
+
+class Launched(Frozen, frozen=True, kw_only=True):
+    """Launch configuration of a distinct kernel of a case; `order` is its position within a launch of the variant.
+
+    shared_bytes is static and dynamic shared memory, without the driver's share.
+    """
+
+    case: CaseName
+    order: Count
+    kernel: Text
+    grid: tuple[Count, Count, Count]
+    block: tuple[Count, Count, Count]
+    registers_per_thread: Count
+    shared_bytes: Count
+
+
+class Extract(Identity, tag="extract", frozen=True, kw_only=True):
+    """What both captures of a variant contain."""
+
+    gpu: Slug
+    captures: tuple[Capture, ...]
+    rows: tuple[MetricRow, ...]
+    lines: tuple[HotLine, ...]
+    timeline: tuple[Event, ...]
+    kernels: tuple[Launched, ...]

@@ -1,0 +1,95 @@
+"""Record of stage tune: the settings that a search tried, and their times."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from msgspec import Meta
+
+from warplog.records.fields import CaseName, Count, Frozen, Status, Text
+from warplog.records.measured import Measured
+
+
+class TunedCase(Frozen, frozen=True, kw_only=True):
+    """Times of a setting; final_us is the median over the rounds of the final, None if the setting was not in it."""
+
+    case: CaseName
+    median_us: float
+    q1_us: float
+    q3_us: float
+    rel_spread: float
+    samples: Count
+    hot_us: float
+    final_us: float | None
+
+
+class Setting(Frozen, frozen=True, kw_only=True):
+    """A setting that was tried; the resources are None if it was not built.
+
+    Attributes:
+        setting: its name.
+        is_default: whether it is the setting in family.yaml.
+        score_us: geometric mean of the median cold times over the cases; None without a time.
+    """
+
+    setting: str
+    parameters: Mapping[str, int]
+    is_default: bool
+    status: Status
+    reason: Text
+    score_us: float | None
+    registers_per_thread: Count | None = None
+    spill_bytes: Count | None = None
+    block_threads: Count | None = None
+    shared_bytes: Count | None = None
+    theoretical_occupancy_pct: float | None = None
+    cases: tuple[TunedCase, ...]
+
+    def __post_init__(self) -> None:
+        """Checks that no setting has a time without a passed check."""
+        timed = bool(self.cases), self.score_us is not None
+        if timed != ((self.status == "ok"),) * 2:
+            raise ValueError("cases: a setting has times if and only if its status is ok")
+
+
+class TuneCheck(Frozen, frozen=True, kw_only=True):
+    """Cases and rounds of the check before a setting is timed."""
+
+    cases: tuple[CaseName, ...]
+    rounds: Count
+
+
+class Look(Frozen, frozen=True, kw_only=True):
+    """Timing settings of the first pass over all settings."""
+
+    min_samples: Count
+    max_samples: Count
+    max_seconds: float
+    rel_spread: float
+    warmup_launches: Count
+    warmup_ms: float
+    hot_seconds: float
+    hot_cases: str
+    settle_ms: float
+
+
+class Tune(Measured, tag="tune", frozen=True, kw_only=True):
+    """A search.
+
+    Attributes:
+        source_sha256: fingerprint of source and headers, without parameters.
+        minutes: time limit of the search.
+        parameters: names of the searched parameters.
+        cases: timed cases in the score.
+        seen: number of settings tried.
+        ranking: settings with a time, best first.
+    """
+
+    campaign: Text
+    minutes: float
+    check: TuneCheck
+    look: Look
+    parameters: tuple[str, ...]
+    cases: tuple[CaseName, ...]
+    seen: Count
+    settings: Annotated[tuple[Setting, ...], Meta(max_length=100_000)]
+    ranking: tuple[str, ...]
