@@ -14,6 +14,7 @@ from shipped_families import FAMILIES
 from warplog import figures
 from warplog.analysis.quantities import Quantities
 from warplog.catalog.claims import SASS, counts, make_claim
+from warplog.catalog.contract import ClaimEntry
 from warplog.cli.main import main as warplog
 from warplog.core.columns import CLAIMS, FLOORS, MEASUREMENTS
 from warplog.judge import claims
@@ -78,7 +79,7 @@ def floors_of(variants, floor):
 
 def verdict(measure, confirmed_if="", not_judged="", **times):
     data = {"id": "X1", "claim": "c", "source": "s", "confirmed_if": confirmed_if, "not_judged": not_judged}
-    claim = make_claim(data | {"measure": measure}, "f", "1", "family.yaml")
+    claim = make_claim(ClaimEntry(**data, measure=measure), "f", "1", "family.yaml")
     return claims.judge(claim, {"n": 8.0}, numbers(**({"a": 2.0, "b": 1.0} | times)), GPU)
 
 
@@ -112,7 +113,7 @@ def noisy(measure, condition, a_us, b_us, floor):
     ]
     none = pd.DataFrame(columns=["family", "variant", "case", "metric", "value", "kernel", "launch", "unit"])
     data = {"id": "X1", "claim": "c", "source": "s", "confirmed_if": condition, "measure": measure}
-    claim = make_claim(data, "f", "1", "family.yaml")
+    claim = make_claim(ClaimEntry(**data), "f", "1", "family.yaml")
     return claims.judge(claim, {}, Quantities(pd.DataFrame(rows), none, floors_of("ab", floor)), GPU)
 
 

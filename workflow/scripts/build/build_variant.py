@@ -1,8 +1,9 @@
 """Compiles one variant; without nvcc, or a GPU for a Python variant, uses its recorded build instead."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from warplog.catalog.family import Family, Variant, load_family
 from warplog.core import locks

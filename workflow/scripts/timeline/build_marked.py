@@ -1,8 +1,9 @@
 """Compiles one variant with the marks of its timeline."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from warplog.catalog.family import load_family
 from warplog.core.errors import progress

@@ -9,6 +9,7 @@ from warplog.catalog.family import Family, Variant
 from warplog.core import paths
 from warplog.core.hashing import sha256_of
 from warplog.plan.selection import captured
+from warplog.records.door import plain
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class FamilyPlan:
     def check_contract(self) -> str:
         """Returns the hash of what checking depends on for all variants: cases, tolerance and settings."""
         family = self.family
-        bounds = dict(family.tolerance), dict(family.tolerances)
+        bounds = plain((family.tolerance, family.tolerances))
         return sha256_of(_values(family, family.check_cases), *bounds, self.settings["check"])
 
     def time_contract(self) -> str:

@@ -13,6 +13,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from warplog.catalog import family as catalog
 from warplog.catalog import order, winners
 from warplog.catalog.family import Family, Variant
@@ -136,8 +138,8 @@ class Plan:
         if gone := set(decisions) - set(families):
             raise WarplogError(f"plan: family {min(gone)!r} no longer exists; run `snakemake` again")
         for name, decided in decisions.items():
-            ladder = tuple(replace(v, **decided.get(v.name, {})) for v in families[name].variants)
-            families[name] = replace(families[name], variants=ladder)
+            ladder = tuple(structs.replace(v, **decided.get(v.name, {})) for v in families[name].variants)
+            families[name] = structs.replace(families[name], variants=ladder)
         chosen = {
             name: tuple(families[name].variant(v) for v in variants) for name, variants in decisions.items()
         }
@@ -358,7 +360,7 @@ class Plan:
     def trial_job(self) -> dict[str, Any]:
         """Returns the parameters of trying the references: `contract` hashes what their arrays must be like."""
         cases = [{c.name: dict(c.values) for c in f.check_cases.values()} for f in self.tried]
-        contract = sha256_of([f.arguments for f in self.tried], cases)
+        contract = sha256_of([[a.form() for a in f.arguments] for f in self.tried], cases)
         return {"family_files": [str(f.file) for f in self.tried], "contract": contract}
 
     # One variant
@@ -380,7 +382,8 @@ class Plan:
         made, recorded = (
             paths.build_folder(root, *keys) / "record.json" for root in (paths.RESULTS, self.root)
         )
-        arguments = variant.arguments, self.families[wildcards.family].arguments
+        family = self.families[wildcards.family]
+        arguments = [[a.form() for a in of] for of in (variant.arguments, family.arguments)]
         modules = MODULES[variant.language] if variant.is_python else ()
         python = (variant.language, {name: packages.version(name) for name in modules if name != "cupy"})
         return {
@@ -401,7 +404,7 @@ class Plan:
         """Returns the parameters of a search; `contract` hashes what checking, timing and the space depend on."""
         plan, variant = self.of(wildcards.family), self._variant(wildcards)
         contracts = plan.check_contract(), plan.time_contract()
-        space = plan.family.arguments, repr(variant.tune), dict(variant.memory)
+        space = [a.form() for a in plan.family.arguments], repr(variant.tune), dict(variant.memory)
         return {
             "family_file": self._family_file(wildcards),
             "arch": self.arch,
@@ -573,7 +576,9 @@ def make_plan(config: Mapping[str, Any], project: Path | None = None) -> Plan:
     }
     timelines = {f for f in chosen if paths.family_record(root, "timeline", gpu, f).is_file()}
     drawn = choose_figures(chosen, families, timelines)
-    on_host = frozenset(n for n, f in families.items() if f.limit == "pcie" or f.measuring.timing == "host")
+    on_host = frozenset(
+        n for n, f in families.items() if f.work.limit == "pcie" or f.measuring.timing == "host"
+    )
     measuring = Boards(tuple(one.uuid for one in found), gpu, paths.RESULTS, on_host)
     if measuring.several:
         message = f"{message}; each family is measured on one of {len(found)} boards"
