@@ -212,5 +212,5 @@ def test_the_record_of_options_is_empty_without_any(tmp_path: Path) -> None:
     assert variant.compile.record() == {}
     assert variant.compile.text() == ""
     other = replace(variant, compile=replace(variant.compile, std=20, link=("cuda",)))
-    assert other.compile.record() == {"std": 20, "link": ("cuda",)}
+    assert other.compile.record() == {"std": 20, "link": ["cuda"]}
     assert other.compile.text() == "-std=c++20 -lcuda"

@@ -1,11 +1,11 @@
 """Verdicts of the oracle: exact, within a tolerance, by name; missing or denied numbers give no verdict."""
 
-import dataclasses
 from pathlib import Path
 
 import pandas as pd
 import pytest
 import yaml
+from msgspec import structs
 
 import shipped_families
 from small_campaign import FOLDER
@@ -49,7 +49,7 @@ def measured(*rows, _frames={}):  # noqa: B006
 def judge(probe, measurements=(), metrics=()):
     """Returns the row of a probe with one case, judged for an H200."""
     numbers = Quantities(measured(*measurements), files.as_frame(list(metrics), METRICS, "m"))
-    family = dataclasses.replace(FAMILY, probes=(probe,))
+    family = structs.replace(FAMILY, probes=(probe,))
     (row,) = Oracle(numbers, (9, 0)).judge([family])
     return row
 
@@ -258,7 +258,7 @@ def test_a_jump_resolves_for_longer_than_the_cycle_asked_for_and_shorter_than_it
 JUMPING = {"inst_bra": 13.0, "instructions_executed": 20.0}
 OF_A_LAUNCH = {**JUMPING, "sm_mhz": 1980.0, "occupancy_by_formula_pct": 25.0}
 NUMBERS = [
-    dataclasses.replace(probe, cases=(case,))
+    structs.replace(probe, cases=(case,))
     for probe in FAMILY.probes
     for case in probe.cases
     if probe.quantity not in ("dominant_stall", "occupancy_limiter")
@@ -296,7 +296,7 @@ def test_the_oracle_needs_no_setting_and_is_part_of_no_campaign(config):
 
 
 def test_it_stays_a_target_of_its_own_when_it_is_recorded():
-    recorded = {"oracle": dataclasses.replace(FAMILY, draft=False)}
+    recorded = {"oracle": structs.replace(FAMILY, draft=False)}
     assert choose_families("all", recorded) == {}
     assert choose_families("oracle", recorded) == recorded
 

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from host_family import make_family
 from sass_builds import built
-from warplog.catalog.contract import Argument
+from warplog.catalog.contract import Argument, Tolerance
 from warplog.catalog.family import SCALARS, load_family
 from warplog.measure.building.launcher import launcher_source
 from warplog.measure.worker import problem
@@ -109,10 +109,10 @@ def test_a_wrong_complex_number_is_shown_with_both_parts(
 
 def test_an_output_may_have_a_tolerance_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     z = Argument(name="z", kind="output", element="float32", dimensions=("N",))
-    rough = {"z": {"dtype": "float8_e4m3", "reduction_length": 1, "factor": 1}}
+    rough = Tolerance(dtype="float8_e4m3", reduction_length=1, factor=1)
     right = {"y": np.ones(64), "z": np.ones(64)}
-    for tolerances, reason in ((rough, ""), ({}, "z: 64 of 64 elements are outside the tolerance")):
-        made = problem_of(tmp_path, z, tolerances=tolerances)
+    for tolerance, reason in ((rough, ""), (None, "z: 64 of 64 elements are outside the tolerance")):
+        made = problem_of(tmp_path, structs.replace(z, tolerance=tolerance))
         made.fill(1)
         made.arrays["y"].store(np.ones(64))
         made.arrays["z"].store(np.full(64, 1 + 1 / 16))

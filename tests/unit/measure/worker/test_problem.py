@@ -10,7 +10,7 @@ import pytest
 from msgspec import structs
 
 from host_family import make_family
-from warplog.catalog.contract import Argument
+from warplog.catalog.contract import Argument, Tolerance
 from warplog.measure.worker import problem
 from warplog.measure.worker.case_data import CaseData
 from warplog.measure.worker.problem import GUARD_BYTES, GuardedArray, Problem
@@ -150,7 +150,7 @@ def test_reductions_by_rows_include_every_element(size: int) -> None:
 def problem_of(tmp_path, dtype="float32", length="1", factor=1, arguments=()):
     """Returns the host family's problem of 64 elements with another tolerance and further arguments."""
     family = make_family(tmp_path)
-    rule = {"dtype": dtype, "reduction_length": length, "factor": factor}
+    rule = Tolerance(dtype=dtype, reduction_length=length, factor=factor)
     changed = structs.replace(family, tolerance=rule, arguments=(*family.arguments, *arguments))
     return Problem(np, changed, changed.case("64"))
 
