@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from warplog.catalog.compiling import Compile
 from warplog.core import formula
-from warplog.records.fields import Frozen, Name, matching, refuse_repetitions, unique
+from warplog.records.fields import Frozen, Name, each_once, matching, unique
 
 Identifier = Annotated[
     str, matching("[A-Za-z][A-Za-z0-9_]{0,31}", "up to 32 letters, digits and _, beginning with a letter")
@@ -185,7 +185,7 @@ class Measuring(Frozen, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Checks that nothing is named twice."""
-        refuse_repetitions(self.profilers, self.hot_cases)
+        each_once(self.profilers, self.hot_cases)
 
 
 class Requires(Frozen, frozen=True, kw_only=True):
@@ -292,7 +292,7 @@ class Tune(Frozen, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Checks that no value and no case is named twice."""
-        refuse_repetitions(*self.values.values(), self.cases)
+        each_once(*self.values.values(), self.cases)
 
 
 class VariantEntry(Frozen, frozen=True, kw_only=True):

@@ -32,11 +32,11 @@ def matching(pattern: str, expected: str) -> Meta:
 
 
 def unique(description: str = "") -> Meta:
-    """Returns the description of a list without repetitions, which `refuse_repetitions` checks."""
+    """Returns the description of a list without repetitions, which `each_once` checks."""
     return Meta(description=description or None, extra_json_schema={"uniqueItems": True})
 
 
-def refuse_repetitions(*lists: Sequence[object]) -> None:
+def each_once(*lists: Sequence[object]) -> None:
     """Checks that no list names a value twice.
 
     Raises:
