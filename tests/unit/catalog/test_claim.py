@@ -79,7 +79,6 @@ def test_terms_are_numbers_of_a_variant_at_a_case():
         ("median_us(a) /", "is not a formula"),
         ("(" * 499, "is not a formula"),
         ("-" * 499 + "1", "is not a formula"),
-        ("1 + " * 200 + "1", "801 characters long"),
         ("\0", "is not a formula"),
     ],
 )
@@ -163,6 +162,10 @@ def test_a_claim_is_read_with_the_headline_case(family_file):
         (entry(not_judged="so") * 2, "claims: the id 'D8' occurs twice"),
         (entry(verdict="confirmed"), "unknown key 'verdict'"),
         (entry(not_judged="x" * 201), "claims.0.not_judged"),
+        (
+            entry(measure="1 + " * 200 + "1", confirmed_if="> 1"),
+            "claims.0.measure: .*longer than 500 characters",
+        ),
         (entry("1 D", not_judged="x"), "claims.0.id"),
     ],
 )

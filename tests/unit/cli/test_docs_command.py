@@ -57,7 +57,7 @@ def test_the_schema_of_a_family_describes_its_keys_and_what_each_kind_of_argumen
     assert main.main(["schema", "family"]) == 0
     text = capsys.readouterr().out
     found = json.loads(text)["$defs"]
-    assert found["FamilyFile"]["properties"]["check_cases"]["description"].startswith("Problems for the corr")
+    assert found["FamilyFile"]["properties"]["check_cases"]["description"].startswith("problems for the corr")
     assert found["VariantEntry"]["properties"]["name"]["$comment"].startswith("up to 64 small letters")
     assert all("description" in key or "$ref" in key for key in found["FamilyFile"]["properties"].values())
     validator = jsonschema_rs.Draft202012Validator(json.loads(text))

@@ -32,7 +32,6 @@ _PARTS = (
     *(ast.Expression, ast.BinOp, ast.UnaryOp, ast.USub, ast.UAdd, ast.Load),
     *(ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow),
 )
-_LONGEST = 500
 
 
 @dataclass(frozen=True)
@@ -72,10 +71,8 @@ def parse_formula(text: str, family: str, case: str, where: str) -> Formula:
         where: prefix of errors, usually file and key.
 
     Raises:
-        WarplogError: The text is not such a formula, or is longer than 500 characters.
+        WarplogError: The text is not such a formula.
     """
-    if len(text) > _LONGEST:
-        raise WarplogError(f"{where}: the formula is {len(text)} characters long, the limit is {_LONGEST}")
     reader = _Reader(family, case, f"{where}: {text!r}")
     try:
         tree = reader.visit(ast.parse(text.strip(), mode="eval"))

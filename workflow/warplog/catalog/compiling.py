@@ -25,54 +25,35 @@ Place = Annotated[
         "a path relative to family.yaml, in letters, digits, spaces and _ . / + -",
     ),
 ]
+Flag = Annotated[str, Meta(min_length=1, max_length=500), matching(r"-[^\n]*", "one line that begins with -")]
 Macro = Annotated[str, matching("[A-Za-z_][A-Za-z0-9_]*", "the name of a macro: letters, digits and _")]
-_DEFINED = Annotated[str, Meta(max_length=500), matching(r"[^\n]*", "one line")] | int | float | None
+Defined = Annotated[str, Meta(max_length=500), matching(r"[^\n]*", "one line")] | int | float | None
+ShortName = Annotated[
+    str,
+    matching("[A-Za-z0-9_.+-]{1,64}", "the short name of a library, such as cublas for libcublas.so"),
+]
 
 
 class Compile(Frozen, frozen=True, kw_only=True):
-    """Options of the compiler that a family or a variant asks for."""
+    """Options of the compiler that a family or a variant asks for.
 
-    include: Annotated[
-        tuple[Place, ...],
-        Meta(max_length=32, description="Folders of headers in the project, relative to family.yaml"),
-    ] = ()
-    flags: Annotated[
-        tuple[
-            Annotated[
-                str,
-                Meta(min_length=1, max_length=500),
-                matching(r"-[^\n]*", "one line that begins with -"),
-            ],
-            ...,
-        ],
-        Meta(max_length=64, description="Options for nvcc"),
-    ] = ()
-    defines: Annotated[
-        Mapping[Macro, _DEFINED],
-        Meta(
-            max_length=64,
-            description="Macros: a number, text as it is written (quotes included), or no value",
-        ),
-    ] = field(default_factory=dict)
-    std: Annotated[Literal[17, 20] | None, Meta(description=f"C++ standard (default {STANDARD})")] = None
-    link: Annotated[
-        tuple[
-            Annotated[
-                str,
-                matching(
-                    "[A-Za-z0-9_.+-]{1,64}",
-                    "the short name of a library, such as cublas for libcublas.so",
-                ),
-            ],
-            ...,
-        ],
-        Meta(max_length=32, description="Shared libraries by short name, such as cuda or cublas"),
-    ] = ()
-    sources: Annotated[
-        tuple[Place, ...],
-        Meta(max_length=64, description="Further sources in the project, relative to family.yaml"),
-    ] = ()
-    fast_math: Annotated[bool | None, Meta(description="Whether nvcc gets --use_fast_math")] = None
+    Attributes:
+        include: folders of headers in the project, relative to family.yaml.
+        flags: options for nvcc.
+        defines: macros: a number, text as it is written (quotes included), or no value.
+        std: C++ standard (default 17).
+        link: shared libraries by short name, such as cuda or cublas.
+        sources: further sources in the project, relative to family.yaml.
+        fast_math: whether nvcc gets --use_fast_math.
+    """
+
+    include: Annotated[tuple[Place, ...], Meta(max_length=32)] = ()
+    flags: Annotated[tuple[Flag, ...], Meta(max_length=64)] = ()
+    defines: Annotated[Mapping[Macro, Defined], Meta(max_length=64)] = field(default_factory=dict)
+    std: Literal[17, 20] | None = None
+    link: Annotated[tuple[ShortName, ...], Meta(max_length=32)] = ()
+    sources: Annotated[tuple[Place, ...], Meta(max_length=64)] = ()
+    fast_math: bool | None = None
 
 
 def extended(family: Compile, variant: Compile, where: str) -> Compiled:
