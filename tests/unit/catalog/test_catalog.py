@@ -108,6 +108,8 @@ LEFT = "- {name: left, file: right.cu, idea: x"
         ("idea: as it should be", "idea: tiles, as it should be", ("variants.right", "as it should be", "comma needs")),
         ("idea: as it should be", "idea: tiles: as it should be", ("line 19", "quotes")),
         ("name: right,", "name: Right,", ("variants.Right.name", "'Right'", "small letters")),
+        ("name: right,", 'name: "right\\n",', ("name", "small letters")),
+        ("name: right,", "name: right, parameters: {TILE: 8.0},", ("parameters", "int")),
         ("name: right,", "name: right, parameters: {tile: 8},", ("variants.right.parameters", "'tile'", "capital")),
         ("name: right,", "name: right, requires: {arch: 90},", ("variants.right.requires.arch", "90", "text")),
         ("name: right,", "name: right, requires: {arch: '90'},", ("variants.right.requires.arch", "'90'", "sm_80")),

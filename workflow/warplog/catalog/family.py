@@ -22,7 +22,7 @@ from warplog.catalog.contract import (
 )
 from warplog.catalog.imported import imported
 from warplog.catalog.includes import included, plain
-from warplog.catalog.languages import CUDA, check_module, check_options, defined_names, source_of
+from warplog.catalog.languages import CUDA, check_module, defined_names, source_of
 from warplog.catalog.space import Space, space_of
 from warplog.core import formula, paths
 from warplog.core.errors import WarplogError
@@ -38,7 +38,7 @@ SCALARS = ("float32", "float64", "int8", "uint8", "int16", "int32", "uint32", "i
 _REFERENCE = {"make_inputs": "make_inputs(xp, rng, case)", "reference": "reference(xp, inputs, case)"}
 
 
-# Neither is ever written: the names of their own fields in a file need only differ from those of family.yaml.
+# Variants and families are never written: what their own fields are called there must only differ from family.yaml.
 class Variant(VariantEntry, frozen=True, kw_only=True, rename="upper"):
     """One variant of a family: its entry in family.yaml, and what it stands for.
 
@@ -151,7 +151,7 @@ class Family(FamilyFile, frozen=True, kw_only=True, rename="upper", dict=True):
         Keys that only describe (title, summary, claims, ...) are not part of it, nor are amounts of work.
         """
         cases = {name: dict(self.case(name).values) for name in (*self.cases, *self.check_cases)}
-        parts = self.arguments, self.tolerance, self.measuring, self.profile_cases, self.timeline
+        parts = self.arguments, self.tolerance, self.measuring, self.profile_cases
         return sha256_of(cases, list(self.cases), door.plain(parts))
 
     def variant(self, name: str) -> Variant:
@@ -462,7 +462,11 @@ def _check_variant(family: Family, variant: Variant, root: Path) -> None:
         "tune": variant.tune is not None,
         "compile": bool(variant.compile.record()),
     }
-    check_options(where, variant.language, options)
+    for option, is_used in options.items():
+        if is_used and variant.is_python:
+            raise WarplogError(
+                f"{where}: {option} requires language: {CUDA}, not {variant.language}; remove the key"
+            )
     if twice := variant.parameters.keys() & variant.compile.defines.keys():
         raise WarplogError(f"{where}: {min(twice)!r} is in `parameters` and in `compile.defines`; remove one")
     for case in (*family.cases.values(), *family.check_cases.values()):

@@ -53,17 +53,6 @@ def check_module(path: Path) -> None:
         raise WarplogError(f"{path}: the function launch is missing; define {LAUNCH}")
 
 
-def check_options(place: str, language: str, used: Mapping[str, bool]) -> None:
-    """Checks that a Python variant uses no option that only launchers in C++ have.
-
-    Raises:
-        WarplogError: `used` says so of one; its keys are the names of the options.
-    """
-    for option, is_used in used.items():
-        if is_used and language != CUDA:
-            raise WarplogError(f"{place}: {option} requires language: {CUDA}, not {language}; remove the key")
-
-
 def defined_names(path: Path) -> set[str]:
     """Returns the names that a Python file defines or imports at its top level, without running it.
 

@@ -17,17 +17,13 @@ Prints the JSON Schema of a file that you write (kernels/*/family.yaml, config/c
 record of a stage in results/; without NAME, lists the names. Editors use the schema to complete keys and to show what
 each one means; `warplog docs extending` says how.
 """
+_STAGES = ("campaign", "build", "check", "sanitize", "time", "profile", "extract", "timeline", "tune")
 # The module and the type of each.
 _SCHEMAS = {
     "family": ("catalog.contract", "FamilyFile"),
     "config": None,
     "gpus": None,
-    **{
-        stage: (f"records.{stage}", stage.capitalize())
-        for stage in (
-            *("campaign", "build", "check", "sanitize", "time", "profile", "extract", "timeline", "tune"),
-        )
-    },
+    **{stage: (f"records.{stage}", stage.capitalize()) for stage in _STAGES},
 }
 
 

@@ -223,7 +223,8 @@ def _dotted(path: Sequence[str | int], data: Any = None) -> str:
         names = [one.get("name") for one in data if isinstance(one, dict)] if isinstance(data, list) else []
         data = _item(data, part) if data is not None else None
         name = data.get("name") if isinstance(data, dict) else None
-        parts.append(_shorten(name) if isinstance(name, str) and names.count(name) == 1 else str(part))
+        shown = _shorten(name) if isinstance(name, str) and names.count(name) == 1 else str(part)
+        parts.append(shown if shown.isprintable() else repr(shown))
     return ".".join(parts) or "(top level)"
 
 
