@@ -114,6 +114,7 @@ LEFT = "- {name: left, file: right.cu, idea: x"
         ("name: right,", "name: right, requires: {arch: 90},", ("variants.right.requires.arch", "90", "text")),
         ("name: right,", "name: right, requires: {arch: '90'},", ("variants.right.requires.arch", "'90'", "sm_80")),
         ("1000}", "5000000000}", ("'1000'", "N: 5000000000 is no int32")),
+        ("odd: {N: 127}", '"1024": {N: x}', ("check_cases.1024.N: expected a number, got 'x'",)),
         ("odd:", "odd size:", ("check_cases", "'odd size'", "letters, digits")),
         ("factor: 2}", "factor: 0}", ("tolerance.factor", "larger than 0", "got 0")),
     ],

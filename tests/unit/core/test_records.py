@@ -129,8 +129,3 @@ def test_a_record_that_its_readers_do_not_expect_is_refused(stage: str, change: 
     with pytest.raises(WarplogError) as error:
         schema.check(record, "record", "it")
     assert words in str(error.value)
-
-
-def test_a_key_that_looks_like_a_number_is_named_like_others() -> None:
-    with pytest.raises(WarplogError, match=r"check_cases\.1024\.n: "):
-        schema.check({"check_cases": {"1024": {"n": "x"}}}, "family", "family.yaml")
