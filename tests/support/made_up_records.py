@@ -78,7 +78,13 @@ def time_case(case: str, cold_: Cold, processes: Sequence[Process], **changed: A
 
 
 def board(**changed: Any) -> Board:
-    facts = {"sm_mhz": 1630.0, "sm_mhz_min": 1620.0, "sm_mhz_max": 1980.0, "power_w": 300.0, "power_w_max": 310.0}
+    facts = {
+        "sm_mhz": 1630.0,
+        "sm_mhz_min": 1620.0,
+        "sm_mhz_max": 1980.0,
+        "power_w": 300.0,
+        "power_w_max": 310.0,
+    }
     facts |= {"power_kind": "instant", "temperature_c": 40.0, "throttle_reasons": (), "state_samples": 9}
     return Board(**{**facts, **changed})
 
