@@ -70,9 +70,9 @@ def track_another(folder: Path) -> None:
     project = Project(folder)
     for table in ("variants", "measurements", "metrics", "timeline"):
         project.edit(table, lambda rows: rows.assign(campaign="earlier"))
-    project.log({**CAMPAIGN, "campaign": "earlier"})
+    project.log(structs.replace(CAMPAIGN, campaign="earlier"))
     for table in ("variants", "measurements", "metrics", "timeline"):
-        project.edit(table, lambda rows: rows.assign(campaign=CAMPAIGN["campaign"]))
+        project.edit(table, lambda rows: rows.assign(campaign=CAMPAIGN.campaign))
 
 
 def state(folder: Path) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from msgspec import structs
 from track_tables import CAMPAIGN, LADDER, write_tables
 from tracked_project import Project, moved
 
@@ -32,8 +33,10 @@ GPU = Gpu(
     power_limit_w=None,
     pci_bus_id="",
 )
-NAME = CAMPAIGN["campaign"]
-OTHER = {**CAMPAIGN, "content_sha256": "cd" * 32, "started": "2026-11-20T05:00:00Z"}  # of the same name
+NAME = CAMPAIGN.campaign
+OTHER = structs.replace(
+    CAMPAIGN, content_sha256="cd" * 32, started="2026-11-20T05:00:00Z"
+)  # of the same name
 
 
 @pytest.fixture
