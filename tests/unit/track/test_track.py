@@ -9,6 +9,7 @@ from msgspec import structs
 from track_tables import CAMPAIGN, LADDER, SIZES, write_tables
 from tracked_project import Project, moved
 
+import made_up_records
 from script_modules import script
 from warplog.core.text import HIDDEN
 from warplog.records import door
@@ -212,7 +213,7 @@ def test_the_duration_of_a_run_is_the_time_of_its_jobs(project):
 
 def test_verdicts_on_claims_lie_with_the_baselines_run_and_in_the_note(project):
     texts = {"claim": "Tiles | help.", "measured": 11.8, "unit": "x", "condition": ">= 5", "reason": ""}
-    mark = {"family": "sgemm", "gpu": "h200", "campaign": CAMPAIGN.campaign}
+    mark = {"family": "sgemm", "gpu": "h200", "campaign": CAMPAIGN.campaign, "about": ""}
     verdicts = {"B1": "confirmed", "B2": "refuted", "B3": "confirmed"}
     pd.DataFrame([{"id": i, "verdict": v, **texts, **mark} for i, v in verdicts.items()]).to_parquet(
         project.tables / "claims.parquet"
@@ -270,7 +271,7 @@ def test_notes_and_tables_of_a_run_hide_nothing_and_hold_no_formula(project):
 
 def test_a_flood_of_claims_leaves_the_note_within_what_mlflow_takes(project):
     texts = {"claim": "long " * 40, "verdict": "confirmed", "measured": 1.0, "unit": "x", "condition": "> 0"}
-    mark = {"family": "sgemm", "gpu": "h200", "campaign": CAMPAIGN.campaign, "reason": ""}
+    mark = {"family": "sgemm", "gpu": "h200", "campaign": CAMPAIGN.campaign, "reason": "", "about": ""}
     pd.DataFrame([{"id": f"X{i}", **texts, **mark} for i in range(200)]).to_parquet(
         project.tables / "claims.parquet"
     )
@@ -297,9 +298,9 @@ def test_cases_of_equal_size_become_series_of_their_own(template):
 )
 def test_a_report_of_the_whole_family_lies_with_the_baselines_run(variant, report, kept):
     logging = script("publish/log_mlflow")
-    found = logging.kept_report({"profile_ncu.json": {"report": report}}, variant, "cublas")
-    assert found == (kept[0] if kept else "")
-    assert logging.kept_report({}, variant, "cublas") == ""
+    capture = made_up_records.profile(variant=variant, report=report)
+    assert logging.kept_report(capture, "cublas") == (kept[0] if kept else "")
+    assert logging.kept_report(None, "cublas") == ""
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ def test_a_smaller_selection_of_cases_adds_runs_beside_the_larger_ones(project):
 
 def test_claims_that_fewer_variants_decide_do_not_take_the_place_of_those_of_all(project):
     texts = {"claim": "Tiles help.", "measured": 11.8, "unit": "x", "condition": ">= 5", "reason": ""}
-    mark = {"id": "B1", "family": "sgemm", "gpu": "h200", "campaign": CAMPAIGN.campaign}
+    mark = {"id": "B1", "family": "sgemm", "gpu": "h200", "campaign": CAMPAIGN.campaign, "about": ""}
 
     def log(verdict: str) -> str:
         claims = pd.DataFrame([{"verdict": verdict, **texts, **mark}])
