@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from warplog.core.columns import Cell
+
 SPLIT_K = re.compile(r"split_?k", re.IGNORECASE)
 _XMMA = re.compile(
     r"^(sm\d+)_xmma_gemm_(\w+?)_([nt]{2})_n_tilesize(\w+?)_(stage\d+)_warpsize(\w+?)_(.*?)_?execute_(.*)$"
@@ -54,20 +56,18 @@ def compiled_kernel(
     Whatever remains is decided by the number of instructions, as it is without a capture.
 
     Args:
-        kernels: `kernels` of the build record.
+        kernels: those of the build.
         launched: name of the kernel as ncu or nsys prints it; "" if there is no capture.
         registers: its registers per thread, if they are known.
     """
-    left = [one for one in kernels if not launched or bare_name(one["kernel"]) == bare_name(launched)]
-    same = [one for one in left if _arguments(one["kernel"]) == _arguments(launched)]
-    left = same or left
-    left = [one for one in left if registers in _allocated(one["registers_per_thread"])] or left
-    return max(left, key=lambda one: one["sass_instructions"], default=None)
-
-
-def _allocated(registers: int) -> tuple[int, int]:
-    """Returns the numbers of registers that a profiler may report: ncu rounds up to the least that is allocated."""
-    return registers, max(registers, _LEAST_REGISTERS)
+    left = [code for code in kernels if not launched or bare_name(code["kernel"]) == bare_name(launched)]
+    left = [code for code in left if _arguments(code["kernel"]) == _arguments(launched)] or left
+    left = [
+        code  # ncu rounds the registers up to the least that is allocated
+        for code in left
+        if registers in (code["registers_per_thread"], max(code["registers_per_thread"], _LEAST_REGISTERS))
+    ] or left
+    return max(left, key=lambda code: code["sass_instructions"], default=None)
 
 
 def _arguments(kernel: str) -> str:
@@ -81,12 +81,12 @@ def _arguments(kernel: str) -> str:
 Key = tuple[str, int]
 
 
-def kernel_key(row: Mapping[Any, Any]) -> Key:
+def kernel_key(row: Mapping[str, Cell]) -> Key:
     """Returns the kernel name and launch number of a row of the table `metrics`."""
-    return str(row["kernel"]), int(row["launch"])
+    return str(row["kernel"]), int(row["launch"] or 0)
 
 
-def longest_kernel(rows: Iterable[Mapping[Any, Any]]) -> Key | None:
+def longest_kernel(rows: Iterable[Mapping[str, Cell]]) -> Key | None:
     """Returns the kernel with the longest duration among rows of one variant, case and tool; None without rows.
 
     The duration is `duration_us` for ncu and `nsys_kernel_duration_us` for nsys. If no duration is known, or
@@ -94,7 +94,7 @@ def longest_kernel(rows: Iterable[Mapping[Any, Any]]) -> Key | None:
     """
     times: dict[Key, float] = {}
     for row in rows:
-        is_duration, value = str(row["metric"]).endswith("duration_us"), row["value"]
-        known = is_duration and isinstance(value, (int, float)) and not math.isnan(value)
-        times[kernel_key(row)] = max(times.get(kernel_key(row), -1.0), value if known else -1.0)
+        value = row["value"] if str(row["metric"]).endswith("duration_us") else None
+        time = value if isinstance(value, (int, float)) and not math.isnan(value) else -1.0
+        times[kernel_key(row)] = max(times.get(kernel_key(row), -1.0), time)
     return max(times, key=lambda key: times[key], default=None)
