@@ -196,7 +196,9 @@ def limits(**blocks):
 
 
 def test_the_occupancy_limiter_is_the_scarcest_resource_and_all_of_them_at_a_tie():
-    assert occupancy_limiter(numbers(limits(warps=8, registers=3, shared_mem=28, blocks=32))) == ("registers",)
+    assert occupancy_limiter(numbers(limits(warps=8, registers=3, shared_mem=28, blocks=32))) == (
+        "registers",
+    )
     tie = occupancy_limiter(numbers(limits(warps=4, registers=4, shared_mem=28, blocks=32, barriers=16)))
     assert set(tie) == {"warps", "registers"}
     assert occupancy_limiter(numbers({})) == ()
