@@ -24,7 +24,7 @@ REPORTS = [
 def read(path):
     """Returns the rows of a report without their source, and the error ("" if there is none)."""
     try:
-        return [{**row, "source": ""} for row in read_any(path)], ""
+        return [row._replace(source="") for row in read_any(path)], ""
     except WarplogError as error:
         return None, str(error)
 
@@ -42,7 +42,7 @@ def test_no_cut_passes_for_the_whole_report(report, tmp_path):
             assert error.startswith(str(cut))
             assert "\n" not in error
         elif report.stem.endswith("_sm90"):
-            kernels = {row["kernel"] for row in rows}
-            assert rows == [row for row in whole if row["kernel"] in kernels] != []
+            kernels = {row.kernel for row in rows}
+            assert rows == [row for row in whole if row.kernel in kernels] != []
         else:
             assert rows == whole

@@ -28,14 +28,14 @@ def read(tmp_path, text):
 
 
 def found(rows, metric, launch=0):
-    (row,) = (r for r in rows if r["metric"] == metric and r["launch"] == launch)
-    return row["value"]
+    (row,) = (r for r in rows if r.metric == metric and r.launch == launch)
+    return row.value
 
 
 def why(rows, metric):
-    (row,) = (r for r in rows if r["metric"] == metric)
-    assert (row["value"], row["status"]) == (None, "missing")
-    return row["reason"]
+    (row,) = (r for r in rows if r.metric == metric)
+    assert (row.value, row.status) == (None, "missing")
+    return row.reason
 
 
 def is_refused(text):
@@ -63,12 +63,12 @@ def test_a_raw_page_is_evaluated_as_a_report_is(tmp_path):
     rows = read(tmp_path, NOISE + raw_page([("k(int)", counters), ("j()", {})], unit))
     assert found(rows, "duration_us") == 1234.5
     assert found(rows, "dram_bytes_read") == 2.5e6
-    assert {(r["tool"], r["cc"], r["kernel"], r["launch"]) for r in rows} == {
+    assert {(r.tool, r.cc, r.kernel, r.launch) for r in rows} == {
         ("ncu", "9.0", "k(int)", 0),
         ("ncu", "9.0", "j()", 1),
     }
     assert (found(rows, "grid_blocks"), found(rows, "block_threads")) == (32, 256)
-    missing = {r["metric"]: r["reason"] for r in rows if r["launch"] == 0 and r["status"] == "missing"}
+    missing = {r.metric: r.reason for r in rows if r.launch == 0 and r.status == "missing"}
     assert missing["registers_per_thread"] == "counter launch__registers_per_thread has no value"
     assert missing["dram_bytes_written"].endswith("is not in the report")
     assert found(rows, "duration_us", launch=1) is None
@@ -91,7 +91,7 @@ def test_a_raw_page_without_size_columns_takes_the_chip_from_its_counters(tmp_pa
     text = raw_page([("k", counters)], {}).replace('"Block Size","Grid Size","Device","CC",', "")
     text = text.replace('"","","","","","","","","","","",', '"","","","","","","",')
     rows = read(tmp_path, text.replace('"(256, 1, 1)","(8, 4, 1)","0","9.0",', ""))
-    assert {(r["cc"], r["gpu"]) for r in rows} == {("8.6", "NVIDIA A10G")}
+    assert {(r.cc, r.gpu) for r in rows} == {("8.6", "NVIDIA A10G")}
     assert found(rows, "grid_blocks") is None
 
 
@@ -118,7 +118,7 @@ def test_a_raw_page_without_size_columns_takes_the_chip_from_its_counters(tmp_pa
 def test_a_details_page_gives_the_registrys_units(tmp_path, section, label, unit, value, metric, expected):
     rows = read(tmp_path, details_page([("k", [(section, label, unit, value)])]))
     assert found(rows, metric) == pytest.approx(expected, rel=1e-12)
-    assert [r["metric"] for r in rows if r["status"] == "ok"] in (
+    assert [r.metric for r in rows if r.status == "ok"] in (
         [metric, "grid_blocks", "block_threads"],
         ["grid_blocks", "block_threads", metric],
     )
@@ -229,7 +229,7 @@ def test_a_summary_page_gives_the_averages_of_each_kernel_and_configuration(tmp_
     for launch, expected in ((0, (2.5, 4, 256, 14, 2)), (1, (6, 8, 256, 3, 2))):
         names = ("duration_us", "grid_blocks", "block_threads", "ncu_launches", "sm_throughput_pct")
         assert tuple(found(rows, name, launch) for name in names) == expected
-    assert {r["cc"] for r in rows} == {"8.0"}
+    assert {r.cc for r in rows} == {"8.0"}
 
 
 def test_a_summary_page_of_fewer_launches_than_were_profiled_is_cut(tmp_path):
@@ -292,9 +292,9 @@ def values_of(rows):
     opcodes = {m.name for m in METRICS.values() if any(f"{OPCODE_COUNTER}:" in c for c in m.counters)}
     opcodes |= {f"fp{bits}_flops" for bits in (16, 32, 64)}
     return {
-        (r["launch"], r["metric"]): float("nan") if r["value"] is None else r["value"]
+        (r.launch, r.metric): float("nan") if r.value is None else r.value
         for r in rows
-        if r["metric"] not in opcodes | {"arithmetic_intensity_flop_per_byte"}
+        if r.metric not in opcodes | {"arithmetic_intensity_flop_per_byte"}
     }
 
 
@@ -322,7 +322,7 @@ def test_a_capture_printed_as_a_raw_page_gives_the_same_values(tmp_path, scaled)
             )
             for launch in ncu_rep.read(path).launches
         ]
-        cc = next(r["cc"] for r in read_any(path))
+        cc = next(r.cc for r in read_any(path))
         text = raw_page(launches, unit | {name: new for name, (new, _) in factors.items()}, cc)
         text = text.replace('"(256, 1, 1)","(8, 4, 1)"', '"",""')
         expected = values_of(read_any(path))
@@ -351,11 +351,11 @@ def test_a_capture_printed_as_a_details_page_gives_the_same_values(tmp_path):
                         values.append((section, text, unit, repr(value / label.factor)))
             launches.append((launch.kernel, values))
         expected = read_any(path)
-        text = details_page(launches, next(r["cc"] for r in expected))
+        text = details_page(launches, next(r.cc for r in expected))
         text = text.replace('"(256, 1, 1)","(8, 4, 1)"', '"",""')
         printed = {label.metric for labels in ncu_labels._SECTIONS.values() for label in labels.values()}
-        rows = [r for r in read(tmp_path, text) if r["metric"] in printed - {"sm_mhz_in_ncu"}]
-        expected = [r for r in expected if r["metric"] in printed - {"sm_mhz_in_ncu"}]
+        rows = [r for r in read(tmp_path, text) if r.metric in printed - {"sm_mhz_in_ncu"}]
+        expected = [r for r in expected if r.metric in printed - {"sm_mhz_in_ncu"}]
         assert values_of(rows) == pytest.approx(values_of(expected), rel=1e-12, nan_ok=True)
 
 
@@ -371,8 +371,8 @@ def test_a_capture_printed_as_a_details_page_gives_the_same_values(tmp_path):
 def test_pages_that_others_printed(name, launches, cc, values):
     (path,) = CAPTURES.glob(f"*/{name}")
     rows = read_any(path)
-    assert len({r["launch"] for r in rows}) == launches == len(csv.parse(path.read_text()))
-    assert {r["cc"] for r in rows} == {cc}
+    assert len({r.launch for r in rows}) == launches == len(csv.parse(path.read_text()))
+    assert {r.cc for r in rows} == {cc}
     assert {metric: found(rows, metric) for metric in values} == pytest.approx(values)
 
 

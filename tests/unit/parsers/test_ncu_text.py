@@ -27,26 +27,27 @@ def read(tmp_path, text):
 
 
 def kernels(rows):
-    return list(dict.fromkeys((r["launch"], r["kernel"], r["cc"]) for r in rows))
+    return list(dict.fromkeys((r.launch, r.kernel, r.cc) for r in rows))
 
 
 def known(rows):
-    return [(r["launch"], r["metric"], r["value"]) for r in rows if r["status"] == "ok"]
+    return [(r.launch, r.metric, r.value) for r in rows if r.status == "ok"]
 
 
 def test_the_text_gives_what_the_csv_gives(tmp_path):
     launches = [(NAME, VALUES), ("j()", VALUES[:4])]
     rows = read(tmp_path, "$ ncu ./app\nhello, Context\n" + text_page(launches[::-1]))
     assert rows == [
-        row | {"source": str(tmp_path / "page.txt")} for row in read(tmp_path, details_page(launches[::-1]))
+        row._replace(source=str(tmp_path / "page.txt"))
+        for row in read(tmp_path, details_page(launches[::-1]))
     ]
-    assert [r["kernel"] for r in rows][:1] + [r["kernel"] for r in rows][-1:] == ["j()", NAME]
-    assert {(r["tool"], r["cc"]) for r in rows} == {("ncu", "9.0")}
+    assert [r.kernel for r in rows][:1] + [r.kernel for r in rows][-1:] == ["j()", NAME]
+    assert {(r.tool, r.cc) for r in rows} == {("ncu", "9.0")}
 
 
 def test_a_text_of_before_2022_has_no_sizes_and_no_chip(tmp_path):
     rows = read(tmp_path, text_page([(NAME, VALUES)], titled=False))
-    assert {(r["kernel"], r["cc"]) for r in rows} == {(NAME, "")}
+    assert {(r.kernel, r.cc) for r in rows} == {(NAME, "")}
     assert known(rows) == [
         (0, "duration_us", 1523.71),
         (0, "registers_per_thread", 38),
@@ -180,13 +181,13 @@ def test_a_damaged_text_is_read_or_refused_in_one_line(tmp_path, data):
 def test_texts_that_others_printed():
     (path,) = CAPTURES.glob("*/a100_ncu_text.txt")
     rows = read_any(path)
-    assert len(ncu_text.parse(path.read_text())) == len({r["launch"] for r in rows}) == 17
-    square = {r["metric"]: r["value"] for r in rows if r["kernel"] == "square_kernel_0d1d234"}
+    assert len(ncu_text.parse(path.read_text())) == len({r.launch for r in rows}) == 17
+    square = {r.metric: r.value for r in rows if r.kernel == "square_kernel_0d1d234"}
     assert (square["duration_us"], square["grid_blocks"], square["sm_mhz_in_ncu"]) == (10.85, 1823, 1060)
     assert (square["dram_throughput_pct"], square["occupancy_limit_shared_memory_blocks"]) == (34.28, 164)
     (path,) = CAPTURES.glob("*/cc89_ncu_text.txt")
-    rows = [r for r in read_any(path) if r["launch"] == 1]
-    assert {r["cc"] for r in rows} == {"8.9"}
+    rows = [r for r in read_any(path) if r.launch == 1]
+    assert {r.cc for r in rows} == {"8.9"}
     assert (1, "gpu_cycles", 27344) in known(rows)
     assert (1, "duration_us", 11.55) in known(rows)
 

@@ -234,16 +234,6 @@ def _evaluated(metric: str, value: float | None, status: Status = "ok", reason: 
 
 
 def _row(case: str, kernel: str, launch: int, value: Evaluated, tool: Tool, version: str) -> MetricRow:
-    metric, number, unit, status, reason = value
     return MetricRow(
-        case=case,
-        kernel=kernel,
-        launch=launch,
-        metric=metric,
-        value=number,
-        unit=unit,
-        status=status,
-        reason=reason,
-        tool=tool,
-        tool_version=version,
+        case=case, kernel=kernel, launch=launch, tool=tool, tool_version=version, **value._asdict()
     )
