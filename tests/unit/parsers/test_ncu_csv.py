@@ -9,8 +9,8 @@ from captures import CAPTURES, needs_captures
 from warplog.core.errors import WarplogError
 from warplog.metrics import METRICS, OPCODE_COUNTER
 from warplog.parsers import units
-from warplog.parsers.ncu import csv
 from warplog.parsers.ncu import labels as ncu_labels
+from warplog.parsers.ncu import pages
 from warplog.parsers.ncu import report as ncu_rep
 from warplog.parsers.reports import read_any
 
@@ -40,7 +40,7 @@ def why(rows, metric):
 
 def is_refused(text):
     try:
-        return not csv.parse(text)
+        return not pages.parse(text)
     except WarplogError:
         return True
 
@@ -181,7 +181,7 @@ def test_of_a_cut_page_only_the_loss_of_an_ending_rule_goes_unseen(tmp_path):
         text = announced + page
         start = text.index("Kernel Name")
         unseen = [n for n in range(start, len(text)) if not is_refused(text[:n])]
-        assert all(csv.parse(text[:n]) == csv.parse(text) for n in unseen)
+        assert all(pages.parse(text[:n]) == pages.parse(text) for n in unseen)
         assert min(unseen) >= (text.rindex('"1","77"') - len('"",\n') if "OPT" in text else len(text) - 1)
         assert all(refused(tmp_path / "cut.csv", text[:n].encode()) for n in range(0, start, 9))
 
@@ -371,7 +371,7 @@ def test_a_capture_printed_as_a_details_page_gives_the_same_values(tmp_path):
 def test_pages_that_others_printed(name, launches, cc, values):
     (path,) = CAPTURES.glob(f"*/{name}")
     rows = read_any(path)
-    assert len({r.launch for r in rows}) == launches == len(csv.parse(path.read_text()))
+    assert len({r.launch for r in rows}) == launches == len(pages.parse(path.read_text()))
     assert {r.cc for r in rows} == {cc}
     assert {metric: found(rows, metric) for metric in values} == pytest.approx(values)
 
@@ -385,5 +385,5 @@ def test_a_launch_that_occurs_twice_is_refused(tmp_path):
 def test_a_details_row_with_the_number_of_another_launch_is_refused(tmp_path):
     lines = details_page(timed("1", "2"), rule=False).splitlines(keepends=True)
     lines[-1] = lines[-1].replace('"1"', '"0"', 1)
-    with pytest.raises(WarplogError, match="rows of the launch 0 are apart"):
+    with pytest.raises(WarplogError, match="the launch 0 occurs twice"):
         read(tmp_path, "".join(lines))

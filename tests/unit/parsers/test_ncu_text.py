@@ -7,7 +7,7 @@ from printed_pages import SPEED, damaged, details_page, refused, text_page
 
 from captures import CAPTURES, needs_captures
 from warplog.core.errors import WarplogError
-from warplog.parsers.ncu import text as ncu_text
+from warplog.parsers.ncu import pages
 from warplog.parsers.reports import read_any
 
 VALUES = [
@@ -181,7 +181,7 @@ def test_a_damaged_text_is_read_or_refused_in_one_line(tmp_path, data):
 def test_texts_that_others_printed():
     (path,) = CAPTURES.glob("*/a100_ncu_text.txt")
     rows = read_any(path)
-    assert len(ncu_text.parse(path.read_text())) == len({r.launch for r in rows}) == 17
+    assert len(pages.parse(path.read_text())) == len({r.launch for r in rows}) == 17
     square = {r.metric: r.value for r in rows if r.kernel == "square_kernel_0d1d234"}
     assert (square["duration_us"], square["grid_blocks"], square["sm_mhz_in_ncu"]) == (10.85, 1823, 1060)
     assert (square["dram_throughput_pct"], square["occupancy_limit_shared_memory_blocks"]) == (34.28, 164)
@@ -203,9 +203,9 @@ def test_tables_without_their_heading_are_not_those_of_another_launch(tmp_path, 
     page = text_page([("k", VALUES), ("k2", VALUES)])
     heading = next(line for line in page.splitlines() if line.startswith(damaged_part))
     with pytest.raises(WarplogError, match=words):
-        ncu_text.parse(page.replace(heading, heading.replace("Context", "Cont")))
+        pages.parse(page.replace(heading, heading.replace("Context", "Cont")))
 
 
 def test_damaged_sizes_are_not_taken_for_a_part_of_the_name():
     with pytest.raises(WarplogError, match="a heading without the name of its kernel"):
-        ncu_text.parse(text_page([("k", VALUES)]).replace("(8, 4, 1)", "(8, x, 1)"))
+        pages.parse(text_page([("k", VALUES)]).replace("(8, 4, 1)", "(8, x, 1)"))

@@ -18,9 +18,8 @@ from warplog.core.process import die_with_parent, explain_exit, run
 from warplog.metrics import Evaluated, evaluate_any
 from warplog.parsers import inputs, ptxas, sass
 from warplog.parsers.inputs import Input, valid_unicode
-from warplog.parsers.ncu import blocks, csv, printed
+from warplog.parsers.ncu import blocks, pages, printed
 from warplog.parsers.ncu import report as ncu_rep
-from warplog.parsers.ncu import text as ncu_text
 from warplog.parsers.ncu.printed import PrintedLaunch
 from warplog.parsers.ncu.report import NcuLaunch
 from warplog.parsers.nsys import report as nsys_rep
@@ -126,10 +125,8 @@ def _text(path: Path) -> Iterator[Row]:
     if text.count("\n") > _MOST_LINES:
         raise WarplogError(f"{path}: over {_MOST_LINES} lines of text; split it; is it a report at all?")
     try:
-        if csv.is_page(text):
-            yield from _printed(csv.parse(text))
-        elif ncu_text.is_page(text):
-            yield from _printed(ncu_text.parse(text))
+        if pages.is_page(text):
+            yield from _printed(pages.parse(text))
         elif stats.is_stats(text):
             yield from nsys_rows.of_summaries(stats.parse(text))
         elif trace.is_trace(text):
