@@ -1,11 +1,13 @@
-"""Pages printed by `ncu --csv` give the same values as the .ncu-rep from which they were printed."""
+"""Pages that ncu prints, as CSV or text, give the same values as the .ncu-rep from which they were printed."""
+
+from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from printed_pages import SPEED, csv_line, damaged, details_page, raw_page, refused
+from printed_pages import SPEED, csv_line, details_page, raw_page, refused, text_page
 
-from captures import CAPTURES, needs_captures
+from captures import CAPTURES, captured, needs_captures
 from warplog.core.errors import WarplogError
 from warplog.metrics import METRICS, OPCODE_COUNTER
 from warplog.parsers import units
@@ -19,10 +21,19 @@ BASE_UNITS = {"duration_us": "ns", "sm_mhz_in_ncu": "hz", "dram_gbytes_per_s": "
 SCALED = {"ns": ("usecond", 1e3), "hz": ("cycle/nsecond", 1e9), "byte/s": ("Gbyte/s", 1e9)} | {
     "byte": ("Mbyte", 1e6)
 }
+REPORTS = [Path(__file__).parents[2] / "data" / "parsers" / "transpose_h200.ncu-rep", *captured(".ncu-rep")]
+VALUES = [
+    (SPEED, "Duration", "usecond", "1,523.71"),
+    (SPEED, "DRAM Throughput", "%", "0.00"),
+    ("Launch Statistics", "Function Cache Configuration", "", "CachePreferNone"),
+    ("Launch Statistics", "Registers Per Thread", "register/thread", "38"),
+    ("Occupancy", "Achieved Occupancy", "%", "58.78"),
+]
+NAME = "void k<float (*)(int), 4>(float *, lambda(int) (instance 1))"
 
 
 def read(tmp_path, text):
-    path = tmp_path / "page.csv"
+    path = tmp_path / "page.txt"
     path.write_text(text, encoding="utf-8")
     return read_any(path)
 
@@ -38,11 +49,12 @@ def why(rows, metric):
     return row.reason
 
 
-def is_refused(text):
-    try:
-        return not pages.parse(text)
-    except WarplogError:
-        return True
+def known(rows):
+    return [(r.launch, r.metric, r.value) for r in rows if r.status == "ok"]
+
+
+def kernels(rows):
+    return list(dict.fromkeys((r.launch, r.kernel, r.cc) for r in rows))
 
 
 def timed(*durations):
@@ -50,6 +62,10 @@ def timed(*durations):
         ("k(int)", [(SPEED, "Duration", "ns", text), (SPEED, "Elapsed Cycles", "cycle", "9")])
         for text in durations
     ]
+
+
+def announced(count):
+    return "".join(f'==PROF== Profiling "k" - {i}: 0%....100% - 2 passes\n' for i in range(count))
 
 
 def test_a_raw_page_is_evaluated_as_a_report_is(tmp_path):
@@ -152,6 +168,59 @@ def test_a_limit_by_configured_shared_memory_is_freed_of_it_where_the_sizes_are_
     assert found(rows, "shared_bytes_per_block") is None
 
 
+def test_the_text_gives_what_the_csv_gives(tmp_path):
+    launches = [(NAME, VALUES), ("j()", VALUES[:4])]
+    rows = read(tmp_path, "$ ncu ./app\nhello, Context\n" + text_page(launches[::-1]))
+    assert rows == [
+        row._replace(source=str(tmp_path / "page.txt"))
+        for row in read(tmp_path, details_page(launches[::-1]))
+    ]
+    assert [r.kernel for r in rows][:1] + [r.kernel for r in rows][-1:] == ["j()", NAME]
+    assert {(r.tool, r.cc) for r in rows} == {("ncu", "9.0")}
+
+
+def test_a_text_of_before_2022_has_no_sizes_and_no_chip(tmp_path):
+    rows = read(tmp_path, text_page([(NAME, VALUES)], titled=False))
+    assert {(r.kernel, r.cc) for r in rows} == {(NAME, "")}
+    assert known(rows) == [
+        (0, "duration_us", 1523.71),
+        (0, "registers_per_thread", 38),
+        (0, "achieved_occupancy_pct", 58.78),
+        (0, "dram_throughput_pct", 0),
+    ]
+
+
+def test_an_indented_text_is_read_as_if_it_were_not(tmp_path):
+    text = text_page([(NAME, VALUES), ("j()", VALUES)])
+    indented = "".join(f"        {line}" if line.strip() else line for line in text.splitlines(keepends=True))
+    assert read(tmp_path, indented) == read(tmp_path, text)
+
+
+def test_headings_with_different_indentations_start_launches(tmp_path):
+    text = text_page([("i()", VALUES), ("j()", VALUES)])
+    assert kernels(read(tmp_path, text.replace("  j() (8,", "      j() (8,"))) == [
+        (0, "i()", "9.0"),
+        (1, "j()", "9.0"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        "  void k<float (*)(int), 4>(float *, lambda(int) (instance 1))\n  (8, 4, 1)x(256, 1, 1), Context",
+        "  void k<float (*)(int), 4>(float *,\n  lambda(int) (instance 1)) (8, 4, 1)x(256, 1, 1), Context",
+        "  void k<float (*)(int), 4>\n      (float *, lambda(int) (instance 1)) (8, 4, 1)x(256, 1, 1), Context",
+        "  void k<float (*)(int), 4>(float *, lam\nbda(int) (instance 1)) (8, 4, 1)x(256, 1, 1), Context",
+    ],
+)
+def test_a_wrapped_heading_gives_the_whole_name(tmp_path, wrapped):
+    text = text_page([("j()", VALUES), (NAME, VALUES)])
+    rows = read(tmp_path, text.replace(f"  {NAME} (8, 4, 1)x(256, 1, 1), Context", wrapped))
+    names = [name.replace("4> (", "4>(") for _, name, _ in kernels(rows)]
+    assert names == ["j()", NAME]
+    assert (1, "grid_blocks", 32) in known(rows)
+
+
 def test_lines_of_others_between_the_rows_are_passed_over(tmp_path):
     lines = details_page(timed("1", "2")).splitlines(keepends=True)
     lines[2:2] = ["==WARNING== Failed to detect compute capability, assuming 50\n", "\n", "done in 3, or 4\n"]
@@ -170,47 +239,50 @@ def test_a_page_that_a_spreadsheet_saved_anew_is_read(tmp_path):
     assert found(rows, "duration_us") == 1
 
 
-def test_a_decimal_comma_is_refused_and_not_guessed(tmp_path):
-    with pytest.raises(WarplogError, match=r"page\.csv: 1\.234,5: has a decimal comma.*LC_ALL=C"):
-        read(tmp_path, details_page(timed("1.234,5")))
+def test_a_line_of_ncu_inside_a_table_is_passed_over(tmp_path):
+    text = text_page([("k", VALUES)])
+    start = text.index("    DRAM Throughput")
+    warned = text[:start] + "==WARNING== Failed to detect compute capability, assuming 50\n" + text[start:]
+    assert known(read(tmp_path, warned)) == known(read(tmp_path, text))
 
 
-def test_of_a_cut_page_only_the_loss_of_an_ending_rule_goes_unseen(tmp_path):
-    announced = "".join(f'==PROF== Profiling "k" - {i}: 0%....100% - 2 passes\n' for i in range(2))
-    for page in (details_page(timed("1", "2")), raw_page([("k", {"a": "1"}), ("k", {"a": "2"})], {})):
-        text = announced + page
-        start = text.index("Kernel Name")
-        unseen = [n for n in range(start, len(text)) if not is_refused(text[:n])]
-        assert all(pages.parse(text[:n]) == pages.parse(text) for n in unseen)
-        assert min(unseen) >= (text.rindex('"1","77"') - len('"",\n') if "OPT" in text else len(text) - 1)
-        assert all(refused(tmp_path / "cut.csv", text[:n].encode()) for n in range(0, start, 9))
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
+def test_a_page_that_a_shell_stored_in_another_encoding_is_read(tmp_path, encoding):
+    path = tmp_path / "page.txt"
+    path.write_bytes(details_page(timed("1")).replace("\n", "\r\n").encode(encoding))
+    assert read_any(path) == read(tmp_path, details_page(timed("1")))
 
 
-@pytest.mark.parametrize("page", ["details", "raw"])
-def test_a_page_without_the_last_line_end_is_whole_if_its_last_cell_is_closed(tmp_path, page):
-    text = {
-        "details": details_page(timed("1", "2"), rule=False),
-        "raw": raw_page(
-            [("k", {"gpu__time_duration.sum": "1"}), ("k", {"gpu__time_duration.sum": "25"})], {}
-        ),
-    }[page]
-    assert read(tmp_path, text[:-1]) == read(tmp_path, text)
-    with pytest.raises(WarplogError, match="is truncated"):
-        read(tmp_path, text[:-2])
+def test_launches_that_ncu_could_not_profile_are_no_cut(tmp_path):
+    failed = '==PROF== Profiling "j" - 1: 0%....\n==ERROR== LaunchFailed\n'
+    replayed = '==PROF== Profiling "k": Application replay pass 1\n'
+    assert read(tmp_path, failed + text_page([("k", VALUES)]))
+    assert read(tmp_path, replayed * 2 + text_page([("k", VALUES)]))
 
 
-def test_a_page_of_one_launch_without_the_last_line_end_must_end_in_a_last_section(tmp_path):
-    occupancy = ("Occupancy", "Achieved Occupancy", "%", "58.78")
-    whole = details_page([("k", [*timed("1")[0][1], occupancy])], rule=False)
-    assert found(read(tmp_path, whole[:-1]), "achieved_occupancy_pct") == 58.78
-    with pytest.raises(WarplogError, match="last line has no line end"):
-        read(tmp_path, details_page(timed("1"), rule=False)[:-1])
-
-
-SUMMARY = (
+SUMMARY_AS_CSV = (
     '"Process ID","Process Name","Host Name","Kernel Name","Block Size","Grid Size","Device","CC","Invocations",'
     '"Section Name","Metric Name","Metric Unit","Minimum","Maximum","Average"\n'
 )
+SUMMARY = """\
+  saxpy(float, const float *) (4096, 1, 1)x(256, 1, 1), Device 0, CC 11.0, Invocations 14
+    Section: Command line profiler metrics
+    ----------------------------------- ----------- ------------ ------------ ------------
+    Metric Name                         Metric Unit      Minimum      Maximum      Average
+    ----------------------------------- ----------- ------------ ------------ ------------
+    smsp__inst_executed.sum                    inst 1,016,796.00 1,016,893.00 1,016,842.50
+    gpu__time_duration.sum                               1,000.0      3,000.0      2,000.0
+    ----------------------------------- ----------- ------------ ------------ ------------
+
+  scale(float *) (8, 1, 1)x(64, 1, 1), Device 0, CC 11.0, Invocations 3
+    Section: Occupancy
+    ------------------------------- ----------- ------- ------- -------
+    Metric Name                     Metric Unit Minimum Maximum Average
+    ------------------------------- ----------- ------- ------- -------
+    Achieved Occupancy                        %   34.68   35.78   35.26
+    ------------------------------- ----------- ------- ------- -------
+
+"""
 
 
 def averages(grid, invocations, minimum, maximum, average):
@@ -224,7 +296,8 @@ def averages(grid, invocations, minimum, maximum, average):
 
 def test_a_summary_page_gives_the_averages_of_each_kernel_and_configuration(tmp_path):
     rows = read(
-        tmp_path, NOISE + SUMMARY + averages(4, "14", "1.0", "9.0", "2.5") + averages(8, "3", "5", "7", "6")
+        tmp_path,
+        NOISE + SUMMARY_AS_CSV + averages(4, "14", "1.0", "9.0", "2.5") + averages(8, "3", "5", "7", "6"),
     )
     for launch, expected in ((0, (2.5, 4, 256, 14, 2)), (1, (6, 8, 256, 3, 2))):
         names = ("duration_us", "grid_blocks", "block_threads", "ncu_launches", "sm_throughput_pct")
@@ -232,46 +305,82 @@ def test_a_summary_page_gives_the_averages_of_each_kernel_and_configuration(tmp_
     assert {r.cc for r in rows} == {"8.0"}
 
 
-def test_a_summary_page_of_fewer_launches_than_were_profiled_is_cut(tmp_path):
-    announced = "".join(f'==PROF== Profiling "k" - {i}: 0%....100% - 2 passes\n' for i in range(17))
-    page = SUMMARY + averages(4, "14", "1", "9", "2")
-    with pytest.raises(WarplogError, match="14 of 17 profiled launches"):
-        read(tmp_path, announced + page)
-    assert read(tmp_path, announced + page + averages(8, "3", "5", "7", "6"))
+def test_a_summary_as_text_gives_the_averages_too(tmp_path):
+    rows = read(tmp_path, SUMMARY)
+    assert kernels(rows) == [(0, "saxpy(float, const float *)", "11.0"), (1, "scale(float *)", "11.0")]
+    values = {(launch, metric): value for launch, metric, value in known(rows)}
+    assert values[0, "instructions_executed"] == 1_016_842.5
+    assert (values[0, "duration_us"], values[0, "ncu_launches"], values[0, "grid_blocks"]) == (2.0, 14, 4096)
+    assert (values[1, "achieved_occupancy_pct"], values[1, "ncu_launches"]) == (35.26, 3)
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
-def test_a_page_that_a_shell_stored_in_another_encoding_is_read(tmp_path, encoding):
-    path = tmp_path / "page.csv"
-    path.write_bytes(details_page(timed("1")).replace("\n", "\r\n").encode(encoding))
-    assert read_any(path) == read(tmp_path, details_page(timed("1")))
+ENDED = {
+    "details": details_page(timed("1", "2"), rule=False),
+    "raw": raw_page([("k", {"gpu__time_duration.sum": "1"}), ("k", {"gpu__time_duration.sum": "25"})], {}),
+    "one launch": details_page([("k", [*timed("1")[0][1], VALUES[-1]])], rule=False),
+    "text": SUMMARY.rstrip("\n") + "\n",
+}
 
 
-def test_a_last_launch_that_stops_short_is_a_cut_page(tmp_path):
-    text = details_page(timed("1", "2"), rule=False)
-    with pytest.raises(WarplogError, match="its last launch has fewer labels than the one before"):
-        read(tmp_path, text[: text.rstrip("\n").rindex("\n") + 1])
+@pytest.mark.parametrize("page", ENDED)
+def test_a_page_without_the_last_line_end_is_whole_if_its_last_cell_or_table_is_closed(tmp_path, page):
+    assert read(tmp_path, ENDED[page][:-1]) == read(tmp_path, ENDED[page])
+    with pytest.raises(WarplogError, match="is truncated"):
+        read(tmp_path, ENDED[page][: -2 if page != "text" else ENDED[page].rindex("35.26") + 3])
 
 
-def test_a_page_of_one_launch_that_stops_inside_a_section_is_cut(tmp_path):
-    text = details_page(timed("1"), rule=False)
-    assert is_refused(text) is False
-    with pytest.raises(
-        WarplogError, match=r"is truncated: it stops inside the section GPU Speed Of Light Throughput"
-    ):
-        read(tmp_path, text[: text.rstrip("\n").rindex("\n") + 1])
+def test_of_a_cut_page_only_the_loss_of_an_ending_rule_goes_unseen(tmp_path):
+    for page in (details_page(timed("1", "2")), raw_page([("k", {"a": "1"}), ("k", {"a": "2"})], {})):
+        text = announced(2) + page
+        start = text.index("Kernel Name")
+        cuts = [text[:n] for n in range(start, len(text)) if not refused(tmp_path / "cut", text[:n].encode())]
+        assert all(pages.parse(cut) == pages.parse(text) for cut in cuts)
+        assert len(min(cuts, key=len)) >= (
+            text.rindex('"1","77"') - len('"",\n') if "OPT" in text else len(text) - 1
+        )
+        assert all(refused(tmp_path / "cut", text[:n].encode()) for n in range(0, start, 9))
 
 
-def test_more_launches_than_fit_are_refused(tmp_path):
-    with pytest.raises(WarplogError, match="more than 5000 launches"):
-        read(tmp_path, raw_page([("k", {})] * 5001, {}))
+def cut(text, end, past=0):
+    return text[: text.rindex(end) + past]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.data())
-def test_a_damaged_page_is_read_or_refused_in_one_line(tmp_path, data):
-    page = details_page(timed("1", "2"))
-    refused(tmp_path / "page.csv", damaged(page, data, b'"\n,.\0\xff9=e '))
+DETAILS = details_page(timed("1", "2"), rule=False)
+TEXT = announced(2) + text_page([("k", VALUES), ("j", VALUES)])
+RAW = raw_page([("k", {"gpu__time_duration.sum": "2"})], {})
+DAMAGED = {
+    "1 of 2 profiled launches (of a text)": cut(TEXT, "  j (8"),
+    "14 of 17 profiled launches": announced(17) + SUMMARY_AS_CSV + averages(4, "14", "1", "9", "2"),
+    "its last launch has fewer labels": cut(TEXT, "    Section: Occupancy"),
+    "its last launch has fewer labels than the one before": cut(DETAILS[:-1], "\n", 1),
+    "it stops inside the section GPU Speed": cut(details_page(timed("1"), rule=False)[:-1], "\n", 1),
+    "last line has no line end (of one launch)": details_page(timed("1"), rule=False)[:-1],
+    "last line has no line end": cut(TEXT, "roughput"),
+    "ends inside a table": cut(TEXT, "    DRAM Throughput"),
+    "a launch has no table": cut(TEXT, "    Section: GPU"),
+    "a table contains other": TEXT.replace("    DRAM", "epoch 3 of 10, loss 0.25\n    DRAM"),
+    "begins with a section": TEXT.replace(
+        "  k (8, 4, 1)x(256, 1, 1), Context", "  k (8, 4, 1)x(256, 1, 1), Cont"
+    ),
+    "Duration occurs twice in a launch": TEXT.replace(
+        "j (8, 4, 1)x(256, 1, 1), Context", "j (8, 4, 1), Cont"
+    ),
+    "a heading without the name of its kernel": TEXT.replace("  j (8", "  (8"),
+    "a heading without the name (of damaged sizes)": TEXT.replace("(8, 4, 1)", "(8, x, 1)"),
+    "the launch 0 occurs twice": RAW + RAW.splitlines()[-1] + "\n",
+    "the launch 0 occurs twice (of details)": '"0","77"'.join(DETAILS.rsplit('"1","77"', 1)),
+    "has a decimal comma": details_page(timed("1.234,5")),
+    "its columns are not those of ncu": DETAILS.replace("Metric Unit", "Unit"),
+    "more than 5000 launches": raw_page([("k", {})] * 5001, {}),
+    "more than 5000 launches (of a text)": text_page([("k", [])] * 5001),
+}
+
+
+@pytest.mark.parametrize("said", DAMAGED)
+def test_a_cut_or_damaged_page_is_refused_in_one_line(tmp_path, said):
+    with pytest.raises(WarplogError, match=rf"page\.txt: .*{said.partition(' (')[0]}") as caught:
+        read(tmp_path, DAMAGED[said])
+    assert "\n" not in str(caught.value)
 
 
 @given(st.text(max_size=30))
@@ -305,10 +414,9 @@ def unit_of(path):
     return {name: action.metric_by_name(name).unit() for name in action.metric_names()}
 
 
-@needs_captures
 @pytest.mark.parametrize("scaled", [False, True])
 def test_a_capture_printed_as_a_raw_page_gives_the_same_values(tmp_path, scaled):
-    for path in sorted(CAPTURES.glob("*/*.ncu-rep")):
+    for path in REPORTS:
         unit = unit_of(path)
         factors = {name: SCALED[u] for name, u in unit.items() if scaled and u in SCALED}
         launches = [
@@ -329,9 +437,8 @@ def test_a_capture_printed_as_a_raw_page_gives_the_same_values(tmp_path, scaled)
         assert values_of(read(tmp_path, text)) == pytest.approx(expected, rel=1e-12, nan_ok=True)
 
 
-@needs_captures
 def test_a_capture_printed_as_a_details_page_gives_the_same_values(tmp_path):
-    for path in sorted(CAPTURES.glob("*/*.ncu-rep")):
+    for path in REPORTS:
         report = ncu_rep.read(path)
         launches = []
         for launch in report.launches:
@@ -361,29 +468,37 @@ def test_a_capture_printed_as_a_details_page_gives_the_same_values(tmp_path):
 
 @needs_captures
 @pytest.mark.parametrize(
-    ("name", "launches", "cc", "values"),
+    ("name", "launches", "cc", "launch", "values"),
     [
-        ("copy_blocked.csv", 1, "7.5", {"duration_us": 21058.944, "registers_per_thread": 32, "ipc": 0.03}),
-        ("rtx5090_details.csv", 1, "12.0", {"dram_bytes_read": 2.33e6, "dram_gbytes_per_s": 360.51}),
-        ("h100_details_with_app_output.csv", 9, "9.0", {"achieved_occupancy_pct": 42.7, "grid_blocks": 912}),
+        (
+            "copy_blocked.csv",
+            1,
+            "7.5",
+            0,
+            {"duration_us": 21058.944, "registers_per_thread": 32, "ipc": 0.03},
+        ),
+        ("rtx5090_details.csv", 1, "12.0", 0, {"dram_bytes_read": 2.33e6, "dram_gbytes_per_s": 360.51}),
+        (
+            "h100_details_with_app_output.csv",
+            9,
+            "9.0",
+            0,
+            {"achieved_occupancy_pct": 42.7, "grid_blocks": 912},
+        ),
+        (
+            "a100_ncu_text.txt",
+            17,
+            "8.0",
+            1,
+            {"duration_us": 10.85, "grid_blocks": 1823, "sm_mhz_in_ncu": 1060},
+        ),
+        ("a100_ncu_text.txt", 17, "8.0", 1, {"occupancy_limit_shared_memory_blocks": 164}),
+        ("cc89_ncu_text.txt", 2, "8.9", 1, {"gpu_cycles": 27344, "duration_us": 11.55}),
     ],
 )
-def test_pages_that_others_printed(name, launches, cc, values):
+def test_pages_that_others_printed(name, launches, cc, launch, values):
     (path,) = CAPTURES.glob(f"*/{name}")
     rows = read_any(path)
     assert len({r.launch for r in rows}) == launches == len(pages.parse(path.read_text()))
     assert {r.cc for r in rows} == {cc}
-    assert {metric: found(rows, metric) for metric in values} == pytest.approx(values)
-
-
-def test_a_launch_that_occurs_twice_is_refused(tmp_path):
-    page = raw_page([("k", {"gpu__time_duration.sum": "2"})], {})
-    with pytest.raises(WarplogError, match="the launch 0 occurs twice"):
-        read(tmp_path, page + page.splitlines()[-1] + "\n")
-
-
-def test_a_details_row_with_the_number_of_another_launch_is_refused(tmp_path):
-    lines = details_page(timed("1", "2"), rule=False).splitlines(keepends=True)
-    lines[-1] = lines[-1].replace('"1"', '"0"', 1)
-    with pytest.raises(WarplogError, match="the launch 0 occurs twice"):
-        read(tmp_path, "".join(lines))
+    assert {metric: found(rows, metric, launch) for metric in values} == pytest.approx(values)
