@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from warplog.core.columns import Cell
+from warplog.core.columns import Row
 
 SPLIT_K = re.compile(r"split_?k", re.IGNORECASE)
 _XMMA = re.compile(
@@ -81,12 +81,12 @@ def _arguments(kernel: str) -> str:
 Key = tuple[str, int]
 
 
-def kernel_key(row: Mapping[str, Cell]) -> Key:
+def kernel_key(row: Row) -> Key:
     """Returns the kernel name and launch number of a row of the table `metrics`."""
     return str(row["kernel"]), int(row["launch"] or 0)
 
 
-def longest_kernel(rows: Iterable[Mapping[str, Cell]]) -> Key | None:
+def longest_kernel(rows: Iterable[Row]) -> Key | None:
     """Returns the kernel with the longest duration among rows of one variant, case and tool; None without rows.
 
     The duration is `duration_us` for ncu and `nsys_kernel_duration_us` for nsys. If no duration is known, or
