@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from warplog.core.columns import Row
 from warplog.metrics.counters import Capability, alternatives, is_collected, set_of, supports
 from warplog.metrics.metric import Metric
 from warplog.metrics.registry import METRICS
@@ -69,7 +70,7 @@ def absent(status: Status, reason: str) -> list[Evaluated]:
     ]
 
 
-def dominant_stall(values: Counters) -> str | None:
+def dominant_stall(values: Row) -> str | None:
     """Returns the stall in which warps spend most cycles, such as "long_scoreboard"; None if no stall is known.
 
     `values` are those of one launch by metric. The states in NO_STALL are no stalls: in `selected` the warp issues, in
@@ -78,7 +79,7 @@ def dominant_stall(values: Counters) -> str | None:
     return _longest(values, NO_STALL)
 
 
-def dominant_state(values: Counters) -> str | None:
+def dominant_state(values: Row) -> str | None:
     """Returns the state in which warps spend most cycles without issuing: a stall, or `not_selected`.
 
     Arguments as for `dominant_stall`.
@@ -86,13 +87,13 @@ def dominant_state(values: Counters) -> str | None:
     return _longest(values, ("selected",))
 
 
-def _longest(values: Counters, without: Collection[str]) -> str | None:
+def _longest(values: Row, without: Collection[str]) -> str | None:
     shares = {name: share for name, share in _named(values, "stall_", "_pct").items() if name not in without}
     longest = max(shares, key=shares.__getitem__, default=None)
     return longest if longest is not None and shares[longest] > 0 else None
 
 
-def occupancy_limiter(values: Counters) -> tuple[str, ...]:
+def occupancy_limiter(values: Row) -> tuple[str, ...]:
     """Returns the resources that allow the fewest blocks per SM, such as ("registers",); several if they tie.
 
     Empty if the values of the launch, by metric, contain no limit.
@@ -101,12 +102,13 @@ def occupancy_limiter(values: Counters) -> tuple[str, ...]:
     return tuple(name for name, limit in limits.items() if limit == min(limits.values()))
 
 
-def _named(values: Counters, start: str, end: str) -> dict[str, float]:
+def _named(values: Row, start: str, end: str) -> dict[str, float]:
     """Returns the finite values of the metrics named `start`, a name, `end`, by that name."""
     return {
         metric.removeprefix(start).removesuffix(end): value
         for metric, value in values.items()
-        if metric.startswith(start) and metric.endswith(end) and value is not None and math.isfinite(value)
+        if metric.startswith(start) and metric.endswith(end)
+        if isinstance(value, (int, float)) and math.isfinite(value)
     }
 
 

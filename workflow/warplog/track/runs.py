@@ -252,7 +252,7 @@ def _findings(rows: Sequence[Row], profiled_case: str) -> dict[str, str]:
     mine = [row for row in rows if row["case"] == profiled_case and known(row["value"])]
     if not mine:
         return {}
-    values = {row["metric"]: row["value"] for row in mine}
+    values = {str(row["metric"]): row["value"] for row in mine}
     return {
         "counters_case": profiled_case,
         "main_kernel": _kernel(mine),
