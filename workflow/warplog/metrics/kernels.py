@@ -2,8 +2,8 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Protocol, TypeVar
 
 from warplog.core.columns import Row
 
@@ -47,9 +47,21 @@ _CAST = re.compile(r"\([a-zA-Z][\w: ]*\)(?=[-\w])")
 _SUFFIX = re.compile(r"\b(\d+)(?:u|l|ul|ll|ull)\b")
 
 
-def compiled_kernel(
-    kernels: Sequence[Mapping[str, Any]], launched: str, registers: float | None
-) -> Mapping[str, Any] | None:
+class _Built(Protocol):
+    """What tells the kernels of a build apart."""
+
+    @property
+    def kernel(self) -> str: ...
+    @property
+    def registers_per_thread(self) -> int: ...
+    @property
+    def sass_instructions(self) -> int: ...
+
+
+_Code = TypeVar("_Code", bound=_Built)
+
+
+def compiled_kernel(kernels: Sequence[_Code], launched: str, registers: float | None) -> _Code | None:
     """Returns the kernel of a build that was launched; None if it is not among them, as for kernels of a library.
 
     Of several instances of a template, those with the same arguments count, then those with as many registers.
@@ -60,14 +72,14 @@ def compiled_kernel(
         launched: name of the kernel as ncu or nsys prints it; "" if there is no capture.
         registers: its registers per thread, if they are known.
     """
-    left = [code for code in kernels if not launched or bare_name(code["kernel"]) == bare_name(launched)]
-    left = [code for code in left if _arguments(code["kernel"]) == _arguments(launched)] or left
+    left = [code for code in kernels if not launched or bare_name(code.kernel) == bare_name(launched)]
+    left = [code for code in left if _arguments(code.kernel) == _arguments(launched)] or left
     left = [
         code  # ncu rounds the registers up to the least that is allocated
         for code in left
-        if registers in (code["registers_per_thread"], max(code["registers_per_thread"], _LEAST_REGISTERS))
+        if registers in (code.registers_per_thread, max(code.registers_per_thread, _LEAST_REGISTERS))
     ] or left
-    return max(left, key=lambda code: code["sass_instructions"], default=None)
+    return max(left, key=lambda code: code.sass_instructions, default=None)
 
 
 def _arguments(kernel: str) -> str:
