@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import host_tuning
-import made_up_records
 import pandas as pd
 import pytest
 import yaml
 
+import made_up_records
 from made_up_campaigns import H200
 from script_modules import script
 from warplog.catalog import family, winners
