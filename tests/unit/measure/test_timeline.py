@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 from msgspec import structs
+from warplog.core.verification.campaign import record_problems
 
 from host_family import HEADER, STRUCT, compile_c, make_job, make_timer
 from made_up_launch import case_of, pipelined, times
 from warplog.core.hashing import sha256_file
 from warplog.core.records import FamilyRecord, read_json, write_json
 from warplog.core.verification import invariants, timelines
-from warplog.core.verification.campaign import record_problems
 from warplog.measure import check_time, timeline
 from warplog.tables import timelines as tables
 
