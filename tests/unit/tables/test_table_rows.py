@@ -80,7 +80,9 @@ def rows_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ro
             captures={"ncu": MISSING, "nsys": made_up_records.profile(traced)},
         )
         monkeypatch.setattr(FamilyRecords, "of", lambda *_: records)
-        changed = structs.replace(family, measuring=measuring or Measuring(), work=structs.replace(family.work, flops=4000000000))
+        changed = structs.replace(
+            family, measuring=measuring or Measuring(), work=structs.replace(family.work, flops=4000000000)
+        )
         peaks = device.peaks(made_up_records.gpu(), {})
         chosen = {"scale": changed.variants}
         return table_rows.make_rows(

@@ -7,6 +7,7 @@ from pathlib import Path
 from unittest import mock
 
 import pandas as pd
+from msgspec import structs
 
 import shipped_families
 from small_campaign import FOLDER as RECORDED
