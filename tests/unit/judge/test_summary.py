@@ -7,11 +7,11 @@ import pytest
 
 import figure_tables
 from warplog.core.errors import WarplogError
-from warplog.core.remarks import cell
 from warplog.judge.summary import shown
 from warplog.judge.summary.gather import gather
 from warplog.judge.summary.known import Known
 from warplog.judge.summary.rows import Move, Summary, Trouble
+from warplog.records.remarks import cell
 from warplog.tables.agreement import agreement
 
 CAMPAIGN = {"campaign": "mine", "gpu": "h200", "gpu_name": "NVIDIA H200"}

@@ -9,7 +9,7 @@ import pytest
 from worklog_pages import CAMPAIGN, CAPTIONS, FAMILY, rung, told
 
 from warplog import worklog
-from warplog.core import remarks
+from warplog.records import remarks
 from warplog.tables.agreement import agreement
 from warplog.worklog import decomposition, explain
 from warplog.worklog.html import html

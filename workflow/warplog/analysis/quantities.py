@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from warplog.analysis.verdicts import ASSUMED, EXACT, Noise, between, noise_of
-from warplog.core import remarks
 from warplog.core.columns import MEASUREMENTS
 from warplog.core.errors import WarplogError
-from warplog.core.remarks import Remark
 from warplog.metrics.kernels import bare_name, longest_kernel
 from warplog.parsers.sass import matching
+from warplog.records import remarks
+from warplog.records.remarks import Remark, TimeRemark
 from warplog.tables import regimes
 from warplog.tables.files import as_rows
 
@@ -89,7 +89,7 @@ class Quantities:
             return Found(math.nan, "", f"{variant} at {case}: {row['status']}: {row['reason']}")
         found = remarks.read(row.get("remarks"))
         if name not in MEASUREMENTS:  # a counter does not depend on how the times were taken
-            found = tuple(one for one in found if one["code"] not in remarks.ABOUT_TIMING)
+            found = tuple(one for one in found if not isinstance(one, TimeRemark))
         return replace(self._number(family, variant, case, name, row), remarks=found)
 
     def _number(self, family: str, variant: str, case: str, name: str, row: Mapping[str, Any]) -> Found:

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from warplog.core.remarks import WORDS
+Cell = str | int | float | bool | None
+Row = Mapping[str, Cell]  # of a table, by column
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,9 @@ REMARKS: Mapping[str, Column] = {
     "remarks": Column(
         "str",
         "",
-        f"what to know of the row, as a JSON list of codes with values; empty for nothing. Codes: {', '.join(WORDS)}",
+        "what to know of the row, as a JSON list of codes with values; empty for nothing. Codes: few_samples,"
+        " discarded, held_clock, not_blocked, host_time, no_graph, earlier_source, other_board, not_tuned, violated,"
+        " partly_tuned, tuned_for_earlier",
     ),
 }
 

@@ -23,7 +23,6 @@ from warplog.catalog.claims import (
 from warplog.catalog.family import Family
 from warplog.core import formula
 from warplog.core.errors import WarplogError
-from warplog.core.remarks import words
 from warplog.core.text import join_notes, printable
 from warplog.tables.files import ORIGIN_COLUMNS, read_table
 
@@ -83,7 +82,7 @@ def judge(
         verdict, margin = _verdict(claim, measured, named, found)
         terms = claim.formula.terms
         reasons = [
-            f"note on {terms[n].variant}: {join_notes(*map(words, number.remarks))}"
+            f"note on {terms[n].variant}: {join_notes(*(one.words() for one in number.remarks))}"
             for n, number in found.items()
             if number.remarks
         ]

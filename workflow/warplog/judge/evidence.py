@@ -15,9 +15,10 @@ import pandas as pd
 from pyarrow import ArrowException
 
 from warplog.analysis import verdicts
-from warplog.core import paths, remarks
+from warplog.core import paths
 from warplog.core.errors import WarplogError
 from warplog.core.remarks import old_words
+from warplog.records import remarks
 
 Row = Mapping[Any, Any]
 _TABLES = (

@@ -9,11 +9,11 @@ import numpy as np
 
 from warplog.catalog.family import Family, Variant
 from warplog.catalog.header import read_header
-from warplog.core import remarks
 from warplog.core.columns import TABLES
 from warplog.core.records import Record, sustained_runs
-from warplog.core.remarks import Remark
 from warplog.machine.device import Gpu, Peaks
+from warplog.records import door, remarks
+from warplog.records.remarks import EarlierSource, Remark, TimeRemark
 from warplog.tables import published, timelines
 from warplog.tables.agreement import Agreement, agreement, other_pass
 from warplog.tables.launched import launched_columns
@@ -59,7 +59,7 @@ def make_rows(
             is_old = (
                 source.origin == "recorded" and records.time.get("source_sha256", "") != variant.fingerprint()
             )
-            old = [{"code": "earlier_source"}] if is_old else []
+            old = [EarlierSource()] if is_old else []
             measured += (_measurement(family, variant, case, records, source, old) for case in cases[name])
             rows["metrics"] += _metric_rows(family, variant, records, source)
             library = library_kernels(records.extract) if variant.library else ()
@@ -97,7 +97,7 @@ def add_ratios(rows: list[Row], baseline: str) -> None:
         row["baseline"] = baseline
         base = baselines.get(row["case"], {})
         if base.get("median_us") and row.get("median_us") and base.get("board") != row.get("board"):
-            row["remarks"] = remarks.cell((*remarks.read(row.get("remarks")), {"code": "other_board"}))
+            row["remarks"] = remarks.cell((*remarks.read(row.get("remarks")), remarks.OtherBoard()))
             continue
         if base.get("median_us") and row.get("median_us"):
             several = row.get("processes", 1) > 1
@@ -143,7 +143,8 @@ def _measurement(
         row["own_limits"] = json.dumps(limits)
     if found["status"] == "ok":
         row |= _times(family, case, found, records)
-        row["remarks"] = remarks.cell([*found.get("remarks", ()), *old, *variant.remarks])
+        timed = door.decode(list(found.get("remarks", ())), tuple[TimeRemark, ...], "remarks")
+        row["remarks"] = remarks.cell([*timed, *old, *variant.remarks])
     return row
 
 

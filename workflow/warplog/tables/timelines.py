@@ -5,9 +5,9 @@ from dataclasses import asdict
 from typing import Any
 
 from warplog.catalog.family import Variant
-from warplog.core import remarks
 from warplog.core.records import Record
 from warplog.metrics.tracks import Numbers, Track, numbers, roles
+from warplog.records import remarks
 
 Row = dict[str, Any]
 _FACTS = (
@@ -42,7 +42,7 @@ def rows(record: Record, variant: Variant, origin: str) -> dict[str, list[Row]]:
         return {"launches": [row]}
     launch = case["launch"]
     tracks = [_track(launch["sm"], one) for one in launch["tracks"]]
-    row |= {"remarks": remarks.cell([{"code": "earlier_source"}] if is_old else [])}
+    row |= {"remarks": remarks.cell([remarks.EarlierSource()] if is_old else [])}
     row |= {name: launch[name] for name in _FACTS} | {name: case["overhead"][name] for name in _TIMES}
     row |= _numbers(numbers(tracks, launch["sm_mhz"]))
     row |= {"wait_pct_min": launch["wait_pct"][0], "wait_pct_max": launch["wait_pct"][2]}

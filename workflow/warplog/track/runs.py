@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from warplog import metrics
 from warplog.catalog.claims import counts
-from warplog.core import remarks
 from warplog.core.errors import WarplogError
+from warplog.records import remarks
 from warplog.tables import view
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables

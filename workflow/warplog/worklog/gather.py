@@ -11,9 +11,9 @@ from typing import Any
 from warplog.analysis import verdicts
 from warplog.catalog.claims import WITHIN_NOISE
 from warplog.catalog.family import Family, Variant
-from warplog.core.remarks import own_limits
 from warplog.core.text import Table, listed
 from warplog.plotting.highlight import of_family
+from warplog.records.remarks import own_limits
 from warplog.tables import activity, published, regimes
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables

@@ -12,13 +12,13 @@ from warplog.analysis import verdicts
 from warplog.catalog.contract import Published
 from warplog.catalog.family import Family, Variant
 from warplog.catalog.header import read_header, read_source
-from warplog.core import remarks
 from warplog.core.numbers import rate_unit
 from warplog.core.text import Table
 from warplog.metrics.kernels import bare_name
 from warplog.parsers import sass
 from warplog.plotting import memory_chart
 from warplog.plotting.memory_chart import MemoryChart
+from warplog.records import remarks
 from warplog.tables import published, regimes
 from warplog.tables.files import as_rows
 from warplog.tables.launched import spilled
@@ -648,10 +648,10 @@ def _between(low: str, high: str) -> str:
 
 
 def _remarks(row: Row) -> tuple[str, ...]:
-    found = [remarks.words(one) for one in remarks.read(row["remarks"])]
+    found = [one.words() for one in remarks.read(row["remarks"])]
     if row.get("agreement") == "disagree":
         named = {"rest": regimes.where_timed([row]), "hot": "in short bursts with a warm L2"}
-        times = remarks.agreement_words(remarks.read(row["agreement_notes"]), named)
+        times = remarks.agreement_words(remarks.read_notes(row["agreement_notes"]), named)
         found.append(f"the profilers' times differ: {times}")
     if row.get("throttle_reasons") and not regimes.at_rest([row]):  # else only launches at full clock count
         found.append(f"the GPU throttled during timing: {_limits(str(row['throttle_reasons']))}")

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from warplog.analysis.verdicts import FASTER, SLOWER, Timed, judge, timed
-from warplog.core import remarks
 from warplog.core.numbers import rate_unit
 from warplog.judge.summary.rows import DISAGREE, FamilyResult, Move, Summary, Trouble, VariantResult
+from warplog.records import remarks
 from warplog.tables import regimes
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
@@ -95,7 +95,7 @@ def _disagreements(tables: FigureTables) -> list[Trouble]:
             str(row["variant"]),
             DISAGREE,
             "time",
-            remarks.agreement_words(remarks.read(row.get("agreement_notes"))),
+            remarks.agreement_words(remarks.read_notes(row.get("agreement_notes"))),
             "",
             str(row["case"]),
         )
