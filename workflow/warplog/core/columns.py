@@ -1,10 +1,23 @@
 """Column dictionary of every table: type, unit and meaning; written to columns.csv beside the tables."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 Cell = str | int | float | bool | None
 Row = Mapping[str, Cell]  # of a table, by column
+
+
+def number(row: Row, column: str) -> float:
+    """Returns a number of a row; NaN if the column is missing, empty or not a number."""
+    cell = row.get(column)
+    return float(cell) if isinstance(cell, int | float) and not isinstance(cell, bool) else math.nan
+
+
+def text(row: Row, column: str) -> str:
+    """Returns what a row has in a column, as text; "" if the column is missing or empty."""
+    cell = row.get(column)
+    return "" if cell is None or (isinstance(cell, float) and math.isnan(cell)) else str(cell)
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,12 @@
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from warplog.catalog.claims import NOT_JUDGED, NOT_MEASURABLE, condition_words
+from warplog.core.columns import Row, number, text
 from warplog.core.numbers import with_unit
 from warplog.core.text import one_line
 from warplog.plotting.labels import FAINT, MUTED, fit, is_narrow, line_in, text_width_in, width_in, wrap
@@ -81,12 +81,12 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     return figure
 
 
-def _texts(row: Mapping[str, Any]) -> dict[str, str]:
-    shown = {name: row[name] for name in COLUMNS if name != "measured"}
-    margin = f" ({row['margin']})" if isinstance(row["margin"], str) and row["margin"] else ""
-    shown["measured"] = with_unit(row["measured"], str(row["unit"] or "")) + margin
-    shown["condition"] = condition_words(str(row["condition"] or ""), str(row["unit"] or ""))
-    return {name: one_line(str(text)) for name, text in shown.items()}
+def _texts(row: Row) -> dict[str, str]:
+    shown = {name: text(row, name) for name in COLUMNS if name != "measured"}
+    margin, unit = text(row, "margin"), text(row, "unit")
+    shown["measured"] = with_unit(number(row, "measured"), unit) + (f" ({margin})" if margin else "")
+    shown["condition"] = condition_words(text(row, "condition"), unit)
+    return {name: one_line(words) for name, words in shown.items()}
 
 
 def _columns(texts: Sequence[Mapping[str, str]]) -> dict[str, tuple[float, float]]:

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from statistics import median_high
-from typing import Any, TextIO
+from typing import TextIO
 
 from warplog.analysis.verdicts import ALPHA, FASTER, MARGIN, SLOWER, TWO_GROUPS, WIDE, Verdict, judge
+from warplog.core.columns import Cell
 from warplog.core.csv_text import csv_of_rows
 from warplog.core.numbers import signed_percent
 from warplog.core.paths import command
@@ -362,8 +363,8 @@ def as_csv(*found: Comparison) -> str:
 _FLAT = ("before_us", "ratio", "low", "high", "floor", "p")
 
 
-def _flat(row: Row) -> dict[str, Any]:
-    flat: dict[str, Any] = {name: getattr(row, name) for name in ("family", "variant", "case", "regime")}
+def _flat(row: Row) -> dict[str, Cell]:
+    flat: dict[str, Cell] = {name: getattr(row, name) for name in ("family", "variant", "case", "regime")}
     flat |= {"verdict": row.word, "reason": row.reason}
     flat |= {name: getattr(row.verdict, name) if row.verdict else None for name in _FLAT}
     flat |= {"clock": row.clock, "same_build": row.same_build, "apart": row.apart, "counters": row.counters}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from warplog import metrics
 from warplog.catalog.claims import counts
+from warplog.core.columns import Row, number, text
 from warplog.core.errors import WarplogError
 from warplog.records import remarks
 from warplog.tables import view
@@ -21,12 +22,10 @@ from warplog.track import identity, versions
 from warplog.track.points import (
     MEASURES,
     Point,
-    Row,
     Steps,
     case_steps,
     counted,
     headline,
-    known,
     limited,
     main_rows,
     measured,
@@ -225,7 +224,7 @@ def _run(
         params=_params(variant),
         tags={key: value for key, value in (tags | ({"commit": commit} if commit else {})).items() if value},
         points=tuple(limited(points)),
-        looks={"ladder_order": _number(variant["order"])},
+        looks={"ladder_order": _number(number(variant, "order"))},
         identity=identity.tags(campaign),
     )
 
@@ -249,7 +248,7 @@ def _kernel(rows: Sequence[Row]) -> str:
 
 def _findings(rows: Sequence[Row], profiled_case: str) -> dict[str, str]:
     """Returns tags that summarise the counters of the profiled case; empty if there are none."""
-    mine = [row for row in rows if row["case"] == profiled_case and known(row["value"])]
+    mine = [row for row in rows if row["case"] == profiled_case and math.isfinite(number(row, "value"))]
     if not mine:
         return {}
     return {
@@ -271,12 +270,13 @@ def status_of(cases: Sequence[tuple[str, str]]) -> tuple[str, str]:
 
 def _params(variant: Row) -> dict[str, str]:
     """Returns the parameters, numbers without units: the UI's parallel coordinates require that."""
-    tuning = json.loads(variant.get("parameters") or "{}")
+    tuning: dict[str, float] = json.loads(text(variant, "parameters") or "{}")
     numbers = {f"{TUNING}{name}": value for name, value in tuning.items()}
     # Without spills there is nothing to compare, and comparing starts with the next parameter.
-    numbers |= {name: variant.get(c) for c, name in KERNEL.items() if c != "spill_bytes" or variant.get(c)}
-    words = {name: str(variant.get(name) or "") for name in ("variant", "parent", "language")}
-    plain = {name: _number(value) for name, value in numbers.items() if known(value)}
+    kernel = {name: number(variant, column) for column, name in KERNEL.items()}
+    numbers |= {name: value for name, value in kernel.items() if value or name != KERNEL["spill_bytes"]}
+    words = {name: text(variant, name) for name in ("variant", "parent", "language")}
+    plain = {name: _number(value) for name, value in numbers.items() if math.isfinite(value)}
     return {name: word for name, word in words.items() if word} | plain
 
 
@@ -285,7 +285,7 @@ def _tags(variant: Row, campaign: Mapping[str, Any]) -> dict[str, str]:
     tools = dict(campaign.get("tools") or {})
     tags["tools"] = ", ".join(f"{tool} {version}" for tool, version in tools.items() if version)
     words = ("family", "variant", "parent", "source_sha256", "build_origin")
-    tags |= {name: str(variant.get(name) or "") for name in words}
+    tags |= {name: text(variant, name) for name in words}
     return tags | {"role": "baseline" if variant["is_baseline"] else "variant"}
 
 
