@@ -58,7 +58,10 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     counts = [f"{LOOKS[v][0]} {found[v]} {word}" for v, word in shown.items() if v in found] or [NOTHING]
     texts = [_texts(row) for row in as_rows(claims)]
     columns = _columns(texts)
-    rows = [{name: _lines(text[name], width) for name, (_, width) in columns.items()} for text in texts]
+    rows = [
+        {name: [fit(line, width) for line in wrap(text[name], width)] for name, (_, width) in columns.items()}
+        for text in texts
+    ]
     heights = [PAD_IN + line_in() * max(map(len, cells.values())) for cells in rows]
     height = HEADER_IN + sum(heights)
     figure = new_figure(f"{TITLE} · {data['family'].iloc[0]}: {', '.join(counts)}", height, NOTE, look)
@@ -102,11 +105,6 @@ def _columns(texts: Sequence[Mapping[str, str]]) -> dict[str, tuple[float, float
     widths["claim"] = width_in() - 0.16 - MARK_IN - sum(width + GAP_IN for width in widths.values())
     starts = itertools.accumulate((widths[name] + GAP_IN for name in names[:-1]), initial=MARK_IN)
     return {name: (start, widths[name]) for name, start in zip(names, starts, strict=True)}
-
-
-def _lines(text: str, width: float) -> list[str]:
-    """Returns the text in lines; only a single word that is wider than the column is cut."""
-    return [fit(line, width) for line in wrap(text, width)]
 
 
 def _baseline(top: float) -> float:

@@ -151,7 +151,7 @@ def _by_case(data: pd.DataFrame, look: Look, note: str) -> Figure:
         data.iloc[0],
         list(dict.fromkeys(data.sort_values("size", kind="stable")["case"])),
     )
-    won = _wins(data)
+    won = dict.fromkeys(map(str, data["variant"]), 0.0) | wins(data[data["gap"] == ""])
     names, others = _split(data, look)
     lanes = {name: _LANE * (place - (len(names) - 1) / 2) for place, name in enumerate(names)}
     at = data["case"].map(cases.index) + data["variant"].map(lanes).fillna(0.0)
@@ -224,11 +224,6 @@ def _leading(best: str, tied: list[str]) -> str:
     if not others:
         return f"{best} is the fastest"
     return f"{listed([best, *(others if len(others) < MOST_NAMED else [f'{len(others)} more'])])} are tied"
-
-
-def _wins(data: pd.DataFrame) -> dict[str, float]:
-    """Returns in how many cases each variant is the fastest or tied with it (see warplog.plotting.highlight.wins)."""
-    return dict.fromkeys(map(str, data["variant"]), 0.0) | wins(data[data["gap"] == ""])
 
 
 def _title_by_case(data: pd.DataFrame, wins: Mapping[str, float]) -> str:

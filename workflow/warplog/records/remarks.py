@@ -21,44 +21,48 @@ REGIMES = {"rest": "rest", "hot": "hot"}
 
 
 class _Remark(Frozen, tag_field="code", frozen=True, kw_only=True):
-    """A code with its values, which fill its words."""
+    """A code with its values.
+
+    Attributes:
+        WORDS: filled by the values; {s} is the plural's ending, by the value `samples`.
+        COUNTED: values that stand before the words.
+    """
 
     WORDS: ClassVar[str]
+    COUNTED: ClassVar[tuple[str, ...]] = ()
 
     def counts(self) -> tuple[int, ...]:
         """Returns the numbers before the words: (3, 80) of "3 of 80 launches discarded"."""
-        return ()
+        return tuple(getattr(self, name) for name in self.COUNTED)
 
     def uncounted(self) -> str:
         """Returns the words without the numbers before them."""
-        return self.WORDS.format(**asdict(self))
+        return self._filled("s")
 
     def words(self) -> str:
         """Returns the remark in words: "3 of 80 launches discarded: set SM clock below 1960 MHz"."""
-        return " ".join(filter(None, (" of ".join(map(str, self.counts())), self.uncounted())))
+        words = self._filled("" if getattr(self, "samples", 0) == 1 else "s")
+        return " ".join(filter(None, (" of ".join(map(str, self.counts())), words)))
+
+    def _filled(self, s: str) -> str:
+        return self.WORDS.format(**asdict(self), s=s)
 
 
 class FewSamples(_Remark, tag="few_samples", frozen=True, kw_only=True):
     """Fewer samples than the settings ask for."""
 
+    WORDS = "only {samples} sample{s}"
     samples: Count
-
-    def uncounted(self) -> str:
-        """Returns the words."""
-        return f"only {self.samples} sample{_s(self.samples)}"
 
 
 class Discarded(_Remark, tag="discarded", frozen=True, kw_only=True):
     """Launches that were discarded since a limit held the clock below `below_mhz`; `taken` includes them."""
 
+    COUNTED = ("dropped", "taken")
     WORDS = "launches discarded: set SM clock below {below_mhz:.0f} MHz"
     dropped: Count
     taken: Count
     below_mhz: float
-
-    def counts(self) -> tuple[int, ...]:
-        """Returns how many were discarded, and of how many."""
-        return self.dropped, self.taken
 
 
 class HeldClock(_Remark, tag="held_clock", frozen=True, kw_only=True):
@@ -66,8 +70,7 @@ class HeldClock(_Remark, tag="held_clock", frozen=True, kw_only=True):
 
     mhz: float | None
 
-    def uncounted(self) -> str:
-        """Returns the words."""
+    def _filled(self, s: str) -> str:
         at = "" if self.mhz is None else f" at {self.mhz:.0f} MHz"
         return f"clock held{at} in spite of pauses"
 
@@ -75,16 +78,9 @@ class HeldClock(_Remark, tag="held_clock", frozen=True, kw_only=True):
 class NotBlocked(_Remark, tag="not_blocked", frozen=True, kw_only=True):
     """Samples whose stream block timed out, since the launcher synchronises."""
 
-    WORDS = "samples not blocked: the launcher synchronises"
+    COUNTED = ("samples",)
+    WORDS = "sample{s} not blocked: the launcher synchronises"
     samples: Count
-
-    def counts(self) -> tuple[int, ...]:
-        """Returns how many samples."""
-        return (self.samples,)
-
-    def words(self) -> str:
-        """Returns the remark in words."""
-        return f"{self.samples} sample{_s(self.samples)}{self.WORDS.removeprefix('samples')}"
 
 
 class HostTime(_Remark, tag="host_time", frozen=True, kw_only=True):
@@ -282,7 +278,3 @@ def agreement_words(notes: Sequence[Note], regimes: Mapping[str, str] = REGIMES)
     apart = "; ".join(one.words(regimes) for one in notes if isinstance(one, Differ))
     others = "; ".join(one.words(regimes) for one in notes if not isinstance(one, Differ))
     return f"{apart} ({others})".strip() if others else apart
-
-
-def _s(samples: int) -> str:
-    return "" if samples == 1 else "s"

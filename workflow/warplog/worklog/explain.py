@@ -114,7 +114,12 @@ class Explanation:
             variant = str(row["variant"])
             if row["kernel"] == (kernels.get(variant) or row["kernel"]):
                 launches.setdefault(variant, {}).setdefault(int(number(row, "launch")), []).append(row)
-        return {variant: max(found.values(), key=_executed) for variant, found in launches.items()}
+        return {
+            variant: max(
+                found.values(), key=lambda own: sum(max(0.0, number(row, "instructions")) for row in own)
+            )
+            for variant, found in launches.items()
+        }
 
     @cached_property
     def bounds(self) -> tuple[Bound, ...]:
@@ -179,10 +184,6 @@ def _waiting(state: StateChange, step: Step, known: Mapping[str, Mapping[str, Wa
     wait, parents = (known.get(name, {}).get(state.name) for name in (step.variant, step.parent))
     is_placed = any(one and one.line for one in (wait, parents))
     return replace(state, wait=wait, parents=parents, evidence=() if is_placed else state.evidence)
-
-
-def _executed(lines: Sequence[Row]) -> float:
-    return sum(count for row in lines if (count := number(row, "instructions")) > 0)
 
 
 def _copies(tables: FigureTables) -> dict[str, float]:
@@ -275,17 +276,21 @@ def _step(tables: FigureTables, rows: Mapping[str, Row], counters: Mapping[str, 
     remark = _partial(pair, (before, after))
     states = decomposition.states(before, after)
     changed = use.use(before, after, tables.peak("sms"))
-    kernels = (before.get(decomposition.TIME, math.nan), after.get(decomposition.TIME, math.nan))
-    others = _others(pair, kernels)
+    first, last = (values.get(decomposition.TIME, math.nan) for values in (before, after))
+    others = max(number(pair[0], "ncu_us") - first, 0.0), max(number(pair[1], "ncu_us") - last, 0.0)
     return Step(
-        *key, ratio, found, states, rest, "", remark, tied, use=changed, kernel_us=kernels, others_us=others
+        *key,
+        ratio,
+        found,
+        states,
+        rest,
+        "",
+        remark,
+        tied,
+        use=changed,
+        kernel_us=(first, last),
+        others_us=others,
     )
-
-
-def _others(pair: Sequence[Row], kernels: Sequence[float]) -> tuple[float, float]:
-    """Returns the time of the other kernels of two launches under ncu, in microseconds."""
-    before, after = (max(number(row, "ncu_us") - us, 0.0) for row, us in zip(pair, kernels, strict=True))
-    return before, after
 
 
 def _partial(pair: Sequence[Row], counters: Sequence[decomposition.Values]) -> str:

@@ -164,17 +164,10 @@ def _method(family: Family, tables: FigureTables) -> tuple[str, ...]:
     how = _HOST if family.measuring.timing == "host" else _COLD
     how = how.format(median=_PROCESSES.format(processes=ends) if many else _MEDIAN) + _EMPTY
     how += f" {_CLOCKS}" if regimes.at_rest(rows) else ""
-    slower = (
-        [_LEFT_IN_L2]
-        if "ncu" in family.measuring.profilers and any(map(_is_slower_at_full_clock, rows))
-        else []
-    )
+    runs = filter(None, map(regimes.long_run, rows))
+    at_full_clock = "ncu" in family.measuring.profilers and any(not run.limited_by for run in runs)
+    slower = [_LEFT_IN_L2] if at_full_clock else []
     return (*_headline(family, tables.case), _CHECKED_EXACTLY if exact else _CHECKED, how, _NOISE, *slower)
-
-
-def _is_slower_at_full_clock(row: Row) -> bool:
-    run = regimes.long_run(row)
-    return run is not None and not run.limited_by
 
 
 def _notes(ladder: Ladder, rungs: Sequence[Rung]) -> tuple[str, ...]:

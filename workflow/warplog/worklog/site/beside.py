@@ -64,7 +64,12 @@ Section = tuple[str, Sequence[str], Table]  # heading, address of the first cell
 def overview(found: Mapping[str, Beside], names: Names) -> Section:
     """Returns what differs in each family that has times in both campaigns, by its heading."""
     rows = tuple(
-        (heading, *one.fastest, _times(one.ratio), *(_count(table) for table in (one.steps, one.claims)))
+        (
+            heading,
+            *one.fastest,
+            _times(one.ratio),
+            *(str(len(table.rows) if table else 0) for table in (one.steps, one.claims)),
+        )
         for heading, one in found.items()
         if one.fastest[0]
     )
@@ -189,10 +194,6 @@ def _facts(
 
 def _ranked(rows: Mapping[str, Row], names: Sequence[str]) -> list[str]:
     return sorted(names, key=lambda name: number(rows[name], "median_us"))
-
-
-def _count(table: Table | None) -> str:
-    return str(len(table.rows)) if table else "0"
 
 
 def _times(ratio: float) -> str:
