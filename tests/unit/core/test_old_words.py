@@ -6,9 +6,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from warplog.core import remarks
 from warplog.core.records import FamilyRecord
 from warplog.core.remarks import old_words
+from warplog.records import door
+from warplog.records.remarks import TimeRemark
 
 RECORDED = Path(__file__).parents[3] / "results" / "recorded"
 
@@ -34,7 +35,7 @@ def of_ok(reason: str) -> dict[str, object]:
         ]),
     ],
 )  # fmt: skip
-def test_a_sentence_is_a_code_with_its_values(reason: str, found: list[remarks.Remark]) -> None:
+def test_a_sentence_is_a_code_with_its_values(reason: str, found: list[dict[str, object]]) -> None:
     assert of_ok(reason) == {"case": "1", "status": "ok", "reason": "", "remarks": found}
 
 
@@ -61,7 +62,7 @@ def test_no_sentence_is_left_on_a_time_of_the_recorded_campaigns(campaign: str) 
         for record in FamilyRecord.read(path).variants.values():
             for case in record["cases"]:
                 assert case["status"] != "ok" or case["reason"] == "", (path, case["reason"])
-                assert all(map(remarks.words, case.get("remarks", ())))
+                assert door.decode(case.get("remarks", []), tuple[TimeRemark, ...], "") is not None
 
 
 def test_a_table_of_sentences_gets_columns_of_codes() -> None:

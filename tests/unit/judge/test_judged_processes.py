@@ -168,10 +168,10 @@ def test_rounds_list_false_verdicts_and_floors_by_regime(place, tmp_path):
     assert rest.startswith("floor to use: rest ")
     assert sustained.startswith("floor to use: sustained ")
     rows = found.floor_rows()
-    floor = max(row["floor"] for row in rows if row["regime"] == "rest" and row["median_us"] > 10)
+    floor = max(row.floor for row in rows if row.regime == "rest" and row.median_us > 10)
     assert f"no floor above {100 * floor:.2f} % for kernels over 10 us" in rest
     assert sum(found.counts(aa.OWN, "sustained").values()) == len(found.compared[aa.OWN]) * sum(
-        row["regime"] == "sustained" for row in rows
+        row.regime == "sustained" for row in rows
     )
     aa.write(found, *(tmp_path / name for name in ("verdicts.csv", "floors.csv", "summary.md")))
     table = pd.read_csv(tmp_path / "floors.csv")

@@ -9,12 +9,12 @@ from msgspec import structs
 import figure_tables
 import made_up_records
 from warplog.core.errors import WarplogError
-from warplog.core.remarks import cell
 from warplog.judge.summary import shown
 from warplog.judge.summary.gather import gather
 from warplog.judge.summary.known import Known
 from warplog.judge.summary.rows import Move, Summary, Trouble
 from warplog.records import door
+from warplog.records.remarks import cell
 from warplog.tables.agreement import agreement
 
 CAMPAIGN = made_up_records.campaign(campaign="mine")

@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
-from warplog.core import remarks
 from warplog.core.defaults import DEFAULTS
 from warplog.core.records import sustained_runs
 from warplog.core.statistics import summarise
 from warplog.measure.pooling import missing_runs, missing_sustained, pooled
+from warplog.records import door
+from warplog.records.remarks import TimeRemark
 
 SETTINGS = dict(DEFAULTS["time"])
 STATE = {
@@ -165,7 +166,8 @@ def test_a_failure_in_one_process_fails_the_case() -> None:
 
 
 def told(*runs: dict[str, Any]) -> list[str]:
-    return [remarks.words(one) for one in pooled(runs, [], SETTINGS)["remarks"]]
+    found = door.decode(pooled(runs, [], SETTINGS)["remarks"], tuple[TimeRemark, ...], "remarks")
+    return [one.words() for one in found]
 
 
 def test_remarks_say_how_the_times_were_taken() -> None:

@@ -11,9 +11,9 @@ import made_up_records
 from host_family import make_family
 from warplog.catalog.contract import Measuring
 from warplog.catalog.family import load_family
-from warplog.core import remarks
 from warplog.core.columns import TABLES
 from warplog.machine import device
+from warplog.records import remarks
 from warplog.records.absent import Absent
 from warplog.records.measured import Session
 from warplog.records.profile import CapturedCase
@@ -136,7 +136,7 @@ def test_no_ratio_crosses_boards() -> None:
     table_rows.add_ratios([base, same, other], "base")
     assert same["ratio_to_baseline"] == 1.0
     assert not {"ratio_to_baseline", "sustained_ratio_to_baseline"} & set(other)
-    assert remarks.read(other["remarks"]) == ({"code": "other_board"},)
+    assert remarks.read(other["remarks"]) == (remarks.OtherBoard(),)
 
 
 def test_the_ratio_of_a_single_process_spans_its_quartiles() -> None:
@@ -211,7 +211,7 @@ def test_a_row_says_whether_the_profilers_agree_unless_its_times_include_the_hos
     rows_of: Callable[..., Rows], timing: str, traced_us: float | None, expected: tuple[str, str]
 ) -> None:
     first, _ = rows_of(measured(), Measuring(timing=timing), traced_us)["measurements"]
-    notes = remarks.read(first["agreement_notes"])
+    notes = remarks.read_notes(first["agreement_notes"])
     assert (first["agreement"], remarks.agreement_words(notes)) == expected
 
 

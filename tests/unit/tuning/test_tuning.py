@@ -17,7 +17,6 @@ import made_up_records
 from made_up_campaigns import H200
 from script_modules import script
 from warplog.catalog import family, winners
-from warplog.core import remarks
 from warplog.core.errors import WarplogError
 from warplog.core.records import read_json, write_json
 from warplog.machine.device import Peaks
@@ -26,6 +25,7 @@ from warplog.measure import supervise
 from warplog.measure.tuning import record as tuning_record
 from warplog.measure.tuning import search as tuning
 from warplog.measure.tuning.search import Search
+from warplog.records import remarks
 from warplog.tables import rows as table_rows
 from warplog.tables.records import Source
 
@@ -122,7 +122,7 @@ def test_later_builds_use_the_winner_and_other_gpus_the_default(whole: tuple[Pat
     assert not here.remarks
     elsewhere = winners.with_winners(families, "h200")["scale"].variant("right")
     assert dict(elsewhere.parameters) == {"A": 2, "B": 2, "FIXED": 7}
-    assert elsewhere.remarks == ({"code": "not_tuned", "gpu": "h200"},)
+    assert elsewhere.remarks == (remarks.NotTuned(gpu="h200"),)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_winner_that_is_outdated_partial_or_invalid_gets_a_remark(
     path = whole[0] / "kernels" / "scale" / "tuned" / "other" / "right.yaml"
     winners.write_winner(path, {**winner(whole[0]), key: value})
     variant = winners.with_winners(family.load([whole[0] / "kernels"]), "other")["scale"].variant("right")
-    assert words in remarks.words(variant.remarks[0])
+    assert words in variant.remarks[0].words()
     assert dict(variant.parameters) == {**parameters, "FIXED": 7}
 
 
@@ -305,5 +305,5 @@ def test_row_of_a_variant_has_a_remark_if_it_was_not_tuned_on_this_gpu(whole: tu
         rows = table_rows.make_rows(source, known, {"scale": ("64",)}, chosen, peaks)
         found[gpu] = remarks.read(rows["variants"][0]["remarks"])
         assert json.loads(rows["variants"][0]["parameters"])["A"] == (2 if gpu == "h200" else 1)
-    assert found["h200"] == ({"code": "not_tuned", "gpu": "h200"},)
+    assert found["h200"] == (remarks.NotTuned(gpu="h200"),)
     assert found["host"] == ()

@@ -10,7 +10,7 @@ from msgspec import structs
 from worklog_pages import CAMPAIGN, CAPTIONS, FAMILY, rung, told
 
 from warplog import worklog
-from warplog.core import remarks
+from warplog.records import remarks
 from warplog.tables.agreement import agreement
 from warplog.worklog import decomposition, explain
 from warplog.worklog.html import html

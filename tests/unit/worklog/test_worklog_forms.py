@@ -19,8 +19,8 @@ from worklog_pages import (
 )
 
 from warplog import worklog
-from warplog.core import remarks
 from warplog.core.text import HIDDEN, Table
+from warplog.records import remarks
 from warplog.worklog.excerpt import Excerpt
 from warplog.worklog.html import html
 from warplog.worklog.latex import escape
@@ -33,7 +33,7 @@ def hostile(recorded):
     variants = recorded.variants.assign(idea=HOSTILE, credit=HOSTILE)
     rows = recorded.measurements.copy()
     rows.loc[rows["variant"] == "naive", ["status", "reason"]] = "crashed", HOSTILE
-    elsewhere = remarks.cell([{"code": "not_tuned", "gpu": HOSTILE}])
+    elsewhere = remarks.cell([remarks.NotTuned(gpu=HOSTILE)])
     rows.loc[rows["variant"] == "warptile", "remarks"] = elsewhere
     rows.loc[rows["variant"] == "warptile", "agreement"] = HOSTILE
     figures = tuple(structs.replace(p, source=HOSTILE, gpu=HOSTILE) for p in FAMILY.variants[1].published)

@@ -27,10 +27,10 @@ from warplog.catalog.space import Space, space_of
 from warplog.core import formula, paths
 from warplog.core.errors import WarplogError
 from warplog.core.hashing import sha256_file, sha256_of
-from warplog.core.remarks import Remark
 from warplog.core.schema import suggest
 from warplog.records import door
 from warplog.records.build import Compiled
+from warplog.records.remarks import Remark
 
 # The types that an argument by value may have.
 SCALARS = ("float32", "float64", "int8", "uint8", "int16", "int32", "uint32", "int64", "bool")

@@ -12,9 +12,9 @@ from warplog.catalog.family import Family, Variant
 from warplog.catalog.space import name_of
 from warplog.core.files import write_text
 from warplog.core.hashing import sha256_of
-from warplog.core.remarks import Remark
 from warplog.records.door import decode, plain, read_yaml
 from warplog.records.fields import CaseName, Frozen, Number, matching
+from warplog.records.remarks import NotTuned, PartlyTuned, Remark, TunedForEarlier, Violated
 
 _Setting = Annotated[Mapping[Parameter, int], Meta(max_length=12)]
 _Short = Annotated[str, Meta(max_length=200)]
@@ -98,16 +98,14 @@ def _tuned(family: Family, variant: Variant, gpu: str) -> Variant:
         return variant
     path = winner_file(family, variant.name, gpu)
     if not path.is_file():
-        return replace(variant, remarks=({"code": "not_tuned", "gpu": gpu},))
+        return replace(variant, remarks=(NotTuned(gpu=gpu),))
     winner = read_yaml(path, Winner)
     setting = winner.parameters
     if violated := variant.tune.why_not(setting):
-        remark = {"code": "violated", "gpu": gpu, "setting": name_of(setting), "rule": violated}
-        return replace(variant, remarks=(remark,))
+        return replace(variant, remarks=(Violated(gpu=gpu, setting=name_of(setting), rule=violated),))
     remarks: list[Remark] = []
     if winner.seen < winner.settings:
-        seen = {"seen": winner.seen, "settings": winner.settings}
-        remarks.append({"code": "partly_tuned", "gpu": gpu, **seen})
+        remarks.append(PartlyTuned(gpu=gpu, seen=winner.seen, settings=winner.settings))
     if winner.source_sha256 != fingerprint(variant):
-        remarks.append({"code": "tuned_for_earlier", "gpu": gpu})
+        remarks.append(TunedForEarlier(gpu=gpu))
     return replace(variant, parameters=variant.tune.parameters(setting), remarks=tuple(remarks))

@@ -170,8 +170,14 @@ def _mismatched(misfit: Any, schema: Any) -> str:
 
 def _explain_alternatives(misfit: Any, data: Any, schema: Any) -> str:
     """Explains the alternative that comes closest; if all have another type, names the types."""
-    path = misfit.instance_path
-    found = [inner for alternative in misfit.kind.context for inner in alternative]
+    path, alternatives = misfit.instance_path, misfit.kind.context
+    if tag := _at(schema, misfit.schema_path[:-1]).get("discriminator"):
+        place = [*path, tag["propertyName"]]
+        alternatives = [one for one in alternatives if place not in [inner.instance_path for inner in one]]
+        if not alternatives:
+            value, known = _shorten(repr(_at(data, place))), sorted(tag["mapping"])
+            return f"{_dotted(place, data)}: {value} is not one of {', '.join(known)}"
+    found = [inner for alternative in alternatives for inner in alternative]
     # A mapping is no misspelled name: an alternative of its type says more than a list of names.
     other = ("type", "enum") if isinstance(_at(data, path), dict) else ("type",)
     close = [inner for inner in found if inner.kind.name not in other or inner.instance_path != path]

@@ -7,13 +7,13 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from warplog.analysis.quantities import Quantities
 from warplog.catalog.contract import Case, Probe
 from warplog.catalog.family import Family
 from warplog.core import paths
-from warplog.core.columns import MEASUREMENTS
+from warplog.core.columns import MEASUREMENTS, Cell, Row
 from warplog.core.csv_text import restored
 from warplog.core.errors import WarplogError
 from warplog.core.formula import evaluate
@@ -25,7 +25,6 @@ from warplog.machine import device
 from warplog.metrics import METRICS, STALL_REASONS, dominant_state, occupancy, occupancy_limiter
 from warplog.tables.files import as_rows
 
-Row = dict[str, Any]
 RIGHT, WRONG, NOT_MEASURED = "right", "wrong", "not_measured"
 _STALL, _LIMITER, _BY_FORMULA = "dominant_stall", "occupancy_limiter", "occupancy_by_formula_pct"
 RESOURCES = ("warps", "registers", "blocks", "barriers", "shared_memory")
@@ -64,11 +63,11 @@ class Oracle:
                 for variant in family.variants:
                     yield from (self._row(family, probe, variant.name, case) for case in probe.cases)
 
-    def _row(self, family: Family, probe: Probe, variant: str, name: str) -> Row:
+    def _row(self, family: Family, probe: Probe, variant: str, name: str) -> dict[str, Cell]:
         case = family.case(name)
         measured = self._measured(family.name, variant, case, probe)
         expected = self._expected(family, variant, case, probe)
-        row = {
+        row: dict[str, Cell] = {
             "probe": probe.name,
             "family": family.name,
             "variant": variant,
@@ -173,7 +172,7 @@ def _must_exist(family: Family, probe: Probe) -> None:
         )
 
 
-def _verdict(probe: Probe, expected: float | str | None, measured: float | str | None) -> Row:
+def _verdict(probe: Probe, expected: float | str | None, measured: float | str | None) -> dict[str, Cell]:
     if not isinstance(expected, float) or not isinstance(measured, float):
         right = str(expected) in str(measured).split(", ")  # lists all resources with the lowest limit
         return {"deviation": None, "verdict": RIGHT if right else WRONG}
@@ -207,7 +206,7 @@ _MOST_BYTES = 16 << 20
 _MOST_REASON = 60
 
 
-def read_verdicts(folder: Path) -> list[dict[str, Any]]:
+def read_verdicts(folder: Path) -> list[dict[str, Cell]]:
     """Returns the rows of the table `oracle` in a folder of tables.
 
     Raises:
@@ -230,7 +229,7 @@ def read_verdicts(folder: Path) -> list[dict[str, Any]]:
     return as_rows(table)
 
 
-def show_verdicts(rows: Sequence[Mapping[str, Any]], out: TextIO) -> None:
+def show_verdicts(rows: Sequence[Row], out: TextIO) -> None:
     """Prints a table, wrong rows last, and the summary; only the summary if nothing was measured."""
     if rows and all(row["verdict"] == NOT_MEASURED and not row["measured"] for row in rows):
         reasons = {str(row["reason"]) for row in rows}
@@ -253,7 +252,7 @@ def show_verdicts(rows: Sequence[Mapping[str, Any]], out: TextIO) -> None:
     print(summary(rows), file=out)
 
 
-def summary(rows: Sequence[Mapping[str, Any]]) -> str:
+def summary(rows: Sequence[Row]) -> str:
     """Returns one line: how many probes are right, wrong and not measured, and where they ran."""
     count = counts(str(row["verdict"]) for row in rows)
     words = [f"{count[RIGHT]} right, {count[WRONG]} wrong"]
@@ -263,7 +262,7 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> str:
     return f"oracle: {', '.join(words)} ({where})"
 
 
-def exit_status(rows: Sequence[Mapping[str, Any]]) -> int:
+def exit_status(rows: Sequence[Row]) -> int:
     """Returns 1 if a verdict is wrong, else 0; a probe that could not be measured is not an error."""
     return 1 if any(row["verdict"] == WRONG for row in rows) else 0
 
@@ -298,6 +297,6 @@ def run_oracle(project: Path, out: TextIO) -> int:
     return status
 
 
-def _cell(row: Mapping[str, Any], column: str) -> str:
+def _cell(row: Row, column: str) -> str:
     text = printable(str(row[column]))
     return text if len(text) <= _MOST_REASON else f"{text[: _MOST_REASON - 1]}…"

@@ -6,7 +6,6 @@ from statistics import fmean, median, stdev
 from typing import Any
 
 from warplog.core.records import Record, worst
-from warplog.core.remarks import Remark
 from warplog.core.statistics import MEDIAN_EFFICIENCY, summarise
 from warplog.measure.power_limit import times_at_limit
 from warplog.measure.worker.timer import FULL_CLOCK
@@ -197,8 +196,8 @@ def _further(rest: Sequence[Record], sustained: Sequence[Record]) -> Record:
     return {"further_sustained": runs} if runs else {}
 
 
-def _remarks(rest: Sequence[Record], cold: Record, settings: Record) -> list[Remark]:
-    found: list[Remark] = []
+def _remarks(rest: Sequence[Record], cold: Record, settings: Record) -> list[Record]:
+    found: list[Record] = []
     if cold["samples"] < settings["min_samples"]:
         found.append({"code": "few_samples", "samples": cold["samples"]})
     full_mhz = max((one["cold"]["full_mhz"] or 0.0) for one in rest)

@@ -13,8 +13,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from msgspec import structs
-
 from warplog.catalog import family as catalog
 from warplog.catalog import order, winners
 from warplog.catalog.family import Family, Variant
@@ -34,6 +32,7 @@ from warplog.plan.family import FamilyPlan
 from warplog.plan.selection import choose_cases, choose_families, choose_figures, choose_variants, typed
 from warplog.records import door
 from warplog.records.campaign import Campaign, Gpu
+from warplog.records.remarks import Remark
 from warplog.tables.records import Source, build_record
 from warplog.track import address, presence
 
@@ -94,7 +93,8 @@ class Plan:
             "folders": [str(folder) for folder in self.folders],
             "chosen": {
                 family: {
-                    v.name: {"parameters": dict(v.parameters), "remarks": list(v.remarks)} for v in variants
+                    v.name: {"parameters": dict(v.parameters), "remarks": door.plain(v.remarks)}
+                    for v in variants
                 }
                 for family, variants in self.chosen.items()
             },
@@ -139,8 +139,10 @@ class Plan:
         if gone := set(decisions) - set(families):
             raise WarplogError(f"plan: family {min(gone)!r} no longer exists; run `snakemake` again")
         for name, decided in decisions.items():
-            ladder = tuple(structs.replace(v, **decided.get(v.name, {})) for v in families[name].variants)
-            families[name] = structs.replace(families[name], variants=ladder)
+            ladder = tuple(
+                _decided(v, decided[v.name]) if v.name in decided else v for v in families[name].variants
+            )
+            families[name] = replace(families[name], variants=ladder)
         chosen = {
             name: tuple(families[name].variant(v) for v in variants) for name, variants in decisions.items()
         }
@@ -599,6 +601,12 @@ def make_plan(config: Mapping[str, Any], project: Path | None = None) -> Plan:
         project,
         measuring,
     )
+
+
+def _decided(variant: Variant, data: Mapping[str, Any]) -> Variant:
+    """Returns a variant with the parameters of the plan, and what to know of them."""
+    remarks = door.decode(data["remarks"], tuple[Remark, ...], f"plan: {variant.name}: remarks")
+    return replace(variant, parameters=data["parameters"], remarks=remarks)
 
 
 def _refuse_several(config: Mapping[str, Any]) -> None:

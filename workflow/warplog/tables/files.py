@@ -12,7 +12,7 @@ from pyarrow import ArrowException
 from pyarrow.parquet import read_metadata
 
 from warplog.core import paths
-from warplog.core.columns import CLAIMS, FLOORS, ORACLE, ORIGIN, TABLES, TUNE, Column, Row
+from warplog.core.columns import CLAIMS, FLOORS, ORACLE, ORIGIN, TABLES, TUNE, Cell, Column, Row
 from warplog.core.csv_text import csv_of_table, restored
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_bytes, write_text
@@ -63,7 +63,7 @@ def as_parquet(table: pd.DataFrame) -> bytes:
     return table.to_parquet(index=False, write_page_checksum=True)
 
 
-def as_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+def as_rows(table: pd.DataFrame) -> list[dict[str, Cell]]:
     """Returns the rows of a table by column name, with Python's numbers."""
     names = [str(name) for name in table]
     columns = [table[name].tolist() for name in table]  # half the time of DataFrame.to_dict

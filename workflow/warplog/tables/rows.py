@@ -10,22 +10,21 @@ from msgspec import structs
 
 from warplog.catalog.family import Family, Variant
 from warplog.catalog.header import read_header
-from warplog.core import remarks
-from warplog.core.columns import TABLES, Cell, Row
-from warplog.core.remarks import Remark
+from warplog.core.columns import TABLES, Cell, Row, number
 from warplog.machine.device import Peaks
-from warplog.records import door
+from warplog.records import remarks
 from warplog.records.absent import Absent
 from warplog.records.build import Build, KernelCode
 from warplog.records.extract import MetricRow
 from warplog.records.fields import Versions
+from warplog.records.remarks import EarlierSource, OtherBoard, Remark
 from warplog.records.time import Cold, Time, TimeCase
 from warplog.tables import published, timelines
 from warplog.tables.agreement import Agreement, agreement, other_pass
 from warplog.tables.launched import launched_columns
 from warplog.tables.library import library_kernels
 from warplog.tables.records import FamilyRecords, Source, VariantRecords, board, build_record
-from warplog.tables.regimes import interval_us, value
+from warplog.tables.regimes import interval_us
 from warplog.tables.stages import stage_rows
 
 _FULL_CLOCK = 0.99  # as in the measurement: one step of the clock is 0.8 %
@@ -71,7 +70,7 @@ def make_rows(
             rows["variants"].append({**key, **_variant(family, variant, ladder, records)})
             rows["stages"] += stage_rows(records, source, name, variant.name)
             is_old = source.origin == "recorded" and _source_of(records) != variant.fingerprint()
-            old: list[Remark] = [{"code": "earlier_source"}] if is_old else []
+            old: list[Remark] = [EarlierSource()] if is_old else []
             about = [*old, *variant.remarks]
             measured += ({**key, **_measurement(family, case, records, about)} for case in cases[name])
             found = chain(_built(records.build), _captured(variant, records))
@@ -101,16 +100,16 @@ def add_ratios(rows: Sequence[dict[str, Cell]], baseline: str) -> None:
     for row in rows:
         row["baseline"] = baseline
         base = baselines.get(row["case"], {})
-        base_us, own_us = value(base, "median_us"), value(row, "median_us")
+        base_us, own_us = number(base, "median_us"), number(row, "median_us")
         if base_us > 0 and own_us > 0:
             if base.get("board") != row.get("board"):
-                row["remarks"] = remarks.cell((*remarks.read(row.get("remarks")), {"code": "other_board"}))
+                row["remarks"] = remarks.cell((*remarks.read(row.get("remarks")), OtherBoard()))
                 continue
             fast_us, slow_us = interval_us(row)
             row["ratio_to_baseline"] = base_us / own_us
             row["ratio_q1"] = base_us / slow_us
             row["ratio_q3"] = base_us / fast_us
-        base_us, own_us = value(base, "sustained_us"), value(row, "sustained_us")
+        base_us, own_us = number(base, "sustained_us"), number(row, "sustained_us")
         if base_us > 0 and own_us > 0:
             row["sustained_ratio_to_baseline"] = base_us / own_us
 
@@ -144,7 +143,7 @@ def _measurement(
         power_w, reasons = found.board.power_w, ",".join(found.board.throttle_reasons)
         row |= {"power_w": power_w, "temperature_c": found.board.temperature_c, "throttle_reasons": reasons}
         row |= _times(family, found, found.cold, records)
-        row["remarks"] = remarks.cell([*map(door.plain, found.remarks), *about])
+        row["remarks"] = remarks.cell([*found.remarks, *about])
     return row
 
 

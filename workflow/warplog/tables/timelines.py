@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from warplog.catalog.family import Variant
-from warplog.core import remarks
 from warplog.core.columns import Cell, Row
 from warplog.metrics.tracks import Numbers, Track, numbers, roles
+from warplog.records import remarks
 from warplog.records import timeline as records
 from warplog.records.absent import Absent
+from warplog.records.remarks import EarlierSource
 from warplog.records.timeline import Launch, Timeline
 
 _FACTS = (
@@ -48,7 +49,7 @@ def rows(record: Timeline | Absent, variant: Variant, origin: str) -> Iterator[t
         return
     tracks = [_track(launch.sm, one) for one in launch.tracks]
     is_old = origin == "recorded" and record.source_sha256 != variant.fingerprint()
-    row["remarks"] = remarks.cell([{"code": "earlier_source"}] if is_old else [])
+    row["remarks"] = remarks.cell([EarlierSource()] if is_old else [])
     row |= {name: getattr(launch, name) for name in _FACTS}
     row |= {name: getattr(overhead, name) for name in _TIMES}
     row |= _numbers(numbers(tracks, launch.sm_mhz))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from warplog.core.columns import number
 from warplog.core.csv_text import csv_of_table
 from warplog.core.errors import WarplogError
 from warplog.core.files import temporary_folder, write_text
@@ -294,7 +295,7 @@ def _took(tables: Path, campaign: Campaign) -> dict[tuple[str, str], float]:
     mine = rows[(rows["campaign"] == campaign.campaign) & (rows["gpu"] == campaign.gpu)]
     found: defaultdict[tuple[str, str], float] = defaultdict(float)
     for row in as_rows(mine):
-        found[row["family"], row["variant"]] += row["seconds"]
+        found[str(row["family"]), str(row["variant"])] += number(row, "seconds")
     return found
 
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from warplog.catalog.claims import verdict_words
+from warplog.core.columns import Row, number
 from warplog.core.numbers import rate_unit, with_unit
 from warplog.core.text import escape_markdown, visible
 from warplog.plotting import gallery
@@ -11,7 +12,7 @@ from warplog.records.campaign import Campaign
 from warplog.tables import regimes
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables, Quantity
-from warplog.track.points import Row, headlines
+from warplog.track.points import headlines
 from warplog.track.runs import Run
 
 _MOST_CHARACTERS = 15_000  # MLflow accepts 20,000 in an experiment's tag
@@ -155,9 +156,10 @@ def _claims(data: FigureTables, room: int) -> list[str]:
     rows = sorted(as_rows(data.claims), key=lambda row: str(row["verdict"]) != "refuted")
     lines = ["", "| claim | | verdict | measured | confirmed if |", "|---|---|---|--:|---|"] if rows else []
     for row in rows:
-        measured = with_unit(row["measured"], str(row["unit"])) or "–"
-        verdict = verdict_words(str(row["verdict"]), float(row["measured"]), str(row["about"]))
-        texts = [str(row["claim"]), verdict, measured, str(row["condition"])]
+        measured = number(row, "measured")
+        verdict = verdict_words(str(row["verdict"]), measured, str(row["about"]))
+        shown = with_unit(measured, str(row["unit"])) or "–"
+        texts = [str(row["claim"]), verdict, shown, str(row["condition"])]
         cells = [str(row["id"]), *map(escape_markdown, texts)]
         lines.append(f"| {' | '.join(f'{cell}{_PADDING}' for cell in cells)} |")
         if sum(map(len, lines)) > room - 500:

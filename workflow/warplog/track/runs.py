@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from warplog import metrics
 from warplog.catalog.claims import counts
-from warplog.core import remarks
+from warplog.core.columns import Row, number, text
 from warplog.core.errors import WarplogError
+from warplog.records import remarks
 from warplog.records.campaign import Campaign
 from warplog.tables import view
 from warplog.tables.files import as_rows
@@ -22,12 +23,10 @@ from warplog.track import identity, versions
 from warplog.track.points import (
     MEASURES,
     Point,
-    Row,
     Steps,
     case_steps,
     counted,
     headline,
-    known,
     limited,
     main_rows,
     measured,
@@ -222,7 +221,7 @@ def _run(
         params=_params(variant),
         tags={key: value for key, value in (tags | ({"commit": commit} if commit else {})).items() if value},
         points=tuple(limited(points)),
-        looks={"ladder_order": _number(variant["order"])},
+        looks={"ladder_order": _number(number(variant, "order"))},
         identity=identity.tags(campaign),
     )
 
@@ -246,7 +245,7 @@ def _kernel(rows: Sequence[Row]) -> str:
 
 def _findings(rows: Sequence[Row], profiled_case: str) -> dict[str, str]:
     """Returns tags that summarise the counters of the profiled case; empty if there are none."""
-    mine = [row for row in rows if row["case"] == profiled_case and known(row["value"])]
+    mine = [row for row in rows if row["case"] == profiled_case and math.isfinite(number(row, "value"))]
     if not mine:
         return {}
     values = {str(row["metric"]): row["value"] for row in mine}
@@ -269,12 +268,13 @@ def status_of(cases: Sequence[tuple[str, str]]) -> tuple[str, str]:
 
 def _params(variant: Row) -> dict[str, str]:
     """Returns the parameters, numbers without units: the UI's parallel coordinates require that."""
-    tuning = json.loads(variant.get("parameters") or "{}")
+    tuning: dict[str, float] = json.loads(text(variant, "parameters") or "{}")
     numbers = {f"{TUNING}{name}": value for name, value in tuning.items()}
     # Without spills there is nothing to compare, and comparing starts with the next parameter.
-    numbers |= {name: variant.get(c) for c, name in KERNEL.items() if c != "spill_bytes" or variant.get(c)}
-    words = {name: str(variant.get(name) or "") for name in ("variant", "parent", "language")}
-    plain = {name: _number(value) for name, value in numbers.items() if known(value)}
+    kernel = {name: number(variant, column) for column, name in KERNEL.items()}
+    numbers |= {name: value for name, value in kernel.items() if value or name != KERNEL["spill_bytes"]}
+    words = {name: text(variant, name) for name in ("variant", "parent", "language")}
+    plain = {name: _number(value) for name, value in numbers.items() if math.isfinite(value)}
     return {name: word for name, word in words.items() if word} | plain
 
 
@@ -282,7 +282,7 @@ def _tags(variant: Row, campaign: Campaign) -> dict[str, str]:
     tags: dict[str, str] = {name: getattr(campaign, name) for name in _PROVENANCE}
     tags["tools"] = ", ".join(f"{tool} {version}" for tool, version in campaign.tools.items() if version)
     words = ("family", "variant", "parent", "source_sha256", "build_origin")
-    tags |= {name: str(variant.get(name) or "") for name in words}
+    tags |= {name: text(variant, name) for name in words}
     return tags | {"role": "baseline" if variant["is_baseline"] else "variant"}
 
 

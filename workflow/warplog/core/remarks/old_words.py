@@ -5,11 +5,8 @@ The two recorded campaigns hold such sentences; once they are migrated, this mod
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
-
-from warplog.core import remarks
-from warplog.core.remarks import Remark
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,7 +46,7 @@ def of_table(table: "pd.DataFrame", name: str) -> "pd.DataFrame":
         told = {pair: _of_case({"status": pair[0], "reason": pair[1]}) for pair in dict.fromkeys(pairs)}
         table = table.assign(
             reason=[told[pair]["reason"] for pair in pairs] if pairs else "",
-            remarks=[remarks.cell(told[pair].get("remarks", ())) for pair in pairs] if pairs else "",
+            remarks=[_cell(told[pair].get("remarks", ())) for pair in pairs] if pairs else "",
         )
         if name == "measurements":
             limits = [told[pair].get("own_limits") for pair in pairs]
@@ -79,7 +76,11 @@ def _of_case(case: dict[str, Any]) -> dict[str, Any]:
     return {**case, "reason": rest, **({"remarks": known} if known else {})}
 
 
-def _remark(sentence: str) -> Remark | None:
+def _cell(remarks: Sequence[dict[str, Any]]) -> str:
+    return json.dumps(remarks, ensure_ascii=False) if remarks else ""
+
+
+def _remark(sentence: str) -> dict[str, Any] | None:
     for pattern, code in _SENTENCES.items():
         if found := re.fullmatch(pattern, sentence):
             values = {key: text if key == "gpu" else int(text) for key, text in found.groupdict().items()}

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from warplog.analysis.verdicts import FASTER, SLOWER, Timed, judge, timed
-from warplog.core import remarks
+from warplog.core.columns import number, text
 from warplog.core.numbers import rate_unit
 from warplog.judge.summary.rows import DISAGREE, FamilyResult, Move, Summary, Trouble, VariantResult
+from warplog.records import remarks
 from warplog.records.campaign import Campaign
 from warplog.records.fields import Origin
-from warplog.tables import regimes
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
 
@@ -58,15 +58,15 @@ def _family(tables: FigureTables, former: FamilyResult | None) -> FamilyResult:
     own = as_rows(tables.variants)
     statuses = {str(row["variant"]): (str(row["status"]), remarks.of_row(row)) for row in own}
     has_rate = quantity.column != "median_us"
-    unit, factor = rate_unit(quantity.unit, (regimes.value(row, quantity.column) for row in rows))
+    unit, factor = rate_unit(quantity.unit, (number(row, quantity.column) for row in rows))
     variants = tuple(
         VariantResult(
             str(row["variant"]),
             *statuses[str(row["variant"])],
-            _number(regimes.value(row, "median_us")),
-            _number(regimes.value(row, quantity.column) * factor) if has_rate else None,
-            _number(regimes.value(row, "ratio_to_baseline")),
-            _text(row.get("board")),
+            _number(number(row, "median_us")),
+            _number(number(row, quantity.column) * factor) if has_rate else None,
+            _number(number(row, "ratio_to_baseline")),
+            text(row, "board"),
         )
         for row in rows
     )
@@ -101,17 +101,13 @@ def _disagreements(tables: FigureTables) -> list[Trouble]:
             str(row["variant"]),
             DISAGREE,
             "time",
-            remarks.agreement_words(remarks.read(row.get("agreement_notes"))),
+            remarks.agreement_words(remarks.read_notes(row.get("agreement_notes"))),
             "",
             str(row["case"]),
         )
         for row in as_rows(tables.measurements)
         if row.get("agreement") == DISAGREE
     ]
-
-
-def _text(cell: object) -> str:
-    return cell if isinstance(cell, str) else ""
 
 
 def _number(value: float) -> float | None:

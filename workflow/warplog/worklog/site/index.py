@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
+from warplog.core.columns import number
 from warplog.core.numbers import rate_unit
 from warplog.core.text import Table
 from warplog.records.campaign import Campaign
 from warplog.tables import published, regimes
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
-from warplog.worklog.asides import number
 from warplog.worklog.html import Look, css, render
 from warplog.worklog.site.beside import Section
 
@@ -106,13 +106,13 @@ def fastest(tables: FigureTables) -> tuple[str, str, str, str, str]:
     """Returns the headline case, the fastest variant besides the baseline, its speed and share, and the baseline."""
     quantity = tables.quantity()
     rows = [row for row in as_rows(tables.ladder(tables.case)) if row["status"] == "ok"]
-    own = [row for row in rows if not row["is_baseline"] and number(row["median_us"]) > 0]
+    own = [row for row in rows if not row["is_baseline"] and number(row, "median_us") > 0]
     if not own:
         return tables.case, "none", "", "", ""
-    unit, factor = rate_unit(quantity.unit, (number(row.get(quantity.column)) for row in rows))
-    best = min(own, key=lambda row: number(row["median_us"]))
-    rate = number(best.get(quantity.column)) * factor
-    share, baseline = share_text(number(best.get("ratio_to_baseline"))), str(best.get("baseline") or "")
+    unit, factor = rate_unit(quantity.unit, (number(row, quantity.column) for row in rows))
+    best = min(own, key=lambda row: number(row, "median_us"))
+    rate = number(best, quantity.column) * factor
+    share, baseline = share_text(number(best, "ratio_to_baseline")), str(best.get("baseline") or "")
     row = next((row for row in as_rows(tables.variants) if share and row["variant"] == baseline), {})
     note = f" ({row['note']})" if isinstance(row.get("note"), str) and row["note"] else ""
     return (
