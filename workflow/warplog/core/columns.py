@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from warplog.core.remarks import WORDS
 
+Cell = str | int | float | bool | None  # a value in a row of a table
 
 @dataclass(frozen=True)
 class Column:
