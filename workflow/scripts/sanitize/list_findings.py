@@ -5,19 +5,22 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from warplog.core.columns import SANITIZE
-from warplog.core.records import FamilyRecord, read_json
 from warplog.measure import sanitize
 from warplog.plan.plan import Plan
 from warplog.plan.script import job
+from warplog.records import door
+from warplog.records.campaign import Campaign
+from warplog.records.family_file import FamilyRecord
+from warplog.records.sanitize import Sanitize
 from warplog.tables.files import write_table
 
 
 def main(records: list[Path], chosen: Mapping[str, set[str]], campaign: Path, table: Path) -> None:
-    name = read_json(campaign, "record")["campaign"]
+    name = door.read(campaign, Campaign).campaign
     found = [
         sanitize.rows(record)
         for path in records
-        for variant, record in FamilyRecord.read(path).variants.items()
+        for variant, record in FamilyRecord.read(path, Sanitize).variants.items()
         if variant in chosen[path.stem]
     ]
     rows = [{**row, "campaign": name} for rows in found for row in rows]

@@ -7,6 +7,7 @@ from warplog.core.remarks import WORDS
 
 Cell = str | int | float | bool | None  # a value in a row of a table
 
+
 @dataclass(frozen=True)
 class Column:
     """One column of a table.

@@ -38,8 +38,8 @@ class KernelCode(Frozen, frozen=True, kw_only=True):
     dynamic_shared_bytes: Count | None = None
     constant_bytes: int | None
     stack_bytes: Count
-    spill_store_bytes: Count
-    spill_load_bytes: Count
+    spill_store_bytes: Count | None = None
+    spill_load_bytes: Count | None = None
     barriers: Count
     sass_instructions: Count
     opcodes: Mapping[str, Count]
