@@ -43,9 +43,9 @@ def record_of(job: Job[object], kind: type[Entry]) -> Entry:
     return FamilyRecord.read(job.record, kind).variants[job.variant.name]
 
 
-def write_record(path: Path, kind: type[Entry], *records: Entry) -> Path:
+def write_record(path: Path, *records: Entry) -> Path:
     """Writes a family's record file that contains these records of variants."""
-    together = FamilyRecord(path, kind, {})
+    together = FamilyRecord(path, type(records[0]), {})
     for record in records:
         together.put(record)
     together.write()

@@ -6,14 +6,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from host_family import HEADER, STRUCT, compile_c, make_job, make_timer
 from made_up_launch import case_of, pipelined, times
 from warplog.core.hashing import sha256_file
-from warplog.core.records import FamilyRecord, read_json, write_json
 from warplog.core.verification import invariants, timelines
 from warplog.core.verification.campaign import record_problems
 from warplog.measure import check_time, timeline
+from warplog.records import door
+from warplog.records.build import Build
+from warplog.records.family_file import FamilyRecord
+from warplog.records.settings import TimelineSettings
+from warplog.records.timeline import Timeline
 from warplog.tables import timelines as tables
 
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
@@ -51,12 +56,12 @@ def build_with_marks(folder: Path, job, body=RIGHT, marks=MARKS) -> Path:
     launcher = f"int warplog_launch(const struct A* a, void* stream) {{ {body} {call} return 0; }}\n"
     source.write_text(f"{HEADER}#include <string.h>\n{STRUCT}{marks}{launcher}")
     compile_c(source, library)
-    record = read_json(job.build_folder / "record.json", "record")
-    write_json(folder / "record.json", {**record, "library_sha256": sha256_file(library)}, "record")
+    record = structs.replace(job.build, library_sha256=sha256_file(library))
+    door.write(folder / "record.json", record)
     return folder / "record.json"
 
 
-SETTINGS = {"rounds": 2, "samples": 3, "pause_us": 0, "most_mib": 4, "timeout_s": 20}
+SETTINGS = TimelineSettings(rounds=2, samples=3, pause_us=0.0, most_mib=4, timeout_s=20.0)
 
 
 @pytest.fixture
@@ -74,22 +79,22 @@ def captured(tmp_path, job, **changes):
     marked = build_with_marks(tmp_path / "marked", job, **changes)
     check = tmp_path / "check" / "none" / "scale.json"
     timeline.capture_timelines([job], check, make_timer(tmp_path), [marked])
-    return FamilyRecord.read(job.record).variants["right"]
+    return FamilyRecord.read(job.record, Timeline).variants["right"]
 
 
 def test_a_launch_is_captured_with_its_overhead_and_its_trace(tmp_path, checked):
     record = captured(tmp_path, checked)
-    assert (record["status"], record["reason"]) == ("ok", "")
-    (case,) = record["cases"]
-    launch = case["launch"]
-    assert (launch["sm"], launch["sms"], launch["blocks"], launch["threads"]) == (5, 1, 1, 64)
-    assert (launch["events"], launch["lost_events"], launch["lost_warps"]) == (81, 0, 0)
-    assert launch["sm_mhz"] == pytest.approx(2000)
-    assert [(t["warp"], t["starts"][:3], t["regions"][:3]) for t in launch["tracks"]] == [
-        (0, [0, 15_000, 20_000], [1, 2, 1]),
-        (1, [2_000, 15_001, 22_000], [3, 2, 3]),
+    assert (record.status, record.reason) == ("ok", "")
+    (case,) = record.cases
+    launch = case.launch
+    assert (launch.sm, launch.sms, launch.blocks, launch.threads) == (5, 1, 1, 64)
+    assert (launch.events, launch.lost_events, launch.lost_warps) == (81, 0, 0)
+    assert launch.sm_mhz == pytest.approx(2000)
+    assert [(t.warp, t.starts[:3], t.regions[:3]) for t in launch.tracks] == [
+        (0, (0, 15_000, 20_000), (1, 2, 1)),
+        (1, (2_000, 15_001, 22_000), (3, 2, 3)),
     ]
-    assert len(case["overhead"]["marked_samples_us"]) == 6
+    assert len(case.overhead.marked_samples_us) == 6
     trace = json.loads(gzip.decompress((tmp_path / "timeline/none/scale/right.json.gz").read_bytes()))
     assert trace["otherData"]["variant"] == "right"
     assert not list((tmp_path / "timeline").rglob("*.npz"))
@@ -109,7 +114,7 @@ def test_a_captured_launch_is_not_captured_again_unless_its_trace_is_gone(tmp_pa
     first = captured(tmp_path, checked)
     assert captured(tmp_path, checked) == first
     timeline.trace_of(checked).unlink()
-    assert captured(tmp_path, checked)["provenance"]["finished"] >= first["provenance"]["finished"]
+    assert captured(tmp_path, checked).provenance.finished >= first.provenance.finished
     assert timeline.trace_of(checked).is_file()
 
 
@@ -117,48 +122,49 @@ def test_events_beyond_the_largest_buffer_are_counted_as_lost(tmp_path, checked)
     many = (
         MARKS.replace("step < 20", "step < 80000").replace("20000 * step", "2 * step").replace("15000", "1")
     )
-    job = replace(checked, settings={**SETTINGS, "most_mib": 1})
-    launch = captured(tmp_path, job, marks=many.replace("2000 * w", "0"))["cases"][0]["launch"]
-    assert launch["events"] == (1 << 20) // 8
-    assert launch["events"] + launch["lost_events"] == 4 * 80_000 + 1
-    assert all(track["lost"] for track in launch["tracks"])
+    job = replace(checked, settings=structs.replace(SETTINGS, most_mib=1))
+    launch = captured(tmp_path, job, marks=many.replace("2000 * w", "0")).cases[0].launch
+    assert launch.events == (1 << 20) // 8
+    assert launch.events + launch.lost_events == 4 * 80_000 + 1
+    assert all(track.lost for track in launch.tracks)
 
 
 def test_wrong_results_of_the_captured_launch_are_no_timeline(tmp_path, checked):
     record = captured(tmp_path, checked, body=RIGHT.replace("a->factor *", "2 * a->factor *"))
-    assert record["status"] == "wrong"
-    assert record["reason"].startswith("with marks: y: 64 of 64 elements are outside the tolerance")
-    assert "launch" not in record["cases"][0]
+    assert record.status == "wrong"
+    assert record.reason.startswith("with marks: y: 64 of 64 elements are outside the tolerance")
+    assert record.cases[0].launch is None
 
 
 def test_a_build_without_marks_is_named(tmp_path, checked):
     record = captured(tmp_path, checked, marks="")
-    assert record["status"] == "error"
-    assert "no kernel is marked; include timeline.cuh in it" in record["reason"]
+    assert record.status == "error"
+    assert "no kernel is marked; include timeline.cuh in it" in record.reason
 
 
 def test_two_marked_kernels_in_a_launch_are_an_error_of_the_variant(tmp_path, checked):
     record = captured(tmp_path, checked, marks=MARKS.replace("head->kernels++", "head->kernels += 2"))
-    assert record["status"] == "error"
-    assert "the launch ran 2 marked kernels" in record["reason"]
+    assert record.status == "error"
+    assert "the launch ran 2 marked kernels" in record.reason
 
 
 def test_nothing_is_captured_without_a_passed_check(tmp_path, checked):
     wrong = replace(make_job(tmp_path, RIGHT.replace("*", "+")), record=tmp_path / "check/none/scale.json")
     check_time.check_family([wrong])
     record = captured(tmp_path, checked)
-    assert record["status"] == "skipped"
-    assert record["reason"].startswith("its check has status wrong")
+    assert record.status == "skipped"
+    assert record.reason.startswith("its check has status wrong")
 
 
 def test_a_build_with_marks_that_does_not_compile_is_skipped(tmp_path, checked):
     marked = build_with_marks(tmp_path / "marked", checked)
-    failed = {**read_json(marked), "status": "compile_error", "reason": "no such region"}
-    write_json(marked, {k: v for k, v in failed.items() if k not in ("library_sha256", "kernels")})
+    built = door.read(marked, Build)
+    failed = structs.replace(built, status="compile_error", reason="no such region", library_sha256="")
+    door.write(marked, failed)
     timeline.capture_timelines([checked], tmp_path / "check/none/scale.json", make_timer(tmp_path), [marked])
-    record = FamilyRecord.read(checked.record).variants["right"]
-    assert (record["status"], record["marked_sha256"]) == ("skipped", "")
-    assert record["reason"] == "its build has status compile_error: no such region"
+    record = FamilyRecord.read(checked.record, Timeline).variants["right"]
+    assert (record.status, record.marked_sha256) == ("skipped", "")
+    assert record.reason == "its build has status compile_error: no such region"
 
 
 @pytest.mark.parametrize(
@@ -197,8 +203,8 @@ def test_overhead_is_relative_to_the_mean_of_both_times_without_marks():
 
 def test_the_sm_in_the_record_is_the_one_with_the_median_share_of_waiting():
     launch = timeline.launch_record(pipelined().read())
-    assert launch["sm"] == 0
-    assert launch["wait_pct"][0] <= launch["wait_pct"][1] <= launch["wait_pct"][2]
+    assert launch.sm == 0
+    assert launch.wait_pct[0] <= launch.wait_pct[1] <= launch.wait_pct[2]
 
 
 def test_tables_hold_the_numbers_and_every_region_of_the_sm(tmp_path, checked):
