@@ -163,8 +163,8 @@ def test_both_profilers_can_run_at_the_same_time_for_a_family(tmp_path, monkeypa
 )
 def test_a_session_without_permission_is_denied_for_all(tmp_path, profiler, monkeypatch, output, expected):
     def refused(task, *_, **__):
-        (task.folder).mkdir(parents=True, exist_ok=True)
-        (task.folder / "worker.log").write_text(f"==ERROR== {output}")
+        Path(task.folder).mkdir(parents=True, exist_ok=True)
+        Path(task.folder, "worker.log").write_text(f"==ERROR== {output}")
         raise capture.WarplogError("the worker failed")
 
     monkeypatch.setattr(capture, "run_cases", refused)
@@ -184,8 +184,8 @@ def test_a_session_without_permission_is_denied_for_all(tmp_path, profiler, monk
 )
 def test_errors_of_ncu_take_precedence_over_the_end_of_the_worker(tmp_path, monkeypatch, output, expected):
     def failed(task, *_, **__):
-        (task.folder).mkdir(parents=True, exist_ok=True)
-        (task.folder / "worker.log").write_text(output)
+        Path(task.folder).mkdir(parents=True, exist_ok=True)
+        Path(task.folder, "worker.log").write_text(output)
         raise capture.WarplogError("the worker failed: no such module")
 
     monkeypatch.setattr(capture, "run_cases", failed)
