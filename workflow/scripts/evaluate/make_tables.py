@@ -13,11 +13,11 @@ from warplog.tables.stages import summary
 
 def main(plan: Plan, folder: Path) -> None:
     source = plan.source()
-    peaks = device.peaks(source.device, device.known_gpus(plan.project))
-    rows = make_rows(source, plan.families, plan.cases, plan.chosen, source.device, peaks)
+    peaks = device.peaks(source.campaign.device, device.known_gpus(plan.project))
+    rows = make_rows(source, plan.families, plan.cases, plan.chosen, peaks)
     write_tables(rows, folder)
     if plan.live:
-        note(f"  tables  {source.campaign['campaign']}: {summary(rows['stages'])}")
+        note(f"  tables  {source.campaign.campaign}: {summary(rows['stages'])}")
 
 
 if "snakemake" in globals():

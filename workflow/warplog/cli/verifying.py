@@ -40,7 +40,8 @@ def run(options: argparse.Namespace, folder: Path, note: Callable[[str], None]) 
         WarplogError: The folder holds no campaign, or its manifest must not be replaced.
     """
     from warplog.core.records import read_json
-    from warplog.core.verification import campaign, manifest
+    from warplog.core.verification import manifest
+    from warplog.records.verification import campaign
 
     records = campaign.count(folder)
     if not records:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from warplog.core.remarks import WORDS
 
-Cell = str | int | float | bool | None  # a value in a row of a table
+Cell = str | int | float | bool | None
+Row = Mapping[str, Cell]  # of a table, by column
 
 
 @dataclass(frozen=True)

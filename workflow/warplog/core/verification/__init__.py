@@ -1,1 +1,1 @@
-"""Verifies what was written before: records against each other, files against their digests."""
+"""Verifies files against their digests."""

@@ -8,7 +8,6 @@ import numpy as np
 
 from warplog.core.errors import WarplogError, naming
 from warplog.core.statistics import summarise
-from warplog.core.verification.timelines import overhead
 from warplog.measure.results import Marked
 from warplog.measure.worker.backend import Backend, Launcher, LaunchFailed
 from warplog.measure.worker.case_data import SEEDS
@@ -17,6 +16,7 @@ from warplog.measure.worker.timer import Timer
 from warplog.parsers.timeline_buffer import EVENT, HEAD, WARP
 from warplog.records.settings import TimelineSettings
 from warplog.records.timeline import Overhead
+from warplog.records.verification.timelines import overhead
 
 _SEED = SEEDS["timeline"]
 _MOST_WARPS = 1 << 18
