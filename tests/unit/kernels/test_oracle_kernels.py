@@ -125,9 +125,7 @@ def test_sector_kernels_load_and_store_as_often_as_the_pattern_has_steps(build_o
         kernel = kernels[f"touch_sectors<{sectors}>"]
         steps = patterns.steps(sectors)
         assert (count(kernel, "LDG"), count(kernel, "STG")) == (steps, steps)
-        assert all(
-            ".64" not in op and ".128" not in op for op in kernel.opcodes if op[:3] in ("LDG", "STG")
-        )
+        assert all(".64" not in op and ".128" not in op for op in kernel.opcodes if op[:3] in ("LDG", "STG"))
 
 
 @pytest.mark.nvcc

@@ -145,9 +145,7 @@ def test_sustained_times_have_a_median_and_energy_per_launch() -> None:
 def test_a_sustained_time_is_that_at_the_power_limit_if_it_acts() -> None:
     """The second process saw the board above its limit of 700 W, and the clock was higher: times go with P^-0.5."""
     low, high = (656.0, 665.0, 675.0, 690.0), (700.0, 715.0, 730.0, 740.0)
-    steps = [
-        tuple((watts, 119.0 * (700 / watts) ** 0.5) for watts in powers) for powers in (low, high)
-    ]
+    steps = [tuple((watts, 119.0 * (700 / watts) ** 0.5) for watts in powers) for powers in (low, high)]
     runs = [sustained(i + 1, 120.0 - i, steps=own) for i, own in enumerate(steps)]
     found = entry(of(100, 100), runs, limit_w=700.0)
     assert found.sustained.mean_us == pytest.approx(119.0)

@@ -202,12 +202,19 @@ class Supervisor:
             return Result(run=run, status="crashed", reason="SIGSEGV")
         if mode == "sustain":
             mean = SustainedRun(
-                mean_us=self._sustained_us(name), sm_mhz=None, power_w=None, limits=(), launches=1, seconds=1.0
+                mean_us=self._sustained_us(name),
+                sm_mhz=None,
+                power_w=None,
+                limits=(),
+                launches=1,
+                seconds=1.0,
             )
             return Result(run=run, seconds=self.seconds, found=Sustained(run=mean))
         samples = (self._median_us(name),) * 10
         summary = {**vars(summarise(samples)), "samples_us": samples}
-        none = dict.fromkeys(("sm_mhz", "sm_mhz_min", "sm_mhz_max", "power_w", "power_w_max", "temperature_c"))
+        none = dict.fromkeys(
+            ("sm_mhz", "sm_mhz_min", "sm_mhz_max", "power_w", "power_w_max", "temperature_c")
+        )
         found = AtRest(
             warmup_launches=3,
             first_launch_us=1.0,

@@ -190,7 +190,10 @@ STARTS = pipelined().read().tracks[0][0].starts
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda case: with_overhead(case, marked_us=99.0), "overhead.marked_us is 99, its samples give 100.5"),
+        (
+            lambda case: with_overhead(case, marked_us=99.0),
+            "overhead.marked_us is 99, its samples give 100.5",
+        ),
         (
             lambda case: with_overhead(case, overhead_pct=0.1),
             "overhead.overhead_pct is 0.1, its samples give",

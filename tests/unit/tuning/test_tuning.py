@@ -181,9 +181,7 @@ def test_at_the_time_limit_the_best_so_far_wins_and_a_later_search_resumes(
     host_tuning.make_place(tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(tuning, "_BATCH", (4, 4))
-        patch.setattr(
-            Task, "is_over", lambda task: (tmp_path / "compiled").exists() and _measured(task)
-        )
+        patch.setattr(Task, "is_over", lambda task: (tmp_path / "compiled").exists() and _measured(task))
         finished(tmp_path)
     record = door.read(tmp_path / "results" / "tune" / "host" / "scale" / "right.json", Tune)
     assert record.seen == 4

@@ -49,9 +49,7 @@ class RecordingBackend(NumpyBackend):
         self.xp = SimpleNamespace(**{n: getattr(numpy, n) for n in dir(numpy) if n[0] != "_"}, cuda=cuda)
 
 
-def captured(
-    folder: Path, tool: str, launches: int, seconds: float = 1e-6
-) -> tuple[list[str], Captured]:
+def captured(folder: Path, tool: str, launches: int, seconds: float = 1e-6) -> tuple[list[str], Captured]:
     """Returns the calls to the profiler, and the result; `seconds` elapse between any two events."""
     job = make_job(folder, RIGHT)
     backend = RecordingBackend(seconds)
