@@ -26,11 +26,11 @@ from warplog.core.records import SCHEMA_VERSION, read_json, write_json
 from warplog.judge.sources import recorded_campaign
 from warplog.judge.summary.known import Known, known
 from warplog.machine import device, interpreter, packages
-from warplog.machine.device import Gpu
 from warplog.plan import boards, staleness
 from warplog.plan.boards import SLOTS, Boards
 from warplog.plan.family import FamilyPlan
 from warplog.plan.selection import choose_cases, choose_families, choose_figures, choose_variants, typed
+from warplog.records.campaign import Gpu
 from warplog.tables.records import Source, build_record
 from warplog.track import address, presence
 

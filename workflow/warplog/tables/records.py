@@ -9,7 +9,8 @@ from warplog.catalog.family import Variant
 from warplog.core import paths
 from warplog.core.records import FamilyRecord, Record, misplaced, read_json
 from warplog.core.verification.invariants import believed, unproven
-from warplog.machine.device import Gpu, gpu_of
+from warplog.records import door
+from warplog.records.campaign import Gpu
 
 _STAGES = ("build", "check", "time")
 
@@ -36,7 +37,7 @@ class Source:
     @property
     def device(self) -> Gpu:
         """The GPU of the measurements, as described in the campaign record."""
-        return gpu_of(self.campaign)
+        return door.decode(self.campaign["device"], Gpu, "device")
 
     def labels(self) -> dict[str, Any]:
         """Returns the columns that state the origin of a row."""

@@ -13,7 +13,8 @@ from warplog.core import remarks
 from warplog.core.columns import TABLES
 from warplog.core.records import Record, sustained_runs
 from warplog.core.remarks import Remark
-from warplog.machine.device import Gpu, Peaks
+from warplog.machine.device import Peaks
+from warplog.records.campaign import Gpu
 from warplog.tables import published, timelines
 from warplog.tables.agreement import Agreement, agreement, other_pass
 from warplog.tables.launched import launched_columns
