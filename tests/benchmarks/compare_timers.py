@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 sys.path.insert(0, str(Path(__file__).parents[2] / "workflow"))
 
 from benchmarks.timer_table import Row, Timing, as_csv, as_markdown, make_row
+from msgspec import structs
 
 from one_variant import check_variant, time_variant
 from warplog.catalog.family import Family, Variant, load_family
@@ -32,8 +33,8 @@ from warplog.machine import device, toolchain
 from warplog.measure import capture, provenance
 from warplog.measure.building import build
 from warplog.measure.job import Job, refuse_unproven
-from warplog.plan.plan import DEFAULTS
 from warplog.records.campaign import Gpu
+from warplog.records.config import Config
 
 PROJECT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
@@ -122,11 +123,14 @@ def measure_variant(bench: Bench, variant: Variant) -> Iterator[Row]:
     cases = tuple(name for name, case in family.cases.items() if not variant.requires.why_not_case(case))
     built = build.build_variant(family, variant, gpu.arch, tools["nvcc"], tools["cuobjdump"], place / "build")
     _show("build", f"{family.name}/{variant.name}  {built['status']}  {built['reason']}")
-    check = bench.job(variant, "check", DEFAULTS["check"])
+    check = bench.job(variant, "check", structs.asdict(Config().check))
     check_variant(check)
     timer = bench.folder / "timer.so"
     timed = time_variant(
-        bench.job(variant, "time", {**DEFAULTS["time"], "hot_cases": "all"}), check.record, timer, cases
+        bench.job(variant, "time", {**structs.asdict(Config().time), "hot_cases": "all"}),
+        check.record,
+        timer,
+        cases,
     )
     profiled = _profile(bench, variant, check.record, cases)
     nvbench = time_with_nvbench(bench, variant, check.record, cases)
@@ -144,7 +148,7 @@ def measure_variant(bench: Bench, variant: Variant) -> Iterator[Row]:
 
 def _profile(bench: Bench, variant: Variant, check: Path, cases: tuple[str, ...]) -> Sequence[Row]:
     """Returns the metrics of both profilers: ncu with a cold L2, nsys over back-to-back launches."""
-    settings = {**DEFAULTS["profile"], "metrics": "lean"}
+    settings = {**structs.asdict(Config().profile), "metrics": "lean"}
     ncu, nsys = bench.job(variant, "ncu", settings), bench.job(variant, "nsys", settings)
     capture.capture_ncu([ncu], check, bench.tools["ncu"], {variant.name: cases})
     capture.capture_nsys([nsys], check, bench.tools["nsys"], {variant.name: cases})

@@ -4,24 +4,25 @@ from pathlib import Path
 
 import pytest
 from gpu_jobs import build_timer, build_variant, gpu_job
+from msgspec import structs
 
 import shipped_families
 from one_variant import check_variant, record_of, time_variant
 from warplog.catalog.family import load_family
 from warplog.core import paths
-from warplog.core.defaults import DEFAULTS
 from warplog.core.records import Record
 from warplog.extract import stage as extract
 from warplog.machine import device, toolchain
 from warplog.measure import capture
 from warplog.measure.job import Job
+from warplog.records.config import Config
 from warplog.tables.rows import power_trace_rows, sustained_columns
 
 KERNELS = Path(__file__).parents[2] / "kernels"
 FAMILIES = ("transfer", "overlap", "power", "quantization", "dsmem")
 VARIANTS = [(f, v.name) for f in FAMILIES for v in shipped_families.FAMILIES[f].variants]
 QUICK = {
-    **DEFAULTS["time"],
+    **structs.asdict(Config().time),
     "processes": 2,
     "most_processes": 1,
     "max_samples": 12,
@@ -95,7 +96,7 @@ def test_nsys_shows_how_much_of_the_copies_is_hidden(folder: Path) -> None:
     hidden = {}
     for variant in ("sequential", "three_streams"):
         check = checked(folder, "overlap", variant)
-        made = job(folder, "overlap", variant, "nsys", DEFAULTS["profile"])
+        made = job(folder, "overlap", variant, "nsys", structs.asdict(Config().profile))
         capture.capture_nsys([made], check, nsys, {variant: ("64Mi",)})
         record = record_of(made)
         assert record["status"] == "ok", record["reason"]

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from gpu_jobs import build_timer, build_variant, gpu_job
+from msgspec import structs
 
 from one_variant import check_variant, record_of, time_variant
 from warplog.catalog.family import load_family
@@ -12,7 +13,7 @@ from warplog.extract.stage import extract_family
 from warplog.machine import device, toolchain
 from warplog.measure import capture, check_time
 from warplog.measure.job import Job
-from warplog.plan.plan import DEFAULTS
+from warplog.records.config import Config
 from warplog.tables.agreement import agreement
 
 PROJECT = Path(__file__).parents[2]
@@ -38,15 +39,15 @@ def job(folder: Path, variant: str, stage: str, settings: dict[str, object]) -> 
 
 def test_the_time_at_rest_agrees_with_ncu_and_the_hot_time_with_nsys(folder: Path) -> None:
     cases, variants = ("1024", "2048"), ("warptile", "cublas")
-    checks = [job(folder, v, "check", DEFAULTS["check"]) for v in variants]
+    checks = [job(folder, v, "check", structs.asdict(Config().check)) for v in variants]
     check_time.check_family(checks)
-    times = [job(folder, v, "time", {**DEFAULTS["time"], "hot_cases": "all"}) for v in variants]
+    times = [job(folder, v, "time", {**structs.asdict(Config().time), "hot_cases": "all"}) for v in variants]
     check_time.time_family(times, checks[0].record, folder / "timer.so", cases)
     for name, tool in (("ncu", capture.capture_ncu), ("nsys", capture.capture_nsys)):
         found = toolchain.find(name)
         if found.path is None:
             pytest.skip(f"no {name}: {found.remedy}")
-        captured = [job(folder, v, name, DEFAULTS["profile"]) for v in variants]
+        captured = [job(folder, v, name, structs.asdict(Config().profile)) for v in variants]
         tool(captured, checks[0].record, found, dict.fromkeys(variants, cases))
         for one in captured:
             record = record_of(one)
@@ -68,10 +69,13 @@ def test_the_time_at_rest_agrees_with_ncu_and_the_hot_time_with_nsys(folder: Pat
 
 
 def test_samples_are_blocked_and_their_clock_is_known(folder: Path) -> None:
-    check = job(folder, "warptile", "check2", DEFAULTS["check"])
+    check = job(folder, "warptile", "check2", structs.asdict(Config().check))
     check_variant(check)
     timed = time_variant(
-        job(folder, "warptile", "time2", DEFAULTS["time"]), check.record, folder / "timer.so", ("256",)
+        job(folder, "warptile", "time2", structs.asdict(Config().time)),
+        check.record,
+        folder / "timer.so",
+        ("256",),
     )
     cold = timed["cases"][0]["cold"]
     assert cold["not_blocked"] == 0
@@ -82,20 +86,26 @@ def test_samples_are_blocked_and_their_clock_is_known(folder: Path) -> None:
 
 
 def test_each_process_places_the_arrays_elsewhere(folder: Path) -> None:
-    check = job(folder, "warptile", "check3", DEFAULTS["check"])
+    check = job(folder, "warptile", "check3", structs.asdict(Config().check))
     check_variant(check)
     timed = time_variant(
-        job(folder, "warptile", "time3", DEFAULTS["time"]), check.record, folder / "timer.so", ("1024",)
+        job(folder, "warptile", "time3", structs.asdict(Config().time)),
+        check.record,
+        folder / "timer.so",
+        ("1024",),
     )
     addresses = [tuple(process["addresses"]) for process in timed["cases"][0]["processes"]]
-    assert len(set(addresses)) == len(addresses) >= DEFAULTS["time"]["processes"]
+    assert len(set(addresses)) == len(addresses) >= Config().time.processes
 
 
 def test_launches_at_rest_run_at_the_full_clock_and_sustained_ones_at_the_limit(folder: Path) -> None:
     """A large bf16 GEMM reaches the power limit of most boards."""
     family = load_family(PROJECT / "kernels" / "bf16_gemm" / "family.yaml")
     build_variant(family, family.baseline, folder / "bf16")
-    settings = {"check": DEFAULTS["check"], "time": DEFAULTS["time"] | {"hot_cases": "all"}}
+    settings = {
+        "check": structs.asdict(Config().check),
+        "time": structs.asdict(Config().time) | {"hot_cases": "all"},
+    }
     check, timing = (
         gpu_job(family, family.baseline, folder / "bf16", folder / f"{family.name}.{stage}.json", policy)
         for stage, policy in settings.items()

@@ -4,12 +4,13 @@ from pathlib import Path
 
 import pytest
 from gpu_jobs import build_variant, gpu_job
+from msgspec import structs
 
 from one_variant import sanitize_variant
 from warplog.catalog.family import load_family
 from warplog.core.records import Record
 from warplog.machine import toolchain
-from warplog.plan.plan import DEFAULTS
+from warplog.records.config import Config
 
 FAMILY = load_family(Path(__file__).parents[1] / "data" / "wrong_kernels" / "wrong_sgemm" / "family.yaml")
 PLANTED = {
@@ -25,7 +26,9 @@ def sanitized(variant: str, folder: Path) -> Record:
     if not tool.ok:
         pytest.skip(tool.remedy)
     build_variant(FAMILY, variant, folder / "build")
-    job = gpu_job(FAMILY, variant, folder / "build", folder / f"{FAMILY.name}.json", DEFAULTS["sanitize"])
+    job = gpu_job(
+        FAMILY, variant, folder / "build", folder / f"{FAMILY.name}.json", structs.asdict(Config().sanitize)
+    )
     record = sanitize_variant(job, tool)
     if record["status"] == "unsupported":
         pytest.skip(record["reason"])

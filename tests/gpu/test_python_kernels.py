@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from gpu_jobs import build_timer, build_variant, gpu_job, this_gpu
+from msgspec import structs
 
 from one_variant import check_variant, record_of, sanitize_variant, time_variant
 from warplog.catalog.family import load_family
@@ -14,7 +15,7 @@ from warplog.extract.stage import extract_family
 from warplog.machine import packages, toolchain
 from warplog.measure import capture
 from warplog.measure.job import Job
-from warplog.plan.plan import DEFAULTS
+from warplog.records.config import Config
 
 FAMILY = Path(__file__).parents[1] / "data" / "wrong_kernels" / "wrong_python" / "family.yaml"
 RIGHT = ("in_triton", "in_cupy", "eager")
@@ -93,7 +94,7 @@ def test_the_compiled_kernel_has_its_resources_and_code(variant: str, folder: Pa
 @pytest.mark.parametrize("variant", [*RIGHT, "uncapturable"])
 def test_it_is_timed_without_the_host_part_which_is_recorded_apart(variant: str, folder: Path) -> None:
     one, _ = checked(variant, folder)
-    settings = {**DEFAULTS["time"], "processes": 2, "most_processes": 1, "hot_cases": "all"}
+    settings = {**structs.asdict(Config().time), "processes": 2, "most_processes": 1, "hot_cases": "all"}
     timed = job(variant, folder, "time", settings)
     record = time_variant(timed, one.record, folder / "timer.so", ["1Mi"])
     assert record["status"] == "ok", record["reason"]
@@ -115,7 +116,7 @@ def test_both_profilers_see_the_kernel_and_lines_of_triton_have_their_text(folde
         found = toolchain.find(name)
         if found.path is None:
             pytest.skip(f"no {name}: {found.remedy}")
-        captured = job("in_triton", folder, name, DEFAULTS["profile"])
+        captured = job("in_triton", folder, name, structs.asdict(Config().profile))
         tool([captured], one.record, found, cases)
         record = record_of(captured)
         if record["status"] == "denied":

@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 import yaml
 from gpu_jobs import build_timer, gpu_job, this_gpu
+from msgspec import structs
 
 from warplog.catalog.family import load_family
 from warplog.machine import toolchain
 from warplog.measure.tuning import record as tuning_record
 from warplog.measure.tuning import search as tuning
-from warplog.plan.plan import DEFAULTS
+from warplog.records.config import Config
 
 PROJECT = Path(__file__).parents[2]
 
@@ -38,7 +39,9 @@ def test_search_times_correct_settings_rejects_wrong_ones_and_writes_the_winner(
     family, record = load_family(folder / "family.yaml"), tmp_path / "autotuned.json"
     job, gpu = gpu_job(family, "autotuned", tmp_path / "settings", record, policy), this_gpu()
     tools = toolchain.find("nvcc"), toolchain.find("cuobjdump")
-    search = tuning.make_search(job, "c", gpu.arch, tools, tmp_path / "timer.so", DEFAULTS["time"], 4)
+    search = tuning.make_search(
+        job, "c", gpu.arch, tools, tmp_path / "timer.so", structs.asdict(Config().time), 4
+    )
     search.run()
     record = tuning_record.write(search)
     assert search.complete

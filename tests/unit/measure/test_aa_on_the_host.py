@@ -4,13 +4,14 @@ import csv
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from host_family import make_job, make_timer, named
 from warplog.core import paths
 from warplog.core.records import FamilyRecord
 from warplog.judge import aa
 from warplog.measure import check_time
-from warplog.plan.plan import DEFAULTS
+from warplog.records.config import Config
 
 BODY = """
 FILE* log = fopen("{folder}/pids", "a"); fprintf(log, "%d\\n", (int)getpid()); fclose(log);
@@ -29,7 +30,7 @@ def place(tmp_path_factory):
     check_time.check_family(jobs)
     timer = make_timer(place)
     policy = {
-        **DEFAULTS["time"],
+        **structs.asdict(Config().time),
         "max_samples": 30,
         "max_seconds": 0.3,
         "hot_seconds": 0.001,

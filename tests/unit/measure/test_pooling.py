@@ -3,14 +3,15 @@
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from warplog.core import remarks
-from warplog.core.defaults import DEFAULTS
 from warplog.core.records import sustained_runs
 from warplog.core.statistics import summarise
 from warplog.measure.pooling import missing_runs, missing_sustained, pooled
+from warplog.records.config import Config
 
-SETTINGS = dict(DEFAULTS["time"])
+SETTINGS = structs.asdict(Config().time)
 STATE = {
     "sm_mhz": 1980.0, "sm_mhz_min": 1965, "sm_mhz_max": 1980, "power_w": 300.0, "power_w_max": 350.0,
     "power_kind": "instant", "temperature_c": 40, "throttle_reasons": [], "state_samples": 5,

@@ -10,20 +10,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from host_family import make_job, make_timer, named
 from one_variant import record_of
 from warplog.catalog.contract import Measuring
-from warplog.core.defaults import DEFAULTS
 from warplog.core.records import FamilyRecord, Record
 from warplog.core.statistics import summarise
 from warplog.measure import check_time
 from warplog.measure.job import Job
 from warplog.measure.supervise import Task
 from warplog.measure.worker.main import parts_of, process_of
+from warplog.records.config import Config
 
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
-QUICK = {**DEFAULTS["time"], "most_processes": 1, "max_seconds": 0.01, "hot_seconds": 0.001, "timeout_s": 20}
+QUICK = {
+    **structs.asdict(Config().time),
+    "most_processes": 1,
+    "max_seconds": 0.01,
+    "hot_seconds": 0.001,
+    "timeout_s": 20,
+}
 CASES = ("64", "1000")
 
 

@@ -461,7 +461,7 @@ def _families(names: Sequence[str] | None) -> list["Family"]:
     from warplog.plan.selection import choose_families
 
     families = kernels.load(_project())
-    return list(choose_families(list(families) if names is None else list(names), families).values())
+    return list(choose_families(tuple(families if names is None else names), families).values())
 
 
 def _project() -> Path:

@@ -14,6 +14,7 @@ from warplog.core.records import FamilyRecord, Record, misplaced, read_json
 from warplog.core.verification import manifest
 from warplog.judge.samples import Campaign, Key, Measured, load
 from warplog.machine import device
+from warplog.records.config import Config
 from warplog.track import address, connection, identity, versions
 
 if TYPE_CHECKING:
@@ -25,19 +26,19 @@ _RECORDS = ("time", "extract")
 NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,95}"  # pattern of campaign names
 
 
-def recorded_campaign(settings: Mapping[str, Any], project: Path) -> tuple[Path, Record]:
-    """Returns folder and campaign record of the recorded campaign `settings["recorded"]`.
+def recorded_campaign(settings: Config, project: Path) -> tuple[Path, Record]:
+    """Returns folder and campaign record of the recorded campaign `settings.recorded`.
 
     Searches the working directory first, then `project`.
 
     Raises:
         WarplogError: no campaign has that name (the message lists the recorded ones), a file is not as its manifest
-            says, or `settings["gpu"]` is not the GPU of the campaign.
+            says, or `settings.gpu` is not the GPU of the campaign.
     """
-    root = _recorded_root(settings["recorded"], project)
+    root = _recorded_root(settings.recorded, project)
     files = sorted((root / "campaign").glob("*.json"))
     if not files:
-        no_gpu = "" if settings["mode"] == "recorded" else f"no GPU here ({device.why_not()}) and "
+        no_gpu = "" if settings.mode == "recorded" else f"no GPU here ({device.why_not()}) and "
         raise WarplogError(
             f"{no_gpu}no recorded campaign {root}; recorded: {', '.join(_recorded(project)) or 'none'}"
         )
@@ -45,9 +46,9 @@ def recorded_campaign(settings: Mapping[str, Any], project: Path) -> tuple[Path,
     record = read_json(files[0], "record")
     if wrong := misplaced(record, {"gpu": files[0].stem}):
         raise WarplogError(f"{files[0]}: {wrong}; restore it (git checkout -- {root})")
-    if settings["gpu"] not in ("auto", "all", record["gpu"]):
+    if settings.gpu not in ("auto", "all", record["gpu"]):
         raise WarplogError(
-            f"config: gpu: {settings['gpu']!r}: the recorded campaign {root} was measured on {record['gpu']}; set"
+            f"config: gpu: {settings.gpu!r}: the recorded campaign {root} was measured on {record['gpu']}; set"
             " `recorded` to a campaign of that GPU, or `mode` to live if the jobs run on another machine"
         )
     return root, record

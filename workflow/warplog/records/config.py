@@ -1,9 +1,11 @@
 """The configuration of a campaign: config/config.yaml and `--config`; defaults are those of the project."""
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
+from warplog.records import door
 from warplog.records.fields import Frozen, Slug
 from warplog.records.settings import (
     CheckSettings,
@@ -56,7 +58,8 @@ class FigureSettings(Frozen, frozen=True, kw_only=True):
             tuple[Literal["png", "svg", "pdf"], ...],
             Meta(
                 min_length=1,
-                description="Files of each figure; the workflow writes png in any case, which pages and the report show",
+                description="Files of each figure; the workflow writes png in any case, which pages and the report"
+                " show",
                 extra_json_schema={"uniqueItems": True},
             ),
         ]
@@ -96,9 +99,9 @@ class Config(Frozen, frozen=True, kw_only=True):
             description="Variants to run: 'all', or names as `variant` or `family/variant`; the baseline always runs"
         ),
     ] = "all"
-    cases: Annotated[
-        Choice, Meta(description="Timed cases to run: 'all', or case names (as strings)")
-    ] = "all"
+    cases: Annotated[Choice, Meta(description="Timed cases to run: 'all', or case names (as strings)")] = (
+        "all"
+    )
     kernel_folders: Annotated[
         tuple[str, ...], Meta(description="Additional folders with families, beside kernels/")
     ] = ()
@@ -167,3 +170,13 @@ class Config(Frozen, frozen=True, kw_only=True):
         ),
     ] = "all"
     strict: Annotated[bool, Meta(description="Whether a run fails if a variant is not ok")] = False
+
+
+def configured(project: Path) -> Config:
+    """Returns the configuration in config/config.yaml of a project; the defaults if there is no such file.
+
+    Raises:
+        WarplogError: the file is not valid.
+    """
+    path = project / "config" / "config.yaml"
+    return door.read_yaml(path, Config) if path.is_file() else Config()

@@ -4,14 +4,15 @@ import ctypes
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from host_family import PYTHON_RIGHT, make_job, make_python_family, make_python_job, make_timer
 from one_variant import check_variant, time_variant, write_record
-from warplog.core.defaults import DEFAULTS
 from warplog.core.errors import WarplogError
 from warplog.measure.worker.backend import LaunchFailed, NumpyBackend
 from warplog.measure.worker.problem import Problem
 from warplog.measure.worker.python_launcher import PythonLauncher, failure_of, first_message
+from warplog.records.config import Config
 
 TRITON_MESSAGE = (
     "at 3:49:\ndef bad(x, y, n, BLOCK: tl.constexpr):\n    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n"
@@ -128,7 +129,13 @@ def test_the_first_launch_tunes_and_its_results_do_not_count(tmp_path: Path) -> 
 
 
 def test_a_module_is_timed_through_the_timing_core_with_the_host_part_apart(tmp_path: Path) -> None:
-    settings = {**DEFAULTS["time"], "processes": 1, "most_processes": 1, "max_seconds": 0.2, "timeout_s": 20}
+    settings = {
+        **structs.asdict(Config().time),
+        "processes": 1,
+        "most_processes": 1,
+        "max_seconds": 0.2,
+        "timeout_s": 20,
+    }
     job = make_python_job(tmp_path, PYTHON_RIGHT, **settings)
     check = write_record(tmp_path / "check.json", check_variant(job))
     record = time_variant(job, check, make_timer(tmp_path), ["64", "1000"])
@@ -140,7 +147,13 @@ def test_a_module_is_timed_through_the_timing_core_with_the_host_part_apart(tmp_
 
 
 def test_compiled_launchers_have_a_host_time_too(tmp_path: Path) -> None:
-    settings = {**DEFAULTS["time"], "processes": 1, "most_processes": 1, "max_seconds": 0.2, "timeout_s": 20}
+    settings = {
+        **structs.asdict(Config().time),
+        "processes": 1,
+        "most_processes": 1,
+        "max_seconds": 0.2,
+        "timeout_s": 20,
+    }
     job = make_job(tmp_path, "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];")
     job.settings.update(settings)
     check = write_record(tmp_path / "check.json", check_variant(job))

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 import fake_driver
 from fake_driver import H200
 from host_family import make_job
 from warplog.catalog.contract import Measuring
-from warplog.core.defaults import DEFAULTS
 from warplog.machine import clocks
 from warplog.measure.worker import sampling
 from warplog.measure.worker import time_case as timing
@@ -21,6 +21,7 @@ from warplog.measure.worker.backend import Launcher, NumpyBackend
 from warplog.measure.worker.problem import Problem
 from warplog.measure.worker.time_case import sustain_case, time_case
 from warplog.measure.worker.timer import ColdSample, WarmUp
+from warplog.records.config import Config
 
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
 LATER_WRONG = f"static int calls; if (++calls > 1) {{ a->y[0] = 0; return 0; }} {RIGHT}"
@@ -136,7 +137,7 @@ class Bench:
         **settings: object,
     ) -> dict[str, Any]:
         backend, launcher, problem = self._prepare(measuring, case, body, blocking, free_s)
-        policy = {**DEFAULTS["time"], **settings}
+        policy = {**structs.asdict(Config().time), **settings}
         with clocks.Sampler() as sampler:
             return time_case(backend, launcher, self.timer, problem, policy, sampler, process)  # type: ignore[arg-type]
 
