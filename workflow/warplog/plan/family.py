@@ -42,7 +42,7 @@ class FamilyPlan:
         files = (file for v in self.variants for file in (v.file, *v.headers()))
         return list(dict.fromkeys(map(str, files)))
 
-    def job(self, kind: Callable[..., FamilyJob], **own: Any) -> object:
+    def job(self, kind: Callable[..., FamilyJob[Any]], **own: Any) -> object:
         """Returns the parameters of a measuring job as plain values; `own` are those of its kind."""
         job = kind(
             family_file=str(self.family.file),

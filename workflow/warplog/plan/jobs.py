@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Mapping
+from typing import Generic, TypeVar
 
 from warplog.records.fields import Frozen
 from warplog.records.settings import (
@@ -16,6 +17,7 @@ from warplog.records.settings import (
 )
 
 Cases = Mapping[str, tuple[str, ...]]  # by variant
+Settings = TypeVar("Settings")
 
 
 class TrialJob(Frozen, frozen=True, kw_only=True):
@@ -50,7 +52,7 @@ class TuneJob(Frozen, frozen=True, kw_only=True):
     time: TimeSettings
 
 
-class FamilyJob(Frozen, frozen=True, kw_only=True):
+class FamilyJob(Frozen, Generic[Settings], frozen=True, kw_only=True):
     """Measures variants of a family; `memory` says which of their arrays are in host memory.
 
     family.yaml is a parameter instead of an input; otherwise adding a variant would run all others again.
@@ -60,41 +62,24 @@ class FamilyJob(Frozen, frozen=True, kw_only=True):
     variants: tuple[str, ...]
     memory: Mapping[str, Mapping[str, str]]
     contract: str
+    settings: Settings
 
 
-class CheckJob(FamilyJob, frozen=True, kw_only=True):
-    """Checks variants."""
-
-    settings: CheckSettings
-
-
-class SanitizeJob(FamilyJob, frozen=True, kw_only=True):
-    """Runs compute-sanitizer."""
-
-    settings: SanitizeSettings
+CheckJob = FamilyJob[CheckSettings]
+SanitizeJob = FamilyJob[SanitizeSettings]
+TimelineJob = FamilyJob[TimelineSettings]
 
 
-class TimelineJob(FamilyJob, frozen=True, kw_only=True):
-    """Captures timelines from inside kernels."""
-
-    settings: TimelineSettings
-
-
-class TimeJob(FamilyJob, frozen=True, kw_only=True):
+class TimeJob(FamilyJob[TimeSettings], frozen=True, kw_only=True):
     """Times variants."""
 
-    settings: TimeSettings
     cases: tuple[str, ...]
 
 
-class ProfileJob(FamilyJob, frozen=True, kw_only=True):
+class ProfileJob(FamilyJob[ProfileSettings], frozen=True, kw_only=True):
     """Captures variants with ncu or nsys."""
 
-    settings: ProfileSettings
     cases: Cases
-
-
-Measuring = CheckJob | SanitizeJob | TimelineJob | TimeJob | ProfileJob
 
 
 class ExtractJob(Frozen, frozen=True, kw_only=True):

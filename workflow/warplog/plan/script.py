@@ -13,7 +13,7 @@ from warplog.core.hashing import sha256_file, sha256_of
 from warplog.core.process import die_with_parent
 from warplog.core.text import Screen
 from warplog.measure import job as jobs
-from warplog.plan.jobs import Measuring
+from warplog.plan.jobs import FamilyJob, Settings
 from warplog.records import door
 
 _T = TypeVar("_T")
@@ -24,7 +24,7 @@ def parameters(rule: Any, kind: type[_T]) -> _T:
     return door.decode(rule.params.job, kind, "params.job")
 
 
-def family_jobs(rule: Any, job: Measuring) -> list[jobs.Job]:
+def family_jobs(rule: Any, job: FamilyJob[Settings]) -> list[jobs.Job]:
     """Returns the measuring jobs of a family, from the `snakemake` object of the rule and its decoded parameter.
 
     Raises:
