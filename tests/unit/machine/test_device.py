@@ -56,7 +56,7 @@ def test_no_driver_is_told_and_not_raised(install):
     assert processes() == []
     with Sampler() as sampler:
         pass
-    assert sampler.result()["sm_mhz"] is None
+    assert sampler.result().sm_mhz is None
 
 
 @pytest.mark.parametrize(

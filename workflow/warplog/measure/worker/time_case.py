@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from statistics import median
 from typing import Any
 
@@ -13,6 +14,7 @@ from warplog.measure.worker.case_data import SEEDS
 from warplog.measure.worker.problem import Problem
 from warplog.measure.worker.sampling import ColdRun, HotRun, StopRule
 from warplog.measure.worker.timer import Timer
+from warplog.records import door
 
 _SEED = SEEDS["time"]
 _FIRST = 1
@@ -67,7 +69,7 @@ def time_case(
         "launch_host_us": median(host_us),
         "cold": _cold(run, timer),
         **(_hot(hot) if hot else {}),
-        **state,
+        **door.plain(state),
     }
 
 
@@ -103,7 +105,11 @@ def sustain_case(
         settle_s=settle_s,
         least_s=long_s or sampling.SUSTAINED_LEAST_S,
     )
-    traced = {"samples_us": run.samples_us, "trace": sampler.trace(run.begin_s, run.end_s)} if long_s else {}
+    traced = (
+        {"samples_us": run.samples_us, "trace": door.plain(sampler.trace(run.begin_s, run.end_s))}
+        if long_s
+        else {}
+    )
     return {
         "status": "ok",
         "reason": "",
@@ -112,7 +118,7 @@ def sustain_case(
             "steps": run.steps,
             "launches": run.launches * len(run.samples_us),
             "seconds": run.end_s - run.begin_s,
-            **sampler.between(run.begin_s, run.end_s),
+            **asdict(sampler.between(run.begin_s, run.end_s)),
         },
         **traced,
     }
