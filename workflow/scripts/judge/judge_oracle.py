@@ -1,10 +1,9 @@
 """Compares the oracle's measurements with their known true values; writes the table `oracle`."""
 
 from pathlib import Path
-from typing import Any
 
 from warplog.analysis.quantities import Quantities
-from warplog.core.columns import MEASUREMENTS, METRICS, ORACLE
+from warplog.core.columns import MEASUREMENTS, METRICS, ORACLE, Cell
 from warplog.judge.oracle import Oracle
 from warplog.machine import device
 from warplog.plan.plan import Plan
@@ -27,7 +26,7 @@ def main(plan: Plan, folder: Path) -> None:
     write_table([{**row, **labels} for row in verdicts], ORACLE, folder / "oracle")
 
 
-def labels_of(source: Source, commits: set[str]) -> dict[str, Any]:
+def labels_of(source: Source, commits: set[str]) -> dict[str, Cell]:
     """Returns the origin columns: the campaign, or the commits of measurements outside of it."""
     others = sorted(commits - {"", str(source.campaign["commit"])})
     named = " and ".join(f"commit {commit[:7]}, not of the campaign" for commit in others)

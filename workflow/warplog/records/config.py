@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from warplog.records import door
-from warplog.records.fields import Frozen, Slug
+from warplog.records.fields import Frozen, Slug, matching, refuse_repetitions, unique
 from warplog.records.settings import (
     CheckSettings,
     ProfileSettings,
@@ -14,13 +14,18 @@ from warplog.records.settings import (
     TimelineSettings,
     TimeSettings,
     TuneSettings,
-    each_once,
 )
 
 Choice = int | str | tuple[int | str, ...]
 Source = Annotated[str, Meta(min_length=1, max_length=4096)]
 Gpus = (
-    Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9-]{0,63}(,[A-Za-z0-9][A-Za-z0-9-]{0,63})*$")]
+    Annotated[
+        str,
+        matching(
+            "[A-Za-z0-9][A-Za-z0-9-]{0,63}(,[A-Za-z0-9][A-Za-z0-9-]{0,63})*",
+            "'auto', 'all', a model such as h200, or indices or UUIDs of GPUs, separated by commas",
+        ),
+    ]
     | Annotated[tuple[int | str, ...], Meta(min_length=1)]
 )
 
@@ -56,11 +61,9 @@ class FigureSettings(Frozen, frozen=True, kw_only=True):
     formats: (
         Annotated[
             tuple[Literal["png", "svg", "pdf"], ...],
-            Meta(
-                min_length=1,
-                description="Files of each figure; the workflow writes png in any case, which pages and the report"
-                " show",
-                extra_json_schema={"uniqueItems": True},
+            Meta(min_length=1),
+            unique(
+                "Files of each figure; the workflow writes png in any case, which pages and the report show"
             ),
         ]
         | UnsetType
@@ -68,7 +71,7 @@ class FigureSettings(Frozen, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Raises ValueError if a format is named twice."""
-        each_once(self.formats or ())
+        refuse_repetitions(self.formats or ())
 
 
 class TrackSettings(Frozen, frozen=True, kw_only=True):
@@ -125,19 +128,13 @@ class Config(Frozen, frozen=True, kw_only=True):
     ] = "h200"
     campaign: Annotated[
         str,
-        Meta(
-            pattern="^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$",
-            description="Name of this campaign in tables and MLflow; 'auto' is <gpu>-<date>-<commit>",
-            extra_json_schema={"$comment": "up to 64 letters, digits and _ . -"},
-        ),
+        matching("[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", "up to 64 letters, digits and _ . -"),
+        Meta(description="Name of this campaign in tables and MLflow; 'auto' is <gpu>-<date>-<commit>"),
     ] = "auto"
     commit: Annotated[
         str,
-        Meta(
-            pattern="^(auto|[0-9a-f]{7,40})$",
-            description="Commit to record if the folder is not a Git checkout; 'auto' asks Git",
-            extra_json_schema={"$comment": "'auto', or 7 to 40 hexadecimal digits"},
-        ),
+        matching("(auto|[0-9a-f]{7,40})", "'auto', or 7 to 40 hexadecimal digits"),
+        Meta(description="Commit to record if the folder is not a Git checkout; 'auto' asks Git"),
     ] = "auto"
     check: CheckSettings = CheckSettings()
     timeline: TimelineSettings = TimelineSettings()

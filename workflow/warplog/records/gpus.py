@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, UnsetType
 
-from warplog.records.fields import Frozen
+from warplog.records.fields import Frozen, matching
 
 _Rate = Annotated[float, Meta(gt=0, le=100_000)]
 
@@ -19,11 +19,8 @@ class KnownGpu(Frozen, frozen=True, kw_only=True):
 
     arch: Annotated[
         str,
-        Meta(
-            pattern="^sm_(7[5-9]|[89][0-9]|1[0-9][0-9])$",
-            description="Architecture that nvcc compiles for.",
-            extra_json_schema={"$comment": "an architecture from sm_75 on, such as sm_90"},
-        ),
+        matching("sm_(7[5-9]|[89][0-9]|1[0-9][0-9])", "an architecture from sm_75 on, such as sm_90"),
+        Meta(description="Architecture that nvcc compiles for."),
     ]
     sms: Annotated[int, Meta(ge=1, le=1024, description="Number of enabled streaming multiprocessors.")]
     fp32_tflops_peak: (
@@ -61,11 +58,10 @@ class KnownGpu(Frozen, frozen=True, kw_only=True):
     gres: (
         Annotated[
             str,
+            matching("[A-Za-z0-9_.]{1,63}", "up to 63 letters, digits and _ ."),
             Meta(
-                pattern="^[A-Za-z0-9_.]{1,63}$",
                 description="Type of the GPU in a cluster's scheduler, such as a100 in gpu:a100:4. The slug if omitted"
-                " and the slug is a single word; otherwise jobs request any GPU.",
-                extra_json_schema={"$comment": "up to 63 letters, digits and _ ."},
+                " and the slug is a single word; otherwise jobs request any GPU."
             ),
         ]
         | UnsetType
@@ -86,11 +82,7 @@ class KnownGpu(Frozen, frozen=True, kw_only=True):
 
 KnownGpus = dict[
     Annotated[
-        str,
-        Meta(
-            pattern="^[a-z0-9]+(-[a-z0-9]+)*$",
-            extra_json_schema={"$comment": "small letters and digits with single hyphens between them"},
-        ),
+        str, matching("[a-z0-9]+(-[a-z0-9]+)*", "small letters and digits with single hyphens between them")
     ],
     KnownGpu,
 ]

@@ -1,19 +1,12 @@
 """Settings of the stages as the configuration has them and as records keep them; defaults are those of the project."""
 
-from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from warplog.records.fields import Frozen
+from warplog.records.fields import Frozen, refuse_repetitions, unique
 
 Positive = Annotated[float, Meta(gt=0)]
-
-
-def each_once(names: Sequence[str]) -> None:
-    """Raises ValueError if a name occurs twice."""
-    if len(set(names)) < len(names):
-        raise ValueError(f"{', '.join(names)}: name each once")
 
 
 class CheckSettings(Frozen, frozen=True, kw_only=True):
@@ -28,11 +21,8 @@ class SanitizeSettings(Frozen, frozen=True, kw_only=True):
 
     tools: Annotated[
         tuple[Literal["memcheck", "racecheck", "initcheck", "synccheck"], ...],
-        Meta(
-            min_length=1,
-            description="compute-sanitizer tools to run, in order",
-            extra_json_schema={"uniqueItems": True},
-        ),
+        Meta(min_length=1),
+        unique("compute-sanitizer tools to run, in order"),
     ] = ("memcheck", "racecheck", "initcheck", "synccheck")
     largest_elements: Annotated[
         int, Meta(ge=1, description="Largest check case to run, in array elements")
@@ -41,7 +31,7 @@ class SanitizeSettings(Frozen, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Raises ValueError if a tool is named twice."""
-        each_once(self.tools)
+        refuse_repetitions(self.tools)
 
 
 class TimeSettings(Frozen, frozen=True, kw_only=True):
