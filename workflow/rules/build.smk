@@ -35,7 +35,7 @@ rule build_variant:
 
 rule build_timer:
     input:
-        source=plan.timer_source(),
+        source=paths.shown(paths.PACKAGE / "measure/worker/timer.cu"),
         code=code("build"),
     output:
         "results/build/{arch}/timer.so",

@@ -113,10 +113,10 @@ rule history:
 
 rule judge_oracle:
     input:
-        build=plan.oracle.files("build"),
-        check=plan.oracle.files("check"),
-        time=plan.oracle.files("time"),
-        extract=plan.oracle.files("extract"),
+        build=plan.oracle().files("build"),
+        check=plan.oracle().files("check"),
+        time=plan.oracle().files("time"),
+        extract=plan.oracle().files("extract"),
         campaign=plan.campaign(),
         gpus=plan.gpu_files(),
         code=code("oracle"),
@@ -127,7 +127,7 @@ rule judge_oracle:
         "results/logs/judge_oracle.log",
     params:
         plan=plan.decisions(),
-        contract=plan.oracle.table_contract(),
+        contract=plan.oracle().table_contract(),
     script:
         "../scripts/judge/judge_oracle.py"
 

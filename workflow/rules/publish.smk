@@ -20,7 +20,7 @@ rule plot_family:
     params:
         figures=plan.family_figures,
         settings=plain(plan.settings.figures),
-        captions=plan.captions(),
+        captions=paths.shown(paths.WORKFLOW / "report"),
     script:
         "../scripts/publish/plot_family.py"
 

@@ -11,7 +11,7 @@ import fake_driver
 from fake_driver import DESCRIBED, H200, Driver
 from warplog.machine.clocks import Sampler, clock_state
 from warplog.machine.device import detect, known_gpus, peaks, processes, settings, slug_of, why_not
-from warplog.records.gpus import KnownGpu
+from warplog.machine.gpus import KnownGpu
 
 PROJECT = Path(__file__).parents[3]
 

@@ -35,4 +35,4 @@ def labels_of(source: Source, commits: set[str]) -> dict[str, Cell]:
 
 if "snakemake" in globals():
     with job(snakemake.log[0]):
-        main(Plan.made_of(snakemake.params.plan).oracle, Path(snakemake.output.csv).parent)
+        main(Plan.made_of(snakemake.params.plan).oracle(), Path(snakemake.output.csv).parent)

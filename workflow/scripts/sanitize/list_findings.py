@@ -28,7 +28,7 @@ def main(records: list[Path], chosen: Mapping[str, set[str]], campaign: Path, ta
 if "snakemake" in globals():
     with job(snakemake.log[0]):
         plan = Plan.made_of(snakemake.params.plan)
-        both = {**plan.oracle.chosen, **plan.chosen}
+        both = {**plan.oracle().chosen, **plan.chosen}
         main(
             [Path(path) for path in snakemake.input.records],
             {family: {variant.name for variant in variants} for family, variants in both.items()},

@@ -59,9 +59,9 @@ def show(options: argparse.Namespace) -> int:
 def show_schema(options: argparse.Namespace) -> int:
     """Prints a schema as JSON."""
     from warplog.core import schema
+    from warplog.machine.gpus import KnownGpus
     from warplog.records import door
     from warplog.records.config import Config
-    from warplog.records.gpus import KnownGpus
 
     kinds = {"config": Config, "gpus": KnownGpus}
     kind = kinds.get(options.name)

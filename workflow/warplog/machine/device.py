@@ -6,10 +6,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from warplog.machine.gpus import KnownGpu, KnownGpus
 from warplog.machine.nvml import Card, NoGpuError, opened, visible
 from warplog.records import door
 from warplog.records.campaign import Gpu
-from warplog.records.gpus import KnownGpu, KnownGpus
 
 # FP32 lanes per multiprocessor (CUDA C++ programming guide, arithmetic throughput): 64 for compute
 # capability 7.5 and 8.0, 128 for the other supported ones.

@@ -32,7 +32,10 @@ from warplog.plan.family import FamilyPlan
 from warplog.plan.jobs import (
     BuildJob,
     CheckJob,
+    Decided,
+    Decisions,
     ExtractJob,
+    PlanRecord,
     ProfileJob,
     SanitizeJob,
     TimeJob,
@@ -44,7 +47,6 @@ from warplog.plan.selection import choose_cases, choose_families, choose_figures
 from warplog.records import door
 from warplog.records.campaign import Gpu
 from warplog.records.config import Config, Gpus
-from warplog.records.plan import Decided, Decisions, PlanRecord
 from warplog.tables.records import Source, build_record
 from warplog.track import address, presence
 
@@ -213,9 +215,8 @@ class Plan:
         """
         return max(1, (cores or 1) // max(1, len(self.boards.uuids)) - (SLOTS - 1))
 
-    @cached_property
     def oracle(self) -> "Plan":
-        """The plan for the oracle: the same for all variants of the families with `probes`."""
+        """Returns the plan for the oracle: the same for all variants of the families with `probes`."""
         return replace(self, chosen={f.name: f.variants for f in self.families.values() if f.probes})
 
     def source(self) -> Source:
@@ -278,7 +279,7 @@ class Plan:
     def sanitized(self) -> list[str]:
         """Returns the records of compute-sanitizer, including the oracle's if all families and variants are chosen."""
         everything = self.settings.families == self.settings.variants == "all"
-        oracle = self.oracle.files("sanitize") if everything else []
+        oracle = self.oracle().files("sanitize") if everything else []
         return [*self.files("sanitize"), *oracle]
 
     def campaign(self) -> str:
@@ -288,10 +289,6 @@ class Plan:
     def timer(self) -> str:
         """Returns the compiled timing core."""
         return str(paths.RESULTS / "build" / self.arch / "timer.so")
-
-    def timer_source(self) -> str:
-        """Returns the source of the timing core."""
-        return paths.shown(paths.PACKAGE / "measure" / "worker" / "timer.cu")
 
     def gpu_files(self) -> list[str]:
         """Returns the files with the peak rates of known GPUs."""
@@ -320,10 +317,6 @@ class Plan:
     def figures(self) -> list[str]:
         """Returns the folders of figures, one per family."""
         return [str(paths.RESULTS / "figures" / family) for family in self.chosen]
-
-    def captions(self) -> str:
-        """Returns the folder with the captions of the figures."""
-        return paths.shown(paths.WORKFLOW / "report")
 
     def tuned(self) -> list[str]:
         """Returns the heat maps of the parameter searches: of the chosen variants with a `tune` entry.
