@@ -13,15 +13,15 @@ from warplog.catalog import winners
 from warplog.cli import recording
 from warplog.core import paths
 from warplog.core.columns import TABLES
-from warplog.core.defaults import DEFAULTS
 from warplog.core.records import FamilyRecord, Record, read_json
 from warplog.core.verification import campaign, manifest
 from warplog.extract import stage
 from warplog.measure import sanitize
 from warplog.metrics import occupancy
+from warplog.records.config import Config
 
 PROJECT = Path(__file__).parents[2]
-ROOT = PROJECT / "results" / "recorded" / DEFAULTS["recorded"]
+ROOT = PROJECT / "results" / "recorded" / Config().recorded
 EVERY = sorted(path.name for path in ROOT.parent.iterdir() if path.is_dir())
 CAMPAIGN = read_json(next((ROOT / "campaign").glob("*.json")), "record")
 GPU = CAMPAIGN["gpu"]

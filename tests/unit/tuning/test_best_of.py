@@ -12,13 +12,13 @@ from sass_builds import Kind, built
 from warplog.catalog import family as catalog
 from warplog.catalog import winners
 from warplog.cli import main
-from warplog.core.defaults import DEFAULTS
 from warplog.core.errors import WarplogError
 from warplog.measure.tuning import best_of
+from warplog.records.config import Config
 from warplog.tables import view
 
 PROJECT = Path(__file__).parents[3]
-TABLES = PROJECT / "results" / "recorded" / DEFAULTS["recorded"] / "tables"
+TABLES = PROJECT / "results" / "recorded" / Config().recorded / "tables"
 FAMILY = shipped_families.FAMILIES["sgemm"]
 # Time in us at 256, 1024 and 4096.
 TIMES = {

@@ -25,8 +25,10 @@ from warplog.measure.task import CaseRun, Task
 from warplog.measure.tuning import record as tuning_record
 from warplog.measure.tuning import search as tuning
 from warplog.measure.tuning.search import Search
+from warplog.plan.jobs import TuneJob
 from warplog.records import door
 from warplog.records.measured import Session
+from warplog.records.settings import TuneSettings
 from warplog.records.tune import Tune
 from warplog.tables import rows as table_rows
 from warplog.tables.records import Source
@@ -254,21 +256,19 @@ def test_script_of_the_rule_searches_and_writes_its_outputs(
     monkeypatch.setattr(tune.jobs, "board_of", lambda *_: built.job.gpu)
     made = tune.jobs.make_jobs
     monkeypatch.setattr(
-        tune.jobs, "make_jobs", lambda kind, **v: [replace(job, backend="numpy") for job in made(kind, **v)]
+        tune.jobs, "make_jobs", lambda **v: [replace(job, backend="numpy") for job in made(**v)]
     )
     monkeypatch.setattr(tune.toolchain, "ensure", lambda extra: None)
     monkeypatch.setattr(tune.toolchain, "find", lambda name: Tool(name, tmp_path / name, "1", ""))
     record = built.job.record
-    values = {
-        "family_file": tmp_path / "kernels" / "scale" / "family.yaml",
-        "variants": ["right"],
-        "gpu": "host",
-        "builds": [record.with_name(".scale.right.work") / "settings" / "record.json"],
-        "campaign": campaign,
-        "settings": {"minutes": 10, "timeout_s": 20},
-        "record": record,
-    }
-    tune.main(values, "sm_90", tmp_path / "timer.so", door.plain(host_tuning.POLICY), 2)
+    params = TuneJob(
+        family_file=str(tmp_path / "kernels" / "scale" / "family.yaml"),
+        arch="sm_90",
+        contract="",
+        settings=TuneSettings(minutes=10.0, timeout_s=20.0),
+        time=host_tuning.POLICY,
+    )
+    tune.main(params, "right", "host", campaign, tmp_path / "timer.so", record, 2)
     assert {p.suffix for p in record.parent.iterdir()} == {".json", ".csv", ".parquet"}
     assert winner(tmp_path)["campaign"] == "from-the-record"
 
