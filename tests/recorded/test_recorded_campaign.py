@@ -11,11 +11,9 @@ import shipped_families
 from shipped_families import EDITED, FOUND, NEW
 from warplog.catalog import winners
 from warplog.cli import recording
-from warplog.core import paths
 from warplog.core.columns import TABLES
 from warplog.core.records import FamilyRecord, Record, read_json
 from warplog.core.verification import campaign, manifest
-from warplog.extract import stage
 from warplog.measure import sanitize
 from warplog.metrics import occupancy
 from warplog.records.config import Config
@@ -273,43 +271,6 @@ def test_parameters_in_the_tables_are_those_that_the_searches_found() -> None:
     for variant in (v for v in VARIANTS if (v.family, v.name) not in EDITED):
         recorded = json.loads(rows.loc[(variant.family, variant.name), "parameters"])
         assert recorded == dict(variant.parameters), (variant.family, variant.name)
-
-
-def reports() -> list[tuple[Path, str, Path]]:
-    """Returns (ncu record, variant, report) for every report in any recorded campaign."""
-    found = []
-    for path in sorted((PROJECT / "results" / "recorded").glob("*/profile/*/*.ncu.json")):
-        for variant, record in FamilyRecord.read(path).variants.items():
-            report = paths.captures(path) / (record.get("report") or f"{variant}.ncu-rep")
-            found += [(path, variant, report)] if report.is_file() else []
-    return found
-
-
-@pytest.mark.parametrize(
-    ("path", "variant", "report"),
-    reports(),
-    ids=lambda p: getattr(p, "name", p) if isinstance(p, Path) else p,
-)
-def test_raw_reports_still_give_the_recorded_rows(path: Path, variant: str, report: Path) -> None:
-    ncu = FamilyRecord.read(path).variants[variant]
-    absent = {"tool": "nsys", "status": "missing", "reason": "not recorded", "tool_version": "", "cases": []}
-    cases = [case["case"] for case in ncu["cases"]]
-    evidence = stage.extract_variant(report, None, ncu, absent, cases)
-    family = path.name.removesuffix(".ncu.json")
-    gpu, root = path.parent.name, path.parents[2]
-    recorded = FamilyRecord.read(paths.family_record(root, "extract", gpu, family)).variants[variant]["rows"]
-    read = [row for row in evidence.rows if row["tool"] == "ncu"]
-    before = [row for row in recorded if row["tool"] == "ncu"]
-    assert len(read) > 50
-    assert [r | {"value": None} for r in read] == [r | {"value": None} for r in before]
-    # Since 3.12, Python sums floats with compensation: the last digit may differ.
-    assert [r["value"] is None for r in read] == [r["value"] is None for r in before]
-    values = [[r["value"] for r in rows if r["value"] is not None] for rows in (read, before)]
-    assert values[0] == pytest.approx(values[1], rel=1e-12)
-
-
-def test_every_recorded_campaign_has_a_raw_report() -> None:
-    assert {path.parents[2].name for path, _, _ in reports()} == {*EVERY}
 
 
 def test_recorded_campaigns_of_several_gpus_are_of_one_commit_whose_answers_are_right() -> None:
