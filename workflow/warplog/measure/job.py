@@ -233,7 +233,7 @@ class Job(Generic[Settings]):
 
 def measured(kind: type[OfCase], result: Result) -> OfCase:
     """Returns a record's entry for a case that was run; `kind` has the fields of what was found."""
-    found: Mapping[str, Any] = asdict(result.found) if result.found else {}
+    found = asdict(result.found) if result.found else {}
     return kind(
         case=result.run.case, status=result.status, reason=result.reason, seconds=result.seconds, **found
     )
