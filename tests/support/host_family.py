@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from warplog.catalog.family import Family, load_family
 from warplog.core.hashing import sha256_file
 from warplog.core.records import write_json
@@ -77,7 +79,7 @@ def make_family(folder: Path) -> Family:
 def named(job: Job, *names: str) -> list[Job]:
     """Returns one job per name: variants of one family, which share its record file."""
     right = job.family.variants[0]
-    family = replace(job.family, variants=tuple(replace(right, name=name) for name in names))
+    family = structs.replace(job.family, variants=tuple(structs.replace(right, name=name) for name in names))
     return [replace(job, family=family, variant=variant) for variant in family.variants]
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from host_family import make_job, named
 from one_variant import check_variant, record_of, time_variant, write_record
@@ -34,7 +35,7 @@ def test_right_function_passes_all_cases(tmp_path: Path) -> None:
 
 def test_the_worker_puts_arrays_where_the_variant_says(tmp_path: Path) -> None:
     job = make_job(tmp_path, RIGHT)
-    placed = replace(job, variant=replace(job.variant, memory={"x": "pinned", "y": "pageable"}))
+    placed = replace(job, variant=structs.replace(job.variant, memory={"x": "pinned", "y": "pageable"}))
     assert check_variant(placed)["status"] == "ok"
     assert placed.task("check", ("odd",), {}).memory == {"": {"x": "pinned", "y": "pageable"}}
     both = family_task([(job, ("odd",)), (placed, ("even",))], "check", {})
@@ -135,7 +136,7 @@ def test_variant_that_failed_its_check_is_not_timed(tmp_path: Path) -> None:
 
 def test_a_case_beyond_a_limit_of_the_variant_states_the_limit_as_a_value(tmp_path: Path) -> None:
     job = make_job(tmp_path, "")
-    small = replace(job, variant=replace(job.variant, requires=Requires(at_most={"N": 64})))
+    small = replace(job, variant=structs.replace(job.variant, requires=Requires(at_most={"N": 64})))
     assert small.entry("1000", {}, None) == {
         "case": "1000",
         "status": "unsupported",

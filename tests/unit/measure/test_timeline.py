@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from host_family import HEADER, STRUCT, compile_c, make_job, make_timer
 from made_up_launch import case_of, pipelined, times
@@ -64,7 +65,7 @@ def checked(tmp_path):
     """Returns a job whose variant passed its check and has a timeline."""
     job = make_job(tmp_path, RIGHT)
     check_time.check_family([job])
-    family = replace(job.family, timeline={"right": "64"})
+    family = structs.replace(job.family, timeline={"right": "64"})
     record = tmp_path / "timeline" / "none" / "scale.json"
     return replace(job, family=family, record=record, settings=SETTINGS, inputs_sha256="known")
 

@@ -1,11 +1,11 @@
 """The rows of the tables: of several processes in two regimes, and of host-timed families."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from host_family import make_family
 from warplog.catalog.contract import Measuring
@@ -103,7 +103,9 @@ def rows_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ro
             nsys={**OK, "cases": [{"case": "64", **OK, "launches": 10, **traced}]},
         )  # fmt: skip
         monkeypatch.setattr(FamilyRecords, "of", lambda *_: records)
-        changed = replace(family, measuring=measuring, flops="4000000000")
+        changed = structs.replace(
+            family, measuring=measuring, work=structs.replace(family.work, flops=4000000000)
+        )
         source = Source(tmp_path, "h200", "sm_90", "live", CAMPAIGN)
         peaks = device.peaks(GPU, {})
         chosen = {"scale": changed.variants}

@@ -199,9 +199,9 @@ class Job:
         rest_us = result["cold"]["median_us"]
         hot = f", {result['hot']['median_us']:.4g} us hot" if "hot" in result else ""
         case = self.family.cases[parts_of(result["case"])[1]]
-        flops = self.family.value(self.family.flops, case)
+        flops = self.family.value(self.family.work.flops, case)
         work, unit = (
-            (flops, "GFLOP/s") if flops else (self.family.value(self.family.bytes_moved, case), "GB/s")
+            (flops, "GFLOP/s") if flops else (self.family.value(self.family.work.bytes, case), "GB/s")
         )
         rate = work / max(rest_us, 1e-3) / 1e3
         unit, factor = rate_unit(unit, [rate])

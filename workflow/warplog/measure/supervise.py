@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from warplog.catalog.family import load_family
 from warplog.core.errors import WarplogError, say
 from warplog.core.hashing import sha256_file, sha256_of
 from warplog.core.locks import PATIENCE_S, lock_path
@@ -67,9 +68,11 @@ class Task:
 
     def fingerprint(self) -> str:
         """Returns the hash of everything that a case's result depends on, the board included, but not which cases."""
-        contract = [sha256_file(self.family_file), sha256_file(self.family_file.with_name("reference.py"))]
+        contract = load_family(self.family_file).contract()
+        reference = sha256_file(self.family_file.with_name("reference.py"))
+        memory = {group: dict(arrays) for group, arrays in self.memory.items()}
         made_by = self.mode, self.backend, self.library_sha256, dict(self.settings), self.gpu_lock
-        return sha256_of(*made_by, contract)
+        return sha256_of(*made_by, contract, reference, memory)
 
 
 def run_cases(

@@ -124,7 +124,7 @@ def _measurement(
         "family": family.name,
         "variant": variant.name,
         "case": case,
-        "size": int(family.value(family.size, problem)),
+        "size": int(family.value(family.work.size, problem)),
         "source_sha256": records.time.get("source_sha256", ""),
         "measured_at": records.time.get("provenance", {}).get("finished", ""),
         "commit": records.time.get("provenance", {}).get("commit", ""),
@@ -179,12 +179,12 @@ def _times(family: Family, case: str, found: Record, records: VariantRecords) ->
         "launch_host_us": found["launch_host_us"],
         "hot_us": hot.get("median_us"),
         "hot_rel_spread": hot.get("rel_spread"),
-        **sustained_columns(found, family.value(family.flops, problem), case in family.profile_cases),
+        **sustained_columns(found, family.value(family.work.flops, problem), case in family.profile_cases),
         "power_w": found["power_w"],
         "temperature_c": found["temperature_c"],
         "throttle_reasons": ",".join(found["throttle_reasons"]),
-        "gflops": family.value(family.flops, problem) / median / 1e3 if median > 0 else None,
-        "gbytes_per_s": family.value(family.bytes_moved, problem) / median / 1e3 if median > 0 else None,
+        "gflops": family.value(family.work.flops, problem) / median / 1e3 if median > 0 else None,
+        "gbytes_per_s": family.value(family.work.bytes, problem) / median / 1e3 if median > 0 else None,
         "max_error_over_tolerance": max(errors, default=None),
         "ncu_us": ncu_us,
         "nsys_us": nsys_us,
@@ -222,7 +222,7 @@ def _other_pass(rows: list[Row], case: str) -> float | None:
 def _traces(family: Family, cases: tuple[str, ...], records: VariantRecords) -> Iterator[Row]:
     for found in records.time["cases"]:
         if found["case"] in cases:
-            flops = family.value(family.flops, family.cases[found["case"]])
+            flops = family.value(family.work.flops, family.cases[found["case"]])
             yield from ({"case": found["case"], **row} for row in power_trace_rows(found, flops))
 
 
@@ -302,11 +302,11 @@ def _variant_row(
         "is_baseline": variant.name == family.baseline,
         "headline_case": family.headline_case,
         "profile_cases": ",".join(family.profile_cases),
-        "size_label": family.size_label,
+        "size_label": family.work.size_label,
         "title": family.title,
-        "limit": family.limit,
-        "flops": family.value(family.flops, headline),
-        "bytes": family.value(family.bytes_moved, headline),
+        "limit": family.work.limit,
+        "flops": family.value(family.work.flops, headline),
+        "bytes": family.value(family.work.bytes, headline),
         "parameters": json.dumps(dict(variant.parameters)),
         "compile": variant.compile.text(),
         "status": status,

@@ -5,6 +5,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from msgspec.structs import asdict
+
 from warplog.catalog import winners
 from warplog.catalog.space import name_of
 from warplog.core.columns import TUNE, Column
@@ -50,7 +52,7 @@ def write(search: Search) -> Record:
         "ranking": [name_of(f.setting) for f in ranking],
     }
     write_json(job.record, record, "record")
-    flops = {n: job.family.value(job.family.flops, job.family.cases[n]) for n in record["cases"]}
+    flops = {n: job.family.value(job.family.work.flops, job.family.cases[n]) for n in record["cases"]}
     write_tables(record, flops, job.record)
     if ranking:
         path = winners.winner_file(job.family, job.variant.name, job.gpu.slug)
@@ -142,25 +144,26 @@ def _resources(search: Search, finding: Finding) -> Record:
     }
 
 
-def _winner(search: Search, ranking: list[Finding], record: Record) -> Record:
+def _winner(search: Search, ranking: list[Finding], record: Record) -> winners.Winner:
     default = search.builds.space.default()
     of_default = next((f for f in ranking if f.setting == default), None)
     origin = record["provenance"]
-    return {
-        **_scored(ranking[0]),
-        "cases": record["cases"],
-        "default": _scored(of_default) if of_default else None,
-        "runner_up": _scored(ranking[1]) if len(ranking) > 1 else None,
-        "seen": record["seen"],
-        "settings": len(record["settings"]),
-        "source_sha256": record["source_sha256"],
-        **{key: origin[key] for key in ("gpu_name", "driver")},
-        "nvcc": search.builds.nvcc.version or "",
-        "campaign": record["campaign"],
-        "commit": origin["commit"],
-        "found": origin["finished"],
-    }
+    return winners.Winner(
+        **asdict(_scored(ranking[0])),
+        cases=record["cases"],
+        default=_scored(of_default) if of_default else None,
+        runner_up=_scored(ranking[1]) if len(ranking) > 1 else None,
+        seen=record["seen"],
+        settings=len(record["settings"]),
+        source_sha256=record["source_sha256"],
+        gpu_name=origin["gpu_name"],
+        driver=origin["driver"],
+        nvcc=search.builds.nvcc.version or "",
+        campaign=record["campaign"],
+        commit=origin["commit"],
+        found=origin["finished"],
+    )
 
 
-def _scored(finding: Finding) -> Record:
-    return {"parameters": dict(finding.setting), "score_us": finding.score_us}
+def _scored(finding: Finding) -> winners.Scored:
+    return winners.Scored(parameters=finding.setting, score_us=finding.score_us or 0.0)
