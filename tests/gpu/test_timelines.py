@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from gpu_jobs import build_timer, build_variant, gpu_job, this_gpu
+from msgspec import structs
 
 from shipped_families import FAMILIES
 from warplog.machine import toolchain
@@ -42,7 +43,7 @@ def _capture(folder: Path, timer: Path, family_name: str, name: str) -> tuple[Ti
     if reason := variant.requires.why_not(this_gpu().compute_capability):
         pytest.skip(reason)
     build_variant(family, name, folder / "plain")
-    marked = replace(variant, parameters={**variant.parameters, "WARPLOG_TIMELINE": 1})
+    marked = structs.replace(variant, parameters={**variant.parameters, "WARPLOG_TIMELINE": 1})
     tools = toolchain.find("nvcc"), toolchain.find("cuobjdump")
     record = build.build_variant(family, marked, this_gpu().arch, *tools, folder / "marked")
     assert record.status == "ok", record.reason

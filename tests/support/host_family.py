@@ -82,7 +82,7 @@ def make_family(folder: Path) -> Family:
 def named(job: Job[T], *names: str) -> list[Job[T]]:
     """Returns one job per name: variants of one family, which share its record file."""
     right = job.family.variants[0]
-    family = replace(job.family, variants=tuple(replace(right, name=name) for name in names))
+    family = structs.replace(job.family, variants=tuple(structs.replace(right, name=name) for name in names))
     return [replace(job, family=family, variant=variant) for variant in family.variants]
 
 

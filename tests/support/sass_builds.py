@@ -17,11 +17,11 @@ import re
 import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from warplog.core.files import write_text
 from warplog.core.hashing import sha256_of
@@ -85,7 +85,7 @@ def built(family, variant, arch, kept, kind=None):
     library is one in any case. Variants of the same source and parameters are the same build.
     """
     nvcc, cuobjdump = compilers()
-    variant = replace(variant, name=variant.file.stem)
+    variant = structs.replace(variant, name=variant.file.stem)
     if (variant.library and kind is None) or variant.requires.why_not(build.capability_of(arch)):
         kind = Kind.LIBRARY  # no kernels, or nothing is compiled
     parameters = sha256_of(dict(variant.parameters))[:12]

@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 import shipped_families
 from made_up_campaigns import RECORDED, dated, make
@@ -214,7 +215,7 @@ def test_the_history_of_several_families_reads_each_campaign_once(place, monkeyp
     whole = history.collect_all(folders, [FAMILY], "h200")[FAMILY.name]
     read = []
     monkeypatch.setattr(history, "load", lambda folder, gpu: (read.append(folder.name), load(folder, gpu))[1])
-    other = replace(FAMILY, name="mgemm")
+    other = structs.replace(FAMILY, name="mgemm")
     found = history.collect_all(folders, [FAMILY, other], "h200")
     assert sorted(read) == ["base", "driver", "later", "slow"]
     assert found["sgemm"].equals(whole)

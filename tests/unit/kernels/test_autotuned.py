@@ -2,10 +2,10 @@
 
 import re
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from sass_builds import Kind, built
 from shipped_families import FAMILIES
@@ -58,7 +58,7 @@ def test_settings_compile_without_warnings_or_spills_to_the_widest_loads(
 ) -> None:
     def one(values: tuple[int, ...]) -> None:
         setting = dict(zip(NAMES, values, strict=True))
-        variant = replace(VARIANT, parameters=SPACE.parameters(setting))
+        variant = structs.replace(VARIANT, parameters=SPACE.parameters(setting))
         folder, record = built(FAMILY, variant, arch, kept_builds, Kind.KERNELS)
         assert record.status == "ok", record.reason
         assert not re.search(r"\bwarning\b", (folder / "compile.log").read_text())

@@ -2,9 +2,9 @@
 
 import ctypes
 import re
-from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from sass_builds import Kind, builder, built
 from shipped_families import FAMILIES
@@ -51,7 +51,7 @@ def test_compiles_without_a_warning_and_keeps_what_family_yaml_expects(builds, v
     folder, record = builds[variant.name]
     assert record.status == "ok", record.reason
     assert "warning" not in (folder / "compile.log").read_text()
-    for prefix in variant.expects.get("sass", ()):
+    for prefix in variant.expects.sass:
         assert count(builds, variant.name, prefix), f"{variant.name} has no {prefix}"
     for kernel in record.kernels:
         spilled = kernel.spill_store_bytes + kernel.spill_load_bytes
@@ -203,7 +203,7 @@ def test_a_block_of_three_warpgroups_fits_the_registers_of_an_sm(builds, name):
 def test_settings_far_from_the_default_compile_without_warnings_or_spills(name, setting, kept_builds):
     variant = FAMILY.variant(name)
     assert setting in variant.tune.settings()
-    chosen = replace(variant, parameters=variant.tune.parameters(setting))
+    chosen = structs.replace(variant, parameters=variant.tune.parameters(setting))
     folder, record = built(FAMILY, chosen, "sm_90", kept_builds, Kind.RESOURCES)
     assert record.status == "ok", record.reason
     assert "warning" not in (folder / "compile.log").read_text()

@@ -43,7 +43,7 @@ def test_compiles_and_keeps_what_family_yaml_expects(builds, family):
         assert record.status == "ok", record.reason
         assert "warning" not in (folder / "compile.log").read_text()
         opcodes = [opcode for kernel in record.kernels for opcode in kernel.opcodes]
-        for prefix in variant.expects["sass"]:
+        for prefix in variant.expects.sass:
             assert any(opcode.startswith(prefix) for opcode in opcodes), f"{variant.name} has no {prefix}"
         assert not any(kernel.spill_store_bytes for kernel in record.kernels)
 

@@ -77,7 +77,7 @@ def test_compiles_without_a_warning_and_keeps_what_family_yaml_expects(build_one
     for arch in ARCHS if family is ORACLE else ("sm_90",):
         folder, kernels = build_one(family, arch)
         assert "warning" not in (folder / "compile.log").read_text()
-        for prefix in family.variant("probes").expects["sass"]:
+        for prefix in family.variant("probes").expects.sass:
             assert any(count(kernel, prefix) for kernel in kernels.values()), (arch, prefix)
 
 

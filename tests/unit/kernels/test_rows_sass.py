@@ -55,10 +55,10 @@ def test_compiles_without_a_warning_and_keeps_what_family_yaml_expects(builds, f
     assert record.status == "ok", record.reason
     assert "warning" not in (folder / "compile.log").read_text()
     expects = FAMILIES[family].variant(name).expects
-    for prefix in expects["sass"]:
+    for prefix in expects.sass:
         assert any(sass.matching(k.opcodes, prefix) for k in record.kernels), f"{name} has no {prefix}"
     for kernel in record.kernels:
-        assert kernel.spill_store_bytes + kernel.spill_load_bytes <= expects["spills"], kernel.kernel
+        assert kernel.spill_store_bytes + kernel.spill_load_bytes <= expects.spills, kernel.kernel
 
 
 @pytest.mark.parametrize(("family", "name"), VARIANTS)

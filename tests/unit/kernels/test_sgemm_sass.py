@@ -88,10 +88,10 @@ def test_compiles_without_a_warning_and_keeps_what_family_yaml_expects(builds, v
     folder, record = builds[variant.name]
     assert record.status == "ok", record.reason
     assert "warning" not in (folder / "compile.log").read_text()
-    for prefix in variant.expects.get("sass", ()):
+    for prefix in variant.expects.sass:
         assert any(count(kernel, prefix) for kernel in record.kernels), f"{variant.name} has no {prefix}"
     for kernel in record.kernels:
-        assert kernel.spill_store_bytes + kernel.spill_load_bytes <= variant.expects["spills"]
+        assert kernel.spill_store_bytes + kernel.spill_load_bytes <= variant.expects.spills
 
 
 def test_kept_output_and_kernels_compiled_alone_are_those_of_the_library(kept_builds):

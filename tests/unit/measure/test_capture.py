@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from host_family import make_job
 from one_variant import check_variant, record_of
@@ -29,7 +30,7 @@ def test_ncu_is_skipped_if_the_family_excludes_it_and_missing_if_not_installed(
 ) -> None:
     checked = make_job(tmp_path, RIGHT)
     check_variant(checked)
-    family = replace(checked.family, measuring=Measuring(profilers=profilers))
+    family = structs.replace(checked.family, measuring=Measuring(profilers=profilers))
     job = replace(checked, family=family, record=tmp_path / "scale.ncu.json", settings=SETTINGS)
     missing = Tool("ncu", None, None, "install it")
     capture.capture_ncu([job], checked.record, missing, {"right": ("64",)})

@@ -41,7 +41,7 @@ def test_right_function_passes_all_cases(tmp_path: Path) -> None:
 
 def test_the_worker_puts_arrays_where_the_variant_says(tmp_path: Path) -> None:
     job = make_job(tmp_path, RIGHT)
-    placed = replace(job, variant=replace(job.variant, memory={"x": "pinned", "y": "pageable"}))
+    placed = replace(job, variant=structs.replace(job.variant, memory={"x": "pinned", "y": "pageable"}))
     assert check_variant(placed).status == "ok"
     assert family_task([(placed, ("odd",))], CHECK).memory == {"right": {"x": "pinned", "y": "pageable"}}
 
@@ -139,7 +139,7 @@ def test_variant_that_failed_its_check_is_not_timed(tmp_path: Path) -> None:
 
 def test_a_case_beyond_a_limit_of_the_variant_states_the_limit_as_a_value(tmp_path: Path) -> None:
     job = make_job(tmp_path, "")
-    small = replace(job, variant=replace(job.variant, requires=Requires(at_most={"N": 64})))
+    small = replace(job, variant=structs.replace(job.variant, requires=Requires(at_most={"N": 64})))
     assert small.not_run(TimeCase, "1000", None) == TimeCase(
         case="1000", status="unsupported", reason="needs N to be at most 64", own_limits={"N": 64}
     )

@@ -59,7 +59,7 @@ class Place:
         policy = structs.replace(QUICK, **settings)
         jobs = [replace(job, record=self.record, settings=policy, campaign="c") for job in self.jobs]
         if measuring:
-            jobs = [replace(job, family=replace(job.family, measuring=measuring)) for job in jobs]
+            jobs = [replace(job, family=structs.replace(job.family, measuring=measuring)) for job in jobs]
         return jobs
 
     def cases(self) -> dict[str, TimeCase]:
@@ -246,7 +246,7 @@ def supervised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
         monkeypatch.setattr(check_time, "run_cases", supervisor)
         jobs = place.timing(measuring, **changed.pop("settings", {}))
         if baseline := changed.pop("baseline", ""):
-            jobs = [replace(job, family=replace(job.family, baseline=baseline)) for job in jobs]
+            jobs = [replace(job, family=structs.replace(job.family, baseline=baseline)) for job in jobs]
         check_time.time_family(
             [replace(job, **changed) for job in jobs], place.check, tmp_path / "timer.so", CASES
         )

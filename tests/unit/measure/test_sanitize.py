@@ -103,7 +103,7 @@ def test_arrays_in_host_memory_stay_there_and_are_pinned_during_the_launch(job_o
     source.write_text("#include <stdio.h>\n#include <string.h>\n" + text)
     subprocess.run(["cc", "-shared", "-fPIC", "-o", job.build_folder / "kernel.so", source], check=True)
     memory = {"x": "pinned", "y": "pageable"}
-    record = sanitize_variant(replace(job, variant=replace(job.variant, memory=memory)), tool)
+    record = sanitize_variant(replace(job, variant=structs.replace(job.variant, memory=memory)), tool)
     assert (record.status, record.reason) == ("ok", "")
 
 
@@ -114,7 +114,7 @@ def test_large_cases_are_left_out(job_of, tool):
 
 def test_a_family_may_allow_larger_cases(job_of, tool):
     job = job_of(COPY, tools=["memcheck"])
-    larger = replace(job.family, measuring=Measuring(sanitized_elements=512))
+    larger = structs.replace(job.family, measuring=Measuring(sanitized_elements=512))
     record = sanitize_variant(replace(job, family=larger), tool)
     assert set(record.cases) == {"odd", "one", "even"}
 

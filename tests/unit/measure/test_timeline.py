@@ -70,7 +70,7 @@ def checked(tmp_path):
     """Returns a job whose variant passed its check and has a timeline."""
     job = make_job(tmp_path, RIGHT)
     check_time.check_family([job])
-    family = replace(job.family, timeline={"right": "64"})
+    family = structs.replace(job.family, timeline={"right": "64"})
     record = tmp_path / "timeline" / "none" / "scale.json"
     return replace(job, family=family, record=record, settings=SETTINGS, inputs_sha256="known")
 

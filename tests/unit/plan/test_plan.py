@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from msgspec import structs
 
 from copied_project import RestoredCopy
 from host_family import make_family
@@ -304,7 +305,7 @@ def test_the_best_parameters_recorded_for_this_gpu_are_compiled_and_no_others(pl
     family = before.families["sgemm"]
     winners.write_winner(
         winners.winner_file(family, "autotuned", "h200"),
-        {"parameters": best, **numbers, "source_sha256": "0" * 64, **texts},
+        winners.Winner(parameters=best, **numbers, source_sha256="0" * 64, **texts),
     )
     after = plan.make_plan({**LIVE, "variants": "autotuned"})
     assert after.build_job(wildcards)["parameters"] == best
@@ -338,8 +339,8 @@ def test_contracts_change_with_the_element_type_of_a_case(place: Path) -> None:
     def with_types(small: str, large: str) -> FamilyPlan:
         made = plan.make_plan(LIVE).of("sgemm")
         a, *rest = made.family.arguments
-        by_case = replace(a, dtype="void", dtypes={small: "M < 1000", large: "M >= 1000"})
-        return replace(made, family=replace(made.family, arguments=(by_case, *rest)))
+        by_case = structs.replace(a, element={small: "M < 1000", large: "M >= 1000"})
+        return replace(made, family=structs.replace(made.family, arguments=(by_case, *rest)))
 
     one, other = with_types("float32", "bfloat16"), with_types("bfloat16", "float32")
     assert one.check_contract() != other.check_contract()

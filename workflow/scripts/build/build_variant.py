@@ -1,7 +1,8 @@
 """Compiles one variant; without nvcc, or a GPU for a Python variant, uses its recorded build instead."""
 
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from warplog.catalog.family import Family, Variant, load_family
 from warplog.core import locks

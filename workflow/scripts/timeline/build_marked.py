@@ -1,7 +1,8 @@
 """Compiles one variant with the marks of its timeline."""
 
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from warplog.catalog.family import load_family
 from warplog.core.errors import progress

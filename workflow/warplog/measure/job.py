@@ -222,9 +222,9 @@ class Job(Generic[Settings]):
 
     def _rate(self, case: str, rest_us: float) -> str:
         values = self.family.cases[case]
-        flops = self.family.value(self.family.flops, values)
+        flops = self.family.value(self.family.work.flops, values)
         work, unit = (
-            (flops, "GFLOP/s") if flops else (self.family.value(self.family.bytes_moved, values), "GB/s")
+            (flops, "GFLOP/s") if flops else (self.family.value(self.family.work.bytes, values), "GB/s")
         )
         rate = work / max(rest_us, 1e-3) / 1e3
         unit, factor = rate_unit(unit, [rate])

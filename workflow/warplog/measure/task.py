@@ -6,6 +6,7 @@ from pathlib import Path
 
 from msgspec import field
 
+from warplog.catalog.family import load_family
 from warplog.core.hashing import sha256_file, sha256_of
 from warplog.records import door
 from warplog.records.fields import CaseName, Count, Frozen, Sha256, Tool
@@ -139,6 +140,6 @@ class Task(Frozen, frozen=True, kw_only=True):
     def fingerprint(self) -> str:
         """Returns the hash of everything that a case's result depends on, the board included, but not which cases."""
         family_file = Path(self.family_file)
-        contract = [sha256_file(family_file), sha256_file(family_file.with_name("reference.py"))]
-        made_by = self.backend, self.library_sha256, self.gpu_lock, self.default_mhz
-        return sha256_of(door.plain(self.work), *made_by, contract)
+        contract, reference = load_family(family_file).contract(), family_file.with_name("reference.py")
+        made_by = self.backend, self.library_sha256, self.gpu_lock, self.default_mhz, door.plain(self.memory)
+        return sha256_of(door.plain(self.work), *made_by, contract, sha256_file(reference))

@@ -55,7 +55,7 @@ class FamilyPlan:
     def check_contract(self) -> str:
         """Returns the hash of what checking depends on for all variants: cases, tolerance and settings."""
         family = self.family
-        bounds = dict(family.tolerance), dict(family.tolerances)
+        bounds = door.plain((family.tolerance, family.tolerances))
         return sha256_of(_values(family, family.check_cases), *bounds, door.plain(self.settings.check))
 
     def time_contract(self) -> str:

@@ -169,10 +169,10 @@ class Plan:
             if name not in families:
                 raise WarplogError(f"plan: family {name!r} no longer exists; run `snakemake` again")
             ladder = tuple(
-                replace(v, **structs.asdict(decided[v.name])) if v.name in decided else v
+                structs.replace(v, **structs.asdict(decided[v.name])) if v.name in decided else v
                 for v in families[name].variants
             )
-            families[name] = replace(families[name], variants=ladder)
+            families[name] = structs.replace(families[name], variants=ladder)
             chosen[name] = tuple(map(families[name].variant, decided))
         return cls(
             settings=Config(),
@@ -366,7 +366,7 @@ class Plan:
     def trial_job(self) -> object:
         """Returns the parameters of trying the references: `contract` hashes what their arrays must be like."""
         cases = [{c.name: dict(c.values) for c in f.check_cases.values()} for f in self.tried]
-        contract = sha256_of([f.arguments for f in self.tried], cases)
+        contract = sha256_of([[a.form() for a in f.arguments] for f in self.tried], cases)
         files = tuple(str(f.file) for f in self.tried)
         return door.plain(TrialJob(family_files=files, contract=contract))
 
@@ -399,11 +399,12 @@ class Plan:
         made, recorded = (
             paths.build_folder(root, *keys) / "record.json" for root in (paths.RESULTS, self.root)
         )
-        arguments = variant.arguments, self.families[wildcards.family].arguments
+        family = self.families[wildcards.family]
+        arguments = [[a.form() for a in of] for of in (variant.arguments, family.arguments)]
         modules = MODULES[variant.language] if variant.is_python else ()
         python = (variant.language, {name: packages.version(name) for name in modules if name != "cupy"})
         return BuildJob(
-            family_file=str(self.families[wildcards.family].file),
+            family_file=str(family.file),
             parameters=variant.parameters,
             contract=sha256_of(
                 arguments,
@@ -420,7 +421,7 @@ class Plan:
         """Returns the parameters of a search; `contract` hashes what checking, timing and the space depend on."""
         plan, variant = self.of(wildcards.family), self._variant(wildcards)
         contracts = plan.check_contract(), plan.time_contract()
-        space = plan.family.arguments, repr(variant.tune), dict(variant.memory)
+        space = [a.form() for a in plan.family.arguments], repr(variant.tune), dict(variant.memory)
         return door.plain(
             TuneJob(
                 family_file=str(plan.family.file),
@@ -570,7 +571,9 @@ def make_plan(config: Mapping[str, object], project: Path | None = None) -> Plan
     }
     timelines = {f for f in chosen if paths.family_record(root, "timeline", gpu, f).is_file()}
     drawn = choose_figures(chosen, families, timelines)
-    on_host = frozenset(n for n, f in families.items() if f.limit == "pcie" or f.measuring.timing == "host")
+    on_host = frozenset(
+        n for n, f in families.items() if f.work.limit == "pcie" or f.measuring.timing == "host"
+    )
     measuring = Boards(tuple(one.uuid for one in found), gpu, paths.RESULTS, on_host)
     if measuring.several:
         message = f"{message}; each family is measured on one of {len(found)} boards"

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from warplog.records import door
-from warplog.records.fields import Frozen, Slug, matching, refuse_repetitions, unique
+from warplog.records.fields import UNIQUE, Frozen, Slug, each_once, matching
 from warplog.records.settings import (
     CheckSettings,
     ProfileSettings,
@@ -61,17 +61,19 @@ class FigureSettings(Frozen, frozen=True, kw_only=True):
     formats: (
         Annotated[
             tuple[Literal["png", "svg", "pdf"], ...],
-            Meta(min_length=1),
-            unique(
-                "Files of each figure; the workflow writes png in any case, which pages and the report show"
+            Meta(
+                min_length=1,
+                description="Files of each figure; the workflow writes png in any case, which pages and the report"
+                " show",
             ),
+            UNIQUE,
         ]
         | UnsetType
     ) = UNSET
 
     def __post_init__(self) -> None:
         """Raises ValueError if a format is named twice."""
-        refuse_repetitions(self.formats or ())
+        each_once(self.formats or ())
 
 
 class TrackSettings(Frozen, frozen=True, kw_only=True):

@@ -31,12 +31,10 @@ def matching(pattern: str, expected: str) -> Meta:
     return Meta(pattern=rf"^{pattern}$(?!\n)", extra_json_schema={"$comment": expected})
 
 
-def unique(description: str = "") -> Meta:
-    """Returns the description of a list without repetitions, which `refuse_repetitions` checks."""
-    return Meta(description=description or None, extra_json_schema={"uniqueItems": True})
+UNIQUE = Meta(extra_json_schema={"uniqueItems": True})  # what JSON Schema says of `each_once`
 
 
-def refuse_repetitions(*lists: Sequence[object]) -> None:
+def each_once(*lists: Sequence[object]) -> None:
     """Checks that no list names a value twice.
 
     Raises:

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from warplog.records.fields import Frozen, refuse_repetitions, unique
+from warplog.records.fields import UNIQUE, Frozen, each_once
 
 Positive = Annotated[float, Meta(gt=0)]
 SanitizerTool = Literal["memcheck", "racecheck", "initcheck", "synccheck"]
@@ -22,8 +22,8 @@ class SanitizeSettings(Frozen, frozen=True, kw_only=True):
 
     tools: Annotated[
         tuple[SanitizerTool, ...],
-        Meta(min_length=1),
-        unique("compute-sanitizer tools to run, in order"),
+        Meta(min_length=1, description="compute-sanitizer tools to run, in order"),
+        UNIQUE,
     ] = ("memcheck", "racecheck", "initcheck", "synccheck")
     largest_elements: Annotated[
         int, Meta(ge=1, description="Largest check case to run, in array elements")
@@ -32,7 +32,7 @@ class SanitizeSettings(Frozen, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Raises ValueError if a tool is named twice."""
-        refuse_repetitions(self.tools)
+        each_once(self.tools)
 
 
 class TimeSettings(Frozen, frozen=True, kw_only=True):

@@ -3,11 +3,11 @@
 import ctypes
 import re
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from host_headers import KERNELS, host_library
+from msgspec import structs
 
 from sass_builds import Kind, built, compilers
 from shipped_families import FAMILIES
@@ -109,7 +109,7 @@ def test_at_least_eight_rungs_are_marked_and_each_one_that_family_yaml_lists():
 @pytest.mark.parametrize(("family", "name"), MARKED)
 def test_the_build_with_marks_writes_events_without_warnings_or_spills(family, name, kept_builds):
     variant = FAMILIES[family].variant(name)
-    marked = replace(variant, parameters={**variant.parameters, "WARPLOG_TIMELINE": 1})
+    marked = structs.replace(variant, parameters={**variant.parameters, "WARPLOG_TIMELINE": 1})
     folder, record = built(FAMILIES[family], marked, "sm_90", kept_builds, Kind.KERNELS)
     assert record.status == "ok", record.reason
     log = (folder / "compile.log").read_text()

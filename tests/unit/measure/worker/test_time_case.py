@@ -3,11 +3,11 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 import fake_driver
 from fake_driver import H200
@@ -122,7 +122,7 @@ class Bench:
         fake_driver.install(self._monkeypatch, H200 | {"GetTotalEnergyConsumption": energy})
         self.timer = FakeTimer(blocking, free_s, self._clock, energy)
         job, backend = make_job(self._folder, body), NumpyBackend()
-        family = replace(job.family, measuring=measuring)
+        family = structs.replace(job.family, measuring=measuring)
         problem = Problem(backend.xp, family, family.case(case))
         return backend, Launcher(job.build_folder / "kernel.so", backend), problem
 
@@ -200,7 +200,7 @@ def test_cases_that_are_not_profiled_get_a_hot_time_only_on_request(bench: Bench
     assert bench.timer.plan == []
     for measuring, settings in (
         (Measuring(), {"hot_cases": "all"}),
-        (Measuring(hot_cases=["1000"]), {}),
+        (Measuring(hot_cases=("1000",)), {}),
         (Measuring(hot_seconds=0.5), {}),
     ):
         found = bench.rest(measuring, case="1000", **settings)

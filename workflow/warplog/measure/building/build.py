@@ -9,7 +9,7 @@ from typing import cast
 
 from msgspec.structs import replace
 
-from warplog.catalog.compiling import root_of
+from warplog.catalog.compiling import STANDARD, root_of
 from warplog.catalog.family import Family, Variant
 from warplog.core.errors import WarplogError, fullest
 from warplog.core.files import temporary_folder, write_text
@@ -263,7 +263,7 @@ def compile_command(nvcc: Tool, variant: Variant, source: Path, target: str, lib
     include = [folder for folder in variant.include_folders() if folder.is_dir()]
     return [
         *nvcc_command(nvcc),
-        f"-std=c++{variant.compile.std}",
+        f"-std=c++{variant.compile.std or STANDARD}",
         *FLAGS,
         *("-Xcudafe", f"--orig_src_path_name=/{variant.family}/{variant.file.stem}/{SOURCE}"),
         "-gencode",

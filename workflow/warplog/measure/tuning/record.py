@@ -54,7 +54,7 @@ def write(search: Search) -> Tune:
         ranking=tuple(name_of(f.setting) for f in ranking),
     )
     door.write(job.record, record)
-    flops = {n: job.family.value(job.family.flops, job.family.cases[n]) for n in record.cases}
+    flops = {n: job.family.value(job.family.work.flops, job.family.cases[n]) for n in record.cases}
     write_tables(record, flops, job.record)
     if ranking:
         path = winners.winner_file(job.family, job.variant.name, job.gpu.slug)
@@ -138,26 +138,26 @@ def _with_resources(entry: Setting, search: Search, finding: Finding) -> Setting
     )
 
 
-def _winner(search: Search, ranking: list[Finding], record: Tune) -> dict[str, object]:
+def _winner(search: Search, ranking: list[Finding], record: Tune) -> winners.Winner:
     default = search.builds.space.default()
     of_default = next((f for f in ranking if f.setting == default), None)
     origin = record.provenance
-    return {
-        **_scored(ranking[0]),
-        "cases": list(record.cases),
-        "default": _scored(of_default) if of_default else None,
-        "runner_up": _scored(ranking[1]) if len(ranking) > 1 else None,
-        "seen": record.seen,
-        "settings": len(record.settings),
-        "source_sha256": record.source_sha256,
-        "gpu_name": origin.gpu_name,
-        "driver": origin.driver,
-        "nvcc": search.builds.nvcc.version or "",
-        "campaign": record.campaign,
-        "commit": origin.commit,
-        "found": origin.finished,
-    }
+    return winners.Winner(
+        **structs.asdict(_scored(ranking[0])),
+        cases=record.cases,
+        default=_scored(of_default) if of_default else None,
+        runner_up=_scored(ranking[1]) if len(ranking) > 1 else None,
+        seen=record.seen,
+        settings=len(record.settings),
+        source_sha256=record.source_sha256,
+        gpu_name=origin.gpu_name,
+        driver=origin.driver,
+        nvcc=search.builds.nvcc.version or "",
+        campaign=record.campaign,
+        commit=origin.commit,
+        found=origin.finished,
+    )
 
 
-def _scored(finding: Finding) -> dict[str, object]:
-    return {"parameters": dict(finding.setting), "score_us": finding.score_us}
+def _scored(finding: Finding) -> winners.Scored:
+    return winners.Scored(parameters=finding.setting, score_us=finding.score_us or 0.0)
