@@ -4,11 +4,11 @@ import io
 import math
 import re
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from msgspec import structs
 
 from small_campaign import FOLDER as RECORDED
 from warplog import worklog
@@ -44,7 +44,9 @@ def written(folder, change=lambda rows: rows, expected="", root=""):
     change(pd.read_parquet(table)).to_parquet(table)
     timed = set(FamilyRecord.read(RECORDED / "time" / "h200" / "sgemm.json", Time).variants)
     family = load_family(ROOT / "kernels" / "sgemm" / "family.yaml")
-    family = replace(family, variants=tuple(replace(v, draft=v.name not in timed) for v in family.variants))
+    family = structs.replace(
+        family, variants=tuple(structs.replace(v, draft=v.name not in timed) for v in family.variants)
+    )
     campaign = door.read(RECORDED / "campaign" / "h200.json", Campaign)
     pictures = sorted((RECORDED / "figures" / "sgemm").glob("*.png"))
     tables = view.load(folder / "tables", "sgemm")

@@ -221,7 +221,7 @@ def test_the_history_of_several_families_reads_each_campaign_once(place, monkeyp
     whole = history.collect_all(folders, [FAMILY], "h200")[FAMILY.name]
     read = []
     monkeypatch.setattr(history, "load", lambda folder, gpu: (read.append(folder.name), load(folder, gpu))[1])
-    other = replace(FAMILY, name="mgemm")
+    other = structs.replace(FAMILY, name="mgemm")
     found = history.collect_all(folders, [FAMILY, other], "h200")
     assert sorted(read) == ["base", "driver", "later", "slow"]
     assert found["sgemm"].equals(whole)

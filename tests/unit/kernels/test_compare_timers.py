@@ -104,7 +104,7 @@ def test_each_variant_has_its_own_cases_and_all_are_profiled(name):
     assert {int(case.values["n"]) % 4 for case in checked} == {0, 1, 2, 3}
     arrays = {"axpy": 3, "copy": 2}[name]
     for case in own:
-        assert FAMILY.value(FAMILY.bytes_moved, case) == 4 * arrays * case.values["n"]
+        assert FAMILY.value(FAMILY.work.bytes, case) == 4 * arrays * case.values["n"]
 
 
 def test_reference_matches_the_definition_and_a_copy_is_exact():
@@ -126,11 +126,11 @@ def test_reference_matches_the_definition_and_a_copy_is_exact():
 def test_probe_kernels_compile_to_wide_accesses_without_spills(kept_builds):
     for variant in FAMILY.variants:
         folder, record = built(FAMILY, variant, "sm_90", kept_builds)
-        assert record["status"] == "ok", record["reason"]
-        (kernel,) = record["kernels"]
-        assert kernel["spill_store_bytes"] + kernel["spill_load_bytes"] <= variant.expects["spills"]
-        for opcode in variant.expects["sass"]:
-            assert sass.matching(kernel["opcodes"], opcode), (variant.name, opcode)
+        assert record.status == "ok", record.reason
+        (kernel,) = record.kernels
+        assert kernel.spill_store_bytes + kernel.spill_load_bytes <= variant.expects.spills
+        for opcode in variant.expects.sass:
+            assert sass.matching(kernel.opcodes, opcode), (variant.name, opcode)
         assert "warning" not in (folder / "compile.log").read_text()
 
 

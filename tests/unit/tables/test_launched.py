@@ -1,9 +1,9 @@
 """The columns about the kernel of a variant are those of the kernel that was launched."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 import made_up_records
 from host_family import make_family

@@ -1,11 +1,11 @@
 """The rows of the tables: of several processes in two regimes, and of host-timed families."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 import made_up_records
 from host_family import make_family
@@ -80,7 +80,9 @@ def rows_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ro
             captures={"ncu": MISSING, "nsys": made_up_records.profile(traced)},
         )
         monkeypatch.setattr(FamilyRecords, "of", lambda *_: records)
-        changed = replace(family, measuring=measuring or Measuring(), flops="4000000000")
+        changed = structs.replace(
+            family, measuring=measuring or Measuring(), work=structs.replace(family.work, flops=4000000000)
+        )
         peaks = device.peaks(made_up_records.gpu(), {})
         chosen = {"scale": changed.variants}
         return table_rows.make_rows(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from worklog_pages import (
     CLAIM,
     FAMILY,
@@ -35,9 +36,9 @@ def hostile(recorded):
     elsewhere = remarks.cell([{"code": "not_tuned", "gpu": HOSTILE}])
     rows.loc[rows["variant"] == "warptile", "remarks"] = elsewhere
     rows.loc[rows["variant"] == "warptile", "agreement"] = HOSTILE
-    figures = tuple(replace(p, source=HOSTILE, gpu=HOSTILE) for p in FAMILY.variants[1].published)
-    rungs = tuple(replace(v, published=figures if v.published else ()) for v in FAMILY.variants)
-    family = replace(FAMILY, title=HOSTILE, summary=HOSTILE, variants=rungs)
+    figures = tuple(structs.replace(p, source=HOSTILE, gpu=HOSTILE) for p in FAMILY.variants[1].published)
+    rungs = tuple(structs.replace(v, published=figures if v.published else ()) for v in FAMILY.variants)
+    family = structs.replace(FAMILY, title=HOSTILE, summary=HOSTILE, variants=rungs)
     tables = replace(recorded, variants=variants, measurements=rows)
     claim = {**CLAIM, **dict.fromkeys(("claim", "source", "published", "verdict", "reason"), HOSTILE)}
     line = hot_line(recorded, 3, 0.5) | {"text": HOSTILE, "stall": HOSTILE}

@@ -7,6 +7,7 @@ from pathlib import Path
 from unittest import mock
 
 import pandas as pd
+from msgspec import structs
 
 import shipped_families
 from small_campaign import FOLDER as RECORDED
@@ -20,8 +21,8 @@ from warplog.worklog.pictures import charts
 PROJECT = Path(__file__).parents[3]
 _TODAY = shipped_families.FAMILIES["sgemm"]
 _THEN = set(FamilyRecord.read(RECORDED / "time" / "h200" / "sgemm.json", Time).variants)
-FAMILY = replace(  # variants that the campaign lacks are drafts
-    _TODAY, variants=tuple(replace(v, draft=v.name not in _THEN) for v in _TODAY.variants)
+FAMILY = structs.replace(  # variants that the campaign lacks are drafts
+    _TODAY, variants=tuple(structs.replace(v, draft=v.name not in _THEN) for v in _TODAY.variants)
 )
 CAMPAIGN = door.read(RECORDED / "campaign" / "h200.json", Campaign)
 PICTURES = sorted((RECORDED / "figures" / "sgemm").glob("*.png"))

@@ -183,7 +183,8 @@ def _explain_alternatives(misfit: Any, data: Any, schema: Any) -> str:
 
 def _mistyped(value: str, types: Iterable[str]) -> str:
     """Returns a phrase such as "expected a number, got 'long'"."""
-    expected = " or ".join(dict.fromkeys(_TYPES[name] for name in types))
+    named = dict.fromkeys(types)
+    expected = " or ".join(_TYPES[name] for name in named if name != "integer" or "number" not in named)
     return f"expected {expected}, got {'no value' if value == 'None' else value}"
 
 

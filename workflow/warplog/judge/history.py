@@ -133,7 +133,7 @@ def _times(measured: Measured, family: Family, case: str) -> dict[str, float]:
     times = summarise([us for process in measured.processes for us in process.times_us])
     processes = measured.numbers()
     median_us = median(processes)
-    work = {"gflops": family.flops, "gbytes_per_s": family.bytes_moved}
+    work = {"gflops": family.work.flops, "gbytes_per_s": family.work.bytes}
     rates = {
         name: family.value(formula, family.cases[case]) / median_us / 1e3 for name, formula in work.items()
     }

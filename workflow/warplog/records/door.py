@@ -5,6 +5,8 @@ error names file, key, value and remedy.
 """
 
 import json
+import re
+from inspect import cleandoc
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,6 +21,7 @@ from warplog.records.fields import VERSION
 
 _MOST_BYTES = 64 << 20
 _T = TypeVar("_T")
+_ATTRIBUTE = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 
 
 def decode(data: object, kind: type[_T], where: str) -> _T:
@@ -110,6 +113,12 @@ def write(path: Path, value: object) -> None:
 
 
 def schema_of(kind: Any) -> Any:
-    """Returns the JSON Schema of a type."""
+    """Returns the JSON Schema of a type; keys have the descriptions under `Attributes:` in the docstrings."""
     found = msgspec.json.schema(kind)
+    for node in found.get("$defs", {}).values():
+        text, _, attributes = cleandoc(node.get("description", "")).partition("\nAttributes:\n")
+        node["description"] = text.strip()
+        for name, said in _ATTRIBUTE.findall(attributes):
+            if name in node.get("properties", ()):
+                node["properties"][name].setdefault("description", " ".join(said.split()))
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}

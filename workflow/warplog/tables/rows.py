@@ -124,7 +124,7 @@ def _measurement(
     family: Family, case: str, records: VariantRecords, about: Sequence[Remark]
 ) -> dict[str, Cell]:
     """Returns the row of a case; `about` are the remarks on all times of the variant."""
-    row: dict[str, Cell] = {"case": case, "size": int(family.value(family.size, family.cases[case]))}
+    row: dict[str, Cell] = {"case": case, "size": int(family.value(family.work.size, family.cases[case]))}
     found = None
     if isinstance(records.time, Time):
         made = records.time.provenance
@@ -150,7 +150,7 @@ def _measurement(
 
 def _times(family: Family, found: TimeCase, cold: Cold, records: VariantRecords) -> Row:
     case = family.cases[found.case]
-    flops, moved = family.value(family.flops, case), family.value(family.bytes_moved, case)
+    flops, moved = family.value(family.work.flops, case), family.value(family.work.bytes, case)
     rows = () if isinstance(records.extract, Absent) else records.extract.rows
     ncu_us, kernels = _duration(rows, found.case, "duration_us", "ncu")
     nsys_us, _ = _duration(rows, found.case, "nsys_duration_us", "nsys")
@@ -279,11 +279,11 @@ def _variant(family: Family, variant: Variant, ladder: Sequence[Variant], record
         "is_baseline": variant.name == family.baseline,
         "headline_case": family.headline_case,
         "profile_cases": ",".join(family.profile_cases),
-        "size_label": family.size_label,
+        "size_label": family.work.size_label,
         "title": family.title,
-        "limit": family.limit,
-        "flops": family.value(family.flops, headline),
-        "bytes": family.value(family.bytes_moved, headline),
+        "limit": family.work.limit,
+        "flops": family.value(family.work.flops, headline),
+        "bytes": family.value(family.work.bytes, headline),
         "parameters": json.dumps(dict(variant.parameters)),
         "compile": variant.compile.text(),
         "status": status,
@@ -343,7 +343,7 @@ def _limit(reasons: Sequence[str], mhz: float | None, rest_mhz: float | None) ->
 def _traces(family: Family, cases: Sequence[str], time: Time | Absent) -> Iterator[tuple[str, Row]]:
     for found in () if isinstance(time, Absent) else time.cases:
         if found.case in cases:
-            flops = family.value(family.flops, family.cases[found.case])
+            flops = family.value(family.work.flops, family.cases[found.case])
             key: Row = {"case": found.case, "board": board(time)}
             yield from (("power_trace", {**key, **row}) for row in power_trace_rows(found, flops))
 

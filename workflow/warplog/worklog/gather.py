@@ -157,7 +157,7 @@ def _chart(ladder: Ladder) -> str:
 def _method(family: Family, tables: FigureTables) -> tuple[str, ...]:
     """Describes how the family was checked and timed."""
     rows = [row for row in as_rows(tables.measurements) if row["case"] == tables.case]
-    exact = not family.value(family.flops, family.cases[family.headline_case])
+    exact = not family.value(family.work.flops, family.cases[family.headline_case])
     counts = sorted({int(count) for row in rows if (count := regimes.value(row, "processes")) > 1})
     many = bool(counts)
     ends = " to ".join(str(n) for n in dict.fromkeys((counts[0], counts[-1]))) if many else ""
@@ -197,7 +197,7 @@ def _headline(family: Family, case: str) -> tuple[str, ...]:
     if not sizes or len(set(sizes.values())) > 1:
         return ()
     if "n" in sizes and (
-        case == f"{sizes['n']:.0f}" or family.value(family.size, family.cases[case]) != sizes["n"]
+        case == f"{sizes['n']:.0f}" or family.value(family.work.size, family.cases[case]) != sizes["n"]
     ):
         return ()  # the name says it, or is about bytes
     return (f"Case {case} is {' = '.join(sizes)} = {next(iter(sizes.values())):.0f}.",)
