@@ -101,7 +101,7 @@ def shortened(record: dict[str, Any]) -> dict[str, Any]:
     for name in {"rows", "lines", "timeline"} & set(record):
         record[name] = record[name][:MOST]
     for case in record.get("cases", ()):
-        if "launch" in case:
+        if isinstance(case, dict) and case.get("launch"):
             case["launch"]["tracks"] = case["launch"]["tracks"][:TRACKS]
     return record
 

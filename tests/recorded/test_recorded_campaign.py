@@ -12,20 +12,20 @@ from shipped_families import EDITED, FOUND, NEW
 from warplog.catalog import winners
 from warplog.cli import recording
 from warplog.core.columns import TABLES
-from warplog.core.defaults import DEFAULTS
 from warplog.core.verification import manifest
 from warplog.measure import sanitize
 from warplog.metrics import occupancy
 from warplog.records import door
 from warplog.records.build import Build
 from warplog.records.campaign import Campaign
+from warplog.records.config import Config
 from warplog.records.family_file import FOLDERS, FamilyRecord
 from warplog.records.measured import Identity, Measured
 from warplog.records.tune import Tune
 from warplog.records.verification import campaign
 
 PROJECT = Path(__file__).parents[2]
-ROOT = PROJECT / "results" / "recorded" / DEFAULTS["recorded"]
+ROOT = PROJECT / "results" / "recorded" / Config().recorded
 EVERY = sorted(path.name for path in ROOT.parent.iterdir() if path.is_dir())
 CAMPAIGN = door.read(next((ROOT / "campaign").glob("*.json")), Campaign)
 GPU = CAMPAIGN.gpu

@@ -11,8 +11,9 @@ from warplog.records.check import Check, CheckCase
 from warplog.records.extract import Event, Extract, Launched, MetricRow
 from warplog.records.measured import Provenance, Session
 from warplog.records.profile import CapturedCase, Profile
-from warplog.records.settings import CheckSettings, TimeSettings
+from warplog.records.settings import CheckSettings, TimelineSettings, TimeSettings
 from warplog.records.time import Board, Cold, Hot, Process, Sustained, SustainedRun, Time, TimeCase
+from warplog.records.timeline import Timeline, TimelineCase
 
 LIBRARY, SOURCE = "a" * 64, "b" * 64
 _PROVENANCE = (
@@ -119,6 +120,11 @@ def sustained(mean_us: float, **changed: Any) -> Sustained:
 def profile(*cases: CapturedCase, **changed: Any) -> Profile:
     facts = {**_OF, **_MEASURED, "provenance": provenance(), "session": Session(), "cases": cases}
     return Profile(**{**facts, "tool": "nsys", "tool_version": "1", "command": (), **changed})
+
+
+def timeline(*cases: TimelineCase, **changed: Any) -> Timeline:
+    facts = {**_OF, **_MEASURED, "provenance": provenance(), "session": Session(), "cases": cases}
+    return Timeline(**{**facts, "marked_sha256": "", "settings": TimelineSettings(), **changed})
 
 
 def extract(

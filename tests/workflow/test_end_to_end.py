@@ -19,18 +19,18 @@ from copied_project import copy_project
 from sass_builds import compilers
 from shipped_families import EDITED, NEW
 from warplog import figures, worklog
-from warplog.core.defaults import DEFAULTS
-from warplog.core.records import read_json
-from warplog.core.remarks import old_words
 from warplog.judge.audit import audit
 from warplog.plan.plan import REPORTED
 from warplog.plan.selection import choose_figures
 from warplog.plotting import style
+from warplog.records import door
+from warplog.records.campaign import Campaign
+from warplog.records.config import Config
 from warplog.tables import view
 from warplog.worklog.html import html
 
 PROJECT = Path(__file__).parents[2]
-RECORDED = PROJECT / "results" / "recorded" / DEFAULTS["recorded"]
+RECORDED = PROJECT / "results" / "recorded" / Config().recorded
 FAMILIES = {
     name: family for name, family in shipped_families.FAMILIES.items() if not (family.draft or family.probes)
 }
@@ -109,7 +109,6 @@ def test_tables_hold_the_recorded_numbers_and_state_their_origin(everything: Pat
     table = measurements(everything)
     assert set(table["origin"]) == {"recorded"}
     recorded = pd.read_parquet(RECORDED / "tables" / "measurements.parquet")
-    recorded = old_words.of_table(recorded, "measurements")
     assert set(recorded["origin"]) == {"live"}
     assert set(table["family"]) == set(FAMILIES)
     new = [key in NEW for key in zip(table["family"], table["variant"], strict=True)]
@@ -297,7 +296,7 @@ def test_the_pages_pass_the_audit(place: Path) -> None:
 def test_the_page_of_a_family_under_the_power_limit_passes_the_audit(everything: Path) -> None:
     results = everything / "results"
     tables = view.load(results / "tables", "power")
-    campaign = read_json(RECORDED / "campaign" / "h200.json", "record")
+    campaign = door.read(RECORDED / "campaign" / "h200.json", Campaign)
     page = worklog.gather(FAMILIES["power"], tables, campaign, [], PROJECT / "workflow" / "report")
     (results / "worklog").mkdir()
     (results / "worklog" / "power.md").write_text(worklog.markdown(page, results / "worklog"))

@@ -17,12 +17,12 @@ from made_up_campaigns import H200
 from one_variant import write_record
 from warplog.cli.main import main
 from warplog.cli.recording import record_campaign
-from warplog.core.defaults import DEFAULTS
 from warplog.core.errors import WarplogError
 from warplog.core.records import read_json, write_json
 from warplog.core.verification import manifest
 from warplog.judge.audit import audit
 from warplog.judge.sources import Sources, recorded_campaign
+from warplog.records.config import Config
 from warplog.tables.files import read_table
 
 INTERRUPTED = "`warplog record --replace` was interrupted and had left it as .mine.old\n"
@@ -166,7 +166,7 @@ def test_a_campaign_edited_by_hand_is_refused_on_one_line(
 ) -> None:
     campaign(tmp_path)
     folder, _ = record_campaign(tmp_path, "mine")
-    settings = {**DEFAULTS, "mode": "recorded", "recorded": "mine"}
+    settings = Config(mode="recorded", recorded="mine")
     assert recorded_campaign(settings, tmp_path)[0] == folder
     change(folder)
     with pytest.raises(WarplogError) as error:
@@ -187,7 +187,7 @@ def test_a_campaign_without_a_manifest_is_refused_with_the_command_that_writes_o
     manifest = folder / "manifest.json"
     before = manifest.read_bytes()
     manifest.unlink()
-    settings = {**DEFAULTS, "mode": "recorded", "recorded": "mine"}
+    settings = Config(mode="recorded", recorded="mine")
     (folder / "time" / "h200").mkdir(parents=True)
     readers: list[Callable[[], object]] = [
         lambda: recorded_campaign(settings, Path()),

@@ -14,6 +14,7 @@ from warplog.plan.script import job
 from warplog.plotting import style
 from warplog.plotting.settings import WEB, Settings, for_pages, settings_of
 from warplog.records import door
+from warplog.records.config import FigureSettings
 from warplog.tables import view
 
 
@@ -43,10 +44,11 @@ def main(
 
 if "snakemake" in globals():
     with job(snakemake.log[0]):
+        settings = door.decode(snakemake.params.settings, FigureSettings, "params.settings")
         main(
             snakemake.params.figures,
             Path(snakemake.input.tables[0]).parent,
             [Path(path) for path in snakemake.input.code],
             Path(snakemake.output[0]),
-            for_pages(settings_of(snakemake.params.settings)),
+            for_pages(settings_of(settings)),
         )

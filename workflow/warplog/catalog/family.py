@@ -30,7 +30,7 @@ from warplog.core.hashing import sha256_file, sha256_of
 from warplog.core.schema import suggest
 from warplog.records import door
 from warplog.records.build import Compiled
-from warplog.records.remarks import Remark
+from warplog.records.remarks import TuneRemark
 
 # The types that an argument by value may have.
 SCALARS = ("float32", "float64", "int8", "uint8", "int16", "int32", "uint32", "int64", "bool")
@@ -58,7 +58,7 @@ class Variant(VariantEntry, frozen=True, kw_only=True, rename="upper"):
     file: Path
     compile: Compiled
     tune: Space | None
-    remarks: Sequence[Remark] = ()
+    remarks: Sequence[TuneRemark] = ()
     arguments: tuple[Argument, ...] = ()
 
     @property

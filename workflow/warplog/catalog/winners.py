@@ -14,7 +14,7 @@ from warplog.core.files import write_text
 from warplog.core.hashing import sha256_of
 from warplog.records.door import decode, plain, read_yaml
 from warplog.records.fields import CaseName, Frozen, Number, matching
-from warplog.records.remarks import NotTuned, PartlyTuned, Remark, TunedForEarlier, Violated
+from warplog.records.remarks import NotTuned, PartlyTuned, TunedForEarlier, TuneRemark, Violated
 
 _Setting = Annotated[Mapping[Parameter, int], Meta(max_length=12)]
 _Short = Annotated[str, Meta(max_length=200)]
@@ -103,7 +103,7 @@ def _tuned(family: Family, variant: Variant, gpu: str) -> Variant:
     setting = winner.parameters
     if violated := variant.tune.why_not(setting):
         return replace(variant, remarks=(Violated(gpu=gpu, setting=name_of(setting), rule=violated),))
-    remarks: list[Remark] = []
+    remarks: list[TuneRemark] = []
     if winner.seen < winner.settings:
         remarks.append(PartlyTuned(gpu=gpu, seen=winner.seen, settings=winner.settings))
     if winner.source_sha256 != fingerprint(variant):

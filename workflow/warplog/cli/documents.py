@@ -21,9 +21,14 @@ _STAGES = ("campaign", "build", "check", "sanitize", "time", "profile", "extract
 # The module and the type of each.
 _SCHEMAS = {
     "family": ("catalog.contract", "FamilyFile"),
-    "config": None,
-    "gpus": None,
-    **{stage: (f"records.{stage}", stage.capitalize()) for stage in _STAGES},
+    "config": ("records.config", "Config"),
+    "gpus": ("machine.gpus", "KnownGpus"),
+    **{
+        stage: (f"records.{stage}", stage.capitalize())
+        for stage in (
+            *("campaign", "build", "check", "sanitize", "time", "profile", "extract", "timeline", "tune"),
+        )
+    },
 }
 
 
@@ -69,19 +74,13 @@ def show(options: argparse.Namespace) -> int:
 
 def show_schema(options: argparse.Namespace) -> int:
     """Prints a schema as JSON; without a name, the names."""
-    from warplog.core import schema
     from warplog.records.door import schema_of
 
     if options.name is None:
         print("\n".join(_SCHEMAS))
         return 0
-    typed = _SCHEMAS[options.name]
-    found = (
-        schema_of(getattr(import_module(f"warplog.{typed[0]}"), typed[1]))
-        if typed
-        else schema.read(options.name)
-    )
-    print(json.dumps(found, indent=1))
+    module, name = _SCHEMAS[options.name]
+    print(json.dumps(schema_of(getattr(import_module(f"warplog.{module}"), name)), indent=1))
     return 0
 
 

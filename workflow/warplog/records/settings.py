@@ -4,9 +4,10 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from warplog.records.fields import Frozen
+from warplog.records.fields import UNIQUE, Frozen, each_once
 
 Positive = Annotated[float, Meta(gt=0)]
+SanitizerTool = Literal["memcheck", "racecheck", "initcheck", "synccheck"]
 
 
 class CheckSettings(Frozen, frozen=True, kw_only=True):
@@ -20,13 +21,18 @@ class SanitizeSettings(Frozen, frozen=True, kw_only=True):
     """Settings of `snakemake sanitize`."""
 
     tools: Annotated[
-        tuple[Literal["memcheck", "racecheck", "initcheck", "synccheck"], ...],
+        tuple[SanitizerTool, ...],
         Meta(min_length=1, description="compute-sanitizer tools to run, in order"),
+        UNIQUE,
     ] = ("memcheck", "racecheck", "initcheck", "synccheck")
     largest_elements: Annotated[
         int, Meta(ge=1, description="Largest check case to run, in array elements")
     ] = 300_000
     timeout_s: Annotated[Positive, Meta(description="Time limit per case in seconds")] = 120.0
+
+    def __post_init__(self) -> None:
+        """Raises ValueError if a tool is named twice."""
+        each_once(self.tools)
 
 
 class TimeSettings(Frozen, frozen=True, kw_only=True):
