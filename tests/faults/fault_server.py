@@ -64,15 +64,16 @@ def track(folder: Path) -> None:
 
 def track_another(folder: Path) -> None:
     """Logs the tables of another campaign to the same store."""
+    from msgspec import structs
     from track_tables import CAMPAIGN
     from tracked_project import Project
 
     project = Project(folder)
     for table in ("variants", "measurements", "metrics", "timeline"):
         project.edit(table, lambda rows: rows.assign(campaign="earlier"))
-    project.log({**CAMPAIGN, "campaign": "earlier"})
+    project.log(structs.replace(CAMPAIGN, campaign="earlier"))
     for table in ("variants", "measurements", "metrics", "timeline"):
-        project.edit(table, lambda rows: rows.assign(campaign=CAMPAIGN["campaign"]))
+        project.edit(table, lambda rows: rows.assign(campaign=CAMPAIGN.campaign))
 
 
 def state(folder: Path) -> dict[str, Any]:
@@ -106,10 +107,11 @@ def hidden(folder: Path) -> list[str]:
 
 def records(folder: Path) -> None:
     """Writes a stage's record, variant by variant, as a measuring job does."""
-    from warplog.core.records import FamilyRecord
+    from warplog.records.check import Check
+    from warplog.records.family_file import FamilyRecord
 
-    for record in FamilyRecord.read(RECORDED).variants.values():
-        written = FamilyRecord.read_if_there(folder / "results" / "overlap.json")
+    for record in FamilyRecord.read(RECORDED, Check).variants.values():
+        written = FamilyRecord.read_if_there(folder / "results" / "overlap.json", Check)
         written.put(record)
         written.write()
 
@@ -121,9 +123,10 @@ def read_records(folder: Path) -> list[str]:
 
 def read_records_of(path: Path) -> list[str]:
     """Returns the variants in a stage's record; none if there is no file."""
-    from warplog.core.records import FamilyRecord
+    from warplog.records.check import Check
+    from warplog.records.family_file import FamilyRecord
 
-    return list(FamilyRecord.read_if_there(path).variants)
+    return list(FamilyRecord.read_if_there(path, Check).variants)
 
 
 def tables(folder: Path) -> None:

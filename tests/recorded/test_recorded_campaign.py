@@ -12,17 +12,23 @@ from shipped_families import EDITED, FOUND, NEW
 from warplog.catalog import winners
 from warplog.cli import recording
 from warplog.core.columns import TABLES
-from warplog.core.records import FamilyRecord, Record, read_json
-from warplog.core.verification import campaign, manifest
-from warplog.measure import sanitize
+from warplog.core.verification import manifest
 from warplog.metrics import occupancy
+from warplog.records import door
+from warplog.records.build import Build
+from warplog.records.campaign import Campaign
 from warplog.records.config import Config
+from warplog.records.family_file import FOLDERS, FamilyRecord
+from warplog.records.measured import Identity, Measured
+from warplog.records.settings import SanitizeSettings
+from warplog.records.tune import Tune
+from warplog.records.verification import campaign
 
 PROJECT = Path(__file__).parents[2]
 ROOT = PROJECT / "results" / "recorded" / Config().recorded
 EVERY = sorted(path.name for path in ROOT.parent.iterdir() if path.is_dir())
-CAMPAIGN = read_json(next((ROOT / "campaign").glob("*.json")), "record")
-GPU = CAMPAIGN["gpu"]
+CAMPAIGN = door.read(next((ROOT / "campaign").glob("*.json")), Campaign)
+GPU = CAMPAIGN.gpu
 ALL = shipped_families.FAMILIES
 FAMILIES = {
     name: family
@@ -71,28 +77,28 @@ def value(metrics: pd.DataFrame, variant: str, metric: str, case: str = HEADLINE
     return float(rows.iloc[0]["value"])
 
 
-def records_in(path: Path) -> list[Record]:
-    """Returns the records in a file: those of all variants, or that of a build, a search or the campaign."""
-    if path.parent.parent.name in ("check", "sanitize", "time", "profile", "extract", "timeline"):
-        return list(FamilyRecord.read(path).variants.values())
-    return [read_json(path, "record")]
+def records() -> list[tuple[Path, Identity]]:
+    """Returns all records with their files: those of all variants, builds and searches."""
+    stages = [(kind, path) for kind, name in FOLDERS.items() for path in ROOT.glob(f"{name}/*/*.json")]
+    found = [(path, one) for kind, path in stages for one in FamilyRecord.read(path, kind).variants.values()]
+    found += [(path, door.read(path, Build)) for path in ROOT.glob("build/*/*/*/record.json")]
+    return found + [(path, door.read(path, Tune)) for path in ROOT.glob("tune/*/*/*.json")]
 
 
 def test_campaign_names_commit_gpu_driver_and_date() -> None:
-    assert re.fullmatch(r"[0-9a-f]{40}", CAMPAIGN["commit"])
-    assert CAMPAIGN["gpu_name"] == "NVIDIA H200"
-    assert CAMPAIGN["driver"]
-    assert CAMPAIGN["started"].startswith("20")
+    assert re.fullmatch(r"[0-9a-f]{40}", CAMPAIGN.commit)
+    assert CAMPAIGN.gpu_name == "NVIDIA H200"
+    assert CAMPAIGN.driver
+    assert CAMPAIGN.started.startswith("20")
 
 
-def test_all_records_fit_the_schema_and_come_from_the_same_code() -> None:
-    files = [path for path in ROOT.rglob("*.json") if path != ROOT / manifest.NAME]
-    records = [(path, record) for path in files for record in records_in(path)]
-    assert len(records) > 5 * len(VARIANTS)
-    for path, record in records:
+def test_all_records_fit_their_types_and_come_from_the_same_code() -> None:
+    found = records()
+    assert len(found) > 5 * len(VARIANTS)
+    for path, record in found:
         # Searches run before the campaign, whose sources contain their results.
-        if "provenance" in record and "tune" not in path.parts:
-            assert record["provenance"]["content_sha256"] == CAMPAIGN["content_sha256"], path
+        if isinstance(record, Measured) and not isinstance(record, Tune):
+            assert record.provenance.content_sha256 == CAMPAIGN.content_sha256, path
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -104,18 +110,18 @@ def test_every_recorded_campaign_is_consistent_and_as_its_manifest_says(name: st
 
 
 def test_it_contains_the_oracle_with_the_current_probes() -> None:
-    records = [record for path in ROOT.rglob("*/oracle*.json") for record in records_in(path)]
-    assert {r["family"] for r in records} == set(PROBES)
-    for record in records:
-        if "source_sha256" in record:
-            variant = PROBES[record["family"]].variant(record["variant"])
-            assert record["source_sha256"] == variant.fingerprint(), record["stage"]
+    found = [(path, record) for path, record in records() if record.family in PROBES]
+    assert {record.family for _, record in found} == set(PROBES)
+    for path, record in found:
+        if isinstance(record, (Measured, Build)):
+            variant = PROBES[record.family].variant(record.variant)
+            assert record.source_sha256 == variant.fingerprint(), path
 
 
 def test_compute_sanitizer_found_nothing_unexplained_in_the_current_variants_and_probes() -> None:
     rows = table("sanitize")
     current = [*VARIANTS, *(v for family in PROBES.values() for v in family.variants)]
-    keys = {(v.family, v.name, tool) for v in current for tool in sanitize.TOOLS}
+    keys = {(v.family, v.name, tool) for v in current for tool in SanitizeSettings().tools}
     assert set(zip(rows["family"], rows["variant"], rows["tool"], strict=True)) == keys
     found = rows[rows["status"] != "ok"]
     assert set(zip(found["family"], found["variant"], found["tool"], strict=True)) == FOUND
@@ -274,8 +280,8 @@ def test_parameters_in_the_tables_are_those_that_the_searches_found() -> None:
 
 
 def test_recorded_campaigns_of_several_gpus_are_of_one_commit_whose_answers_are_right() -> None:
-    records = [next((ROOT.parent / name / "campaign").glob("*.json")) for name in EVERY]
-    assert {read_json(path, "record")["commit"] for path in records} == {CAMPAIGN["commit"]}
+    found = [next((ROOT.parent / name / "campaign").glob("*.json")) for name in EVERY]
+    assert {door.read(path, Campaign).commit for path in found} == {CAMPAIGN.commit}
     for name in EVERY:
         rows = pd.read_parquet(ROOT.parent / name / "tables" / "oracle.parquet")
         assert set(rows["verdict"]) == {"right"}, name

@@ -20,7 +20,6 @@ from sass_builds import compilers
 from shipped_families import EDITED, NEW
 from warplog import figures, worklog
 from warplog.core.records import read_json
-from warplog.core.remarks import old_words
 from warplog.judge.audit import audit
 from warplog.plan.plan import REPORTED
 from warplog.plan.selection import choose_figures
@@ -109,7 +108,6 @@ def test_tables_hold_the_recorded_numbers_and_state_their_origin(everything: Pat
     table = measurements(everything)
     assert set(table["origin"]) == {"recorded"}
     recorded = pd.read_parquet(RECORDED / "tables" / "measurements.parquet")
-    recorded = old_words.of_table(recorded, "measurements")
     assert set(recorded["origin"]) == {"live"}
     assert set(table["family"]) == set(FAMILIES)
     new = [key in NEW for key in zip(table["family"], table["variant"], strict=True)]

@@ -1,11 +1,12 @@
 """The printed report of the oracle: summary, exit status, and the recorded verdicts on a machine without a GPU."""
 
 import io
-from types import SimpleNamespace
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
+import made_up_records
 from script_modules import script
 from warplog.cli import main
 from warplog.core.columns import ORACLE
@@ -14,6 +15,7 @@ from warplog.core.verification import manifest
 from warplog.judge import oracle
 from warplog.judge import oracle as oracle_report
 from warplog.tables import files
+from warplog.tables.records import Source
 
 
 def rows_of(*verdicts):
@@ -77,9 +79,7 @@ def test_the_table_is_read_as_it_was_written(tmp_path):
 
 
 def test_an_oracle_of_another_commit_does_not_pass_for_the_campaigns():
-    source = SimpleNamespace(
-        campaign={"commit": "a" * 40}, labels=lambda: {"gpu": "h200", "campaign": "of today"}
-    )
+    source = Source(Path("results"), "live", made_up_records.campaign(commit="a" * 40))
     labels_of = script("judge/judge_oracle").labels_of
-    assert labels_of(source, {"a" * 40, ""}) == {"gpu": "h200", "campaign": "of today"}
+    assert labels_of(source, {"a" * 40, ""})["campaign"] == "test"
     assert labels_of(source, {"b" * 40})["campaign"] == "commit bbbbbbb, not of the campaign"

@@ -1,14 +1,14 @@
 """The history of a family: the headline time (rest) of each variant over the campaigns, and its changes."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import pandas as pd
 
 from warplog.catalog.family import Family
+from warplog.core.columns import Cell, Row
 from warplog.core.statistics import summarise
 from warplog.judge.comparison import compare
 from warplog.judge.floors import with_times
@@ -77,7 +77,7 @@ class _History:
     def __init__(self, family: Family) -> None:
         self.family = family
         self.keys: list[Key] = [(family.name, v.name, family.headline_case) for v in family.variants]
-        self._rows: dict[Key, list[Mapping[str, Any]]] = {key: [] for key in self.keys}
+        self._rows: dict[Key, list[Row]] = {key: [] for key in self.keys}
         self._levels: dict[Key, Campaign] = {}  # the campaign that began a level
         self._timed: set[tuple[str, str]] = set()
         self._place = 0
@@ -89,7 +89,7 @@ class _History:
             return
         self._timed |= mine
         for order, key in enumerate(self.keys):
-            head = {
+            head: Row = {
                 "family": key[0],
                 "variant": key[1],
                 "case": key[2],
@@ -98,9 +98,9 @@ class _History:
             self._rows[key].append({**head, "order": order, **self._row(key, one)})
         self._place += 1
 
-    def _row(self, key: Key, one: Campaign) -> Mapping[str, Any]:
+    def _row(self, key: Key, one: Campaign) -> Row:
         measured = one.cases.get(key)
-        about = {
+        about: dict[str, Cell] = {
             "place": self._place,
             "campaign": one.name,
             "commit": one.commit[:12],

@@ -23,7 +23,7 @@ _QUERY = (
 _TRUE = ("true", "1")
 
 
-def destination(uri: str, logged: Path) -> dict[str, Any]:
+def destination(uri: str, logged: Path) -> dict[str, str | int]:
     """Returns the store that is logged to, and the number of the attempt: a parameter of the job that logs.
 
     `logged` is the record of that job. The number is that of the record as long as the store holds its runs, so that
@@ -39,7 +39,7 @@ def destination(uri: str, logged: Path) -> dict[str, Any]:
 
 
 @cache
-def decided(uri: str, logged: Path) -> dict[str, Any]:
+def decided(uri: str, logged: Path) -> dict[str, str | int]:
     """Returns `destination` as it was at the first call in this process.
 
     Snakemake deletes the record before it runs the job, and then asks for the parameters again.
