@@ -28,10 +28,7 @@ def launched_columns(family: Family, kernels: Sequence[KernelCode], extract: Ext
     name, registers = _captured(family, extract) if extract else ("", None)
     kernel = compiled_kernel(kernels, name, registers)
     if kernel is None:
-        return {
-            "kernel": name,
-            **dict.fromkeys(("registers_per_thread", "static_shared_bytes", "spill_bytes")),
-        }
+        return {"kernel": name}
     stored, loaded = kernel.spill_store_bytes, kernel.spill_load_bytes
     return {
         "kernel": name or kernel.kernel,
