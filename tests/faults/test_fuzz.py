@@ -23,7 +23,7 @@ from warplog.core.columns import TABLES
 from warplog.core.errors import WarplogError
 from warplog.core.records import read_json
 from warplog.core.verification import campaign as verification
-from warplog.core.verification import manifest
+from warplog.records import manifest
 from warplog.judge import samples
 from warplog.machine import device
 from warplog.parsers.reports import read_any

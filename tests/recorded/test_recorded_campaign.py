@@ -15,7 +15,8 @@ from warplog.core import paths
 from warplog.core.columns import TABLES
 from warplog.core.defaults import DEFAULTS
 from warplog.core.records import FamilyRecord, Record, read_json
-from warplog.core.verification import campaign, manifest
+from warplog.core.verification import campaign
+from warplog.records import manifest
 from warplog.extract import stage
 from warplog.measure import sanitize
 from warplog.metrics import occupancy

@@ -12,7 +12,7 @@ from pathlib import Path
 import shipped_families
 from warplog.core.columns import FLOORS
 from warplog.core.records import FamilyRecord, read_json
-from warplog.core.verification import manifest
+from warplog.records import manifest
 from warplog.judge import floors, samples
 from warplog.machine import device
 from warplog.tables.files import write_table, write_tables

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from warplog.cli import main
-from warplog.core.verification import manifest
+from warplog.records import manifest
 
 PROJECT = Path(__file__).parents[3]
 RECORDED = PROJECT / "results" / "recorded"

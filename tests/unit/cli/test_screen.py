@@ -20,7 +20,7 @@ from warplog.core.columns import CLAIMS, FLOORS
 from warplog.core.errors import WarplogError
 from warplog.core.records import read_json
 from warplog.core.text import HIDDEN
-from warplog.core.verification import manifest
+from warplog.records import manifest
 from warplog.judge import claims, floors, samples
 from warplog.machine import device
 from warplog.plan import script

@@ -10,7 +10,7 @@ from script_modules import script
 from warplog.cli import main
 from warplog.core.columns import ORACLE
 from warplog.core.errors import WarplogError
-from warplog.core.verification import manifest
+from warplog.records import manifest
 from warplog.judge import oracle
 from warplog.judge import oracle as oracle_report
 from warplog.tables import files

@@ -16,7 +16,7 @@ from warplog.catalog import winners
 from warplog.cli.checkup import host
 from warplog.core.errors import WarplogError
 from warplog.core.records import read_json
-from warplog.core.verification import manifest
+from warplog.records import manifest
 from warplog.machine import device, interpreter, packages
 from warplog.plan import plan
 from warplog.plan.family import FamilyPlan

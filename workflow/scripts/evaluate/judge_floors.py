@@ -11,7 +11,7 @@ from warplog.tables.files import write_table
 
 def main(plan: Plan, folder: Path) -> None:
     chosen = {(f, v, case) for f, v in plan.pairs() for case in plan.cases[f]}
-    timed = samples.load(plan.root, plan.gpu, counted=False) if plan.files("time") else None
+    timed = samples.load(plan.root, plan.gpu, counted=False) if plan.records("time") else None
     rows = floors.table_rows(timed) if timed else ()
     shown = [row for row in rows if (row["family"], row["variant"], row["case"]) in chosen]
     labels = plan.source().labels()

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from warplog.core import paths
+from warplog.core import paths, store
 from warplog.core.errors import note
 from warplog.core.files import write_text
 from warplog.core.records import FamilyRecord, Record, read_json, write_json
@@ -44,7 +44,9 @@ def artefacts(plan: Plan) -> Iterator[tuple[tuple[str, str], VariantFiles]]:
             built = plan.build_record(variant)
             beside = [built.with_name(file) for file in ("kernel.sass", "kernel.ptx", "compile.log")]
             report = kept_report(records, variant.name, plan.families[name].baseline)
-            files = [variant.file, *beside, built, *([captures / report] if report else [])]
+            if store.is_file(built):
+                records["build.json"] = read_json(built, "record")
+            files = [variant.file, *beside, *([captures / report] if report else [])]
             yield (name, variant.name), VariantFiles(files, records)
 
 

@@ -30,7 +30,7 @@ if "snakemake" in globals():
         plan = Plan.made_of(snakemake.params.plan)
         both = {**plan.oracle().chosen, **plan.chosen}
         main(
-            [Path(path) for path in snakemake.input.records],
+            [Path(path) for path in snakemake.params.records],
             {family: {variant.name for variant in variants} for family, variants in both.items()},
             Path(snakemake.input.campaign),
             Path(snakemake.output.csv),

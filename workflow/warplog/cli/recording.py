@@ -10,7 +10,7 @@ from pathlib import Path
 from warplog.core import paths
 from warplog.core.errors import WarplogError, say
 from warplog.core.records import FamilyRecord, Record, read_json
-from warplog.core.verification import manifest
+from warplog.records import manifest
 
 _KEPT = (
     "campaign/*.json",

@@ -40,7 +40,8 @@ def run(options: argparse.Namespace, folder: Path, note: Callable[[str], None]) 
         WarplogError: The folder holds no campaign, or its manifest must not be replaced.
     """
     from warplog.core.records import read_json
-    from warplog.core.verification import campaign, manifest
+    from warplog.core.verification import campaign
+    from warplog.records import manifest
 
     records = campaign.count(folder)
     if not records:
@@ -64,7 +65,7 @@ def run(options: argparse.Namespace, folder: Path, note: Callable[[str], None]) 
 
 def _write_manifest(folder: Path) -> None:
     from warplog.core.records import read_json
-    from warplog.core.verification import manifest
+    from warplog.records import manifest
 
     campaigns = list((folder / "campaign").glob("*.json"))
     if (folder / manifest.NAME).is_file() or len(campaigns) != 1:

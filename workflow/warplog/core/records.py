@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from warplog.core import schema as schemas
+from warplog.core import store
 from warplog.core.errors import WarplogError
-from warplog.core.files import read_bytes, write_text
+from warplog.core.files import write_text
 from warplog.core.parsing import parse_json
 from warplog.core.remarks import old_words
 
@@ -57,7 +58,7 @@ def read_json(path: Path, schema: str | None = None) -> Any:
             the schema.
     """
     try:
-        data = parse_json(read_bytes(path, _MOST_BYTES, "is it the right file?"))
+        data = parse_json(store.read(path, _MOST_BYTES, "is it the right file?"))
     except (ValueError, RecursionError) as error:
         raise WarplogError(f"{path}: is not a JSON record ({error}); delete it and run again") from None
     if schema is not None:
@@ -144,12 +145,12 @@ class FamilyRecord:
     @classmethod
     def inspect_if_there(cls, path: Path) -> "FamilyRecord":
         """Inspects the records in `path`; if the file is missing, there are no variants."""
-        return cls.inspect(path) if path.is_file() else cls(path, {})
+        return cls.inspect(path) if store.is_file(path) else cls(path, {})
 
     @classmethod
     def read_if_there(cls, path: Path) -> "FamilyRecord":
         """Reads the records in `path`; if the file is missing, there are no variants."""
-        return cls.read(path) if path.is_file() else cls(path, {})
+        return cls.read(path) if store.is_file(path) else cls(path, {})
 
     def put(self, record: Record) -> None:
         """Adds the record of a variant, or replaces its existing one.

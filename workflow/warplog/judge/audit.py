@@ -14,7 +14,7 @@ from warplog.core import remarks
 from warplog.core.errors import WarplogError
 from warplog.core.paths import command
 from warplog.core.text import one_line, printable
-from warplog.core.verification import manifest
+from warplog.records import manifest
 from warplog.judge import evidence
 from warplog.judge.audited import Check, Place, agrees
 from warplog.judge.audited_sentences import RULES

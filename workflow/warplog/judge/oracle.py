@@ -20,7 +20,7 @@ from warplog.core.formula import evaluate
 from warplog.core.paths import command
 from warplog.core.schema import suggest
 from warplog.core.text import printable
-from warplog.core.verification import manifest
+from warplog.records import manifest
 from warplog.machine import device
 from warplog.metrics import METRICS, STALL_REASONS, dominant_state, occupancy, occupancy_limiter
 from warplog.tables.files import as_rows

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warplog.catalog.family import Family
-from warplog.core import paths
+from warplog.core import paths, store
 from warplog.core.errors import WarplogError
 from warplog.core.files import temporary_folder
 from warplog.core.records import FamilyRecord, Record, misplaced, read_json
-from warplog.core.verification import manifest
+from warplog.records import manifest
 from warplog.judge.samples import Campaign, Key, Measured, load
 from warplog.machine import device
 from warplog.track import address, connection, identity, versions
@@ -62,7 +62,7 @@ def find(name: str, project: Path = Path(), holds: str = "time") -> Path | None:
     places = (Path(name), project / name, *recorded)
     if not holds:
         return next(filter(Path.is_dir, places), None)
-    return next((place for place in places if any((place / holds).glob("[!.]*"))), None)
+    return next((place for place in places if any((place / holds).glob("[!.]*")) or store.glob(place, f"{holds}/*/*.json")), None)
 
 
 def folder_of(name: str, project: Path, holds: str = "time") -> Path:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Generic, TypeVar
 
 from msgspec import Meta
 
+from warplog.core import store
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
 from warplog.records import door
@@ -96,12 +97,12 @@ class FamilyRecord(Generic[Entry]):
     @classmethod
     def inspect_if_there(cls, path: Path, kind: type[Entry]) -> "FamilyRecord[Entry]":
         """Inspects the records in `path`; if the file is missing, there are no variants."""
-        return cls.inspect(path, kind) if path.is_file() else FamilyRecord(path, kind, {})
+        return cls.inspect(path, kind) if store.is_file(path) else FamilyRecord(path, kind, {})
 
     @classmethod
     def read_if_there(cls, path: Path, kind: type[Entry]) -> "FamilyRecord[Entry]":
         """Reads the records in `path`; if the file is missing, there are no variants."""
-        return cls.read(path, kind) if path.is_file() else FamilyRecord(path, kind, {})
+        return cls.read(path, kind) if store.is_file(path) else FamilyRecord(path, kind, {})
 
     def put(self, record: Entry) -> None:
         """Adds the record of a variant, or replaces its existing one.

@@ -18,7 +18,7 @@ from warplog.core.errors import WarplogError
 from warplog.core.files import write_bytes, write_text
 from warplog.core.remarks import old_words
 from warplog.core.text import one_line
-from warplog.core.verification import manifest
+from warplog.records import manifest
 
 Row = dict[str, Any]
 

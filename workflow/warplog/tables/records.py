@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from warplog.catalog.family import Variant
-from warplog.core import paths
+from warplog.core import paths, store
 from warplog.core.records import FamilyRecord, Record, misplaced, read_json
 from warplog.core.verification.invariants import believed, unproven
 from warplog.machine.device import Gpu, gpu_of
@@ -85,7 +85,7 @@ def build_record(root: Path, arch: str, variant: Variant, results: Path = paths.
         paths.build_folder(place, arch, variant.family, variant.name) / "record.json"
         for place in (results, root)
     )
-    if recorded != live and recorded.is_file():
+    if recorded != live and store.is_file(recorded):
         same = read_json(recorded, "record")["source_sha256"] == variant.fingerprint()
         return recorded if same else live
     return live
@@ -161,7 +161,7 @@ class FamilyRecords:
 
     def _build(self, path: Path) -> Record:
         """Returns a build record; one without kernels if it is that of another variant."""
-        if not path.is_file():
+        if not store.is_file(path):
             return self._missing()
         record: Record = read_json(path, "record")
         place = dict(zip(("arch", "family", "variant"), path.parts[-4:-1], strict=True))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from warplog.core import paths
+from warplog.core import paths, store
 from warplog.core.errors import WarplogError
 from warplog.core.records import FamilyRecord, Record, misplaced, read_json
 from warplog.core.verification.invariants import consistent, shown_correct
@@ -32,7 +32,7 @@ def record_problems(root: Path) -> list[str]:
 def count(root: Path) -> int:
     """Returns the number of files with records below `root`."""
     patterns = (*_SINGLE_RECORDS, *_FAMILY_RECORDS)
-    return sum(len(list(one.glob(pattern))) for one in _roots(root) for pattern in patterns)
+    return sum(len(store.glob(one, pattern)) for one in _roots(root) for pattern in patterns)
 
 
 def _roots(root: Path) -> list[Path]:
@@ -42,7 +42,7 @@ def _roots(root: Path) -> list[Path]:
 
 def _single_problems(root: Path) -> Iterator[str]:
     for pattern, keys in _SINGLE_RECORDS.items():
-        for path in sorted(root.glob(pattern)):
+        for path in store.glob(root, pattern):
             names = path.with_suffix("").parts[::-1]
             place = dict(zip(keys, names[1:] if names[0] == "record" else names, strict=False))
             try:
@@ -56,7 +56,7 @@ def _single_problems(root: Path) -> Iterator[str]:
 
 def _family_problems(root: Path) -> Iterator[str]:
     for pattern in _FAMILY_RECORDS:
-        for path in sorted(root.glob(pattern)):
+        for path in store.glob(root, pattern):
             try:
                 found = FamilyRecord.inspect(path)
                 yield from (f"{path}: {fault}" for fault in found.faults.values())
@@ -70,19 +70,17 @@ def _unbelieved(root: Path, stage: FamilyRecord) -> Iterator[str]:
     """Yields one line per variant whose results cannot be believed; an A/A round below `root` has no checks."""
     gpu, family = stage.path.parts[-2], stage.path.name.partition(".")[0]
     path = paths.family_record(root, "check", gpu, family)
-    checks = FamilyRecord.inspect_if_there(path).variants
+    checks, checked = FamilyRecord.inspect_if_there(path).variants, bool(store.glob(root, "check/*/*.json"))
     for name, record in stage.variants.items():
         check = checks.get(name, {"status": "missing", "reason": f"not in {path}"})
-        proven = (
-            shown_correct(record, check, _build(root, family, name)) if path.parents[1].is_dir() else record
-        )
+        proven = shown_correct(record, check, _build(root, family, name)) if checked else record
         if (found := consistent(proven)) != record:
             yield f"{stage.path}: {name}: {found['reason']}"
 
 
 def _build(root: Path, family: str, variant: str) -> Record | None:
     """Returns the build record of a variant, if there is exactly one that is readable."""
-    files = list(root.glob(f"build/*/{family}/{variant}/record.json"))
+    files = store.glob(root, f"build/*/{family}/{variant}/record.json")
     try:
         record: Record | None = read_json(files[0], "record") if len(files) == 1 else None
     except WarplogError:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warplog.catalog.family import Variant
-from warplog.core import paths
+from warplog.core import paths, store
 from warplog.core.records import FamilyRecord, Record, read_json
 from warplog.judge.summary.rows import Trouble
 from warplog.tables.records import build_record
@@ -63,7 +63,7 @@ def known(root: Path, arch: str, gpu: str, chosen: Mapping[str, Sequence[Variant
 
 def _present(build: Path, variant: Variant, records: Mapping[str, Record]) -> Iterator[tuple[str, Record]]:
     """Yields stage and record of those that belong to the variant's present source."""
-    made = read_json(build, "record") if build.is_file() else {}
+    made = read_json(build, "record") if store.is_file(build) else {}
     if made.get("source_sha256") != variant.fingerprint():
         return
     yield "build", made
