@@ -95,7 +95,7 @@ def make_history(place: Path, count: int) -> None:
         started = f"2026-01-01T00:{number // 60:02}:{number % 60:02}Z"
         about = {"campaign": f"made-up-{number}", "started": started}
         folder = made_up_campaigns.make(place / "results" / "recorded" / f"c{number}", number, about=about)
-        manifest.write(folder, {**about, "commit": ""})
+        manifest.write(folder, f"made-up-{number}", "")
 
 
 def script(name: str) -> ModuleType:
@@ -137,10 +137,13 @@ def do_plan() -> None:
 
 def do_tables() -> None:
     """Tables, floors and claims."""
+    from warplog.plan import evaluate
+
     plan, folder = plan_of(), Path("results/tables")
-    script("evaluate/make_tables").main(plan, folder)
-    script("evaluate/judge_floors").main(plan, folder)
-    script("evaluate/judge_claims").main(plan, folder)
+    source = plan.source()  # type: ignore[attr-defined]
+    evaluate.write_measured(plan, source, folder)
+    evaluate.write_floors(plan, source, folder)
+    evaluate.write_claims(plan, folder)
 
 
 def do_figures() -> None:

@@ -23,10 +23,10 @@ from warplog.core.columns import TABLES
 from warplog.core.errors import WarplogError
 from warplog.core.records import read_json
 from warplog.core.verification import campaign as verification
-from warplog.records import manifest
 from warplog.judge import samples
 from warplog.machine import device
 from warplog.parsers.reports import read_any
+from warplog.records import manifest
 from warplog.tables.files import as_frame, as_parquet, read_table
 from warplog.tables.records import Source
 from warplog.tables.rows import make_rows
@@ -59,7 +59,7 @@ def changed(
     """Returns the mutations that are read otherwise than the file, and what is read; each breaks the manifest."""
     data, whole = path.read_bytes(), read()
     assert not isinstance(whole, WarplogError)
-    manifest.write(folder, {"campaign": "fuzzed", "commit": ""})
+    manifest.write(folder, "fuzzed", "")
     found = []
     for mutated in mutators.mutations(kinds, data, SEED, count):
         path.write_bytes(mutated)

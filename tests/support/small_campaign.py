@@ -12,9 +12,9 @@ from pathlib import Path
 import shipped_families
 from warplog.core.columns import FLOORS
 from warplog.core.records import FamilyRecord, read_json
-from warplog.records import manifest
 from warplog.judge import floors, samples
 from warplog.machine import device
+from warplog.records import manifest
 from warplog.tables.files import write_table, write_tables
 from warplog.tables.records import Source
 from warplog.tables.rows import make_rows
@@ -62,7 +62,7 @@ def _cut(folder: Path) -> None:
     write_table(
         [row | source.labels() for row in floors.table_rows(measured)], FLOORS, folder / "tables" / "floors"
     )
-    manifest.write(folder, campaign)
+    manifest.write(folder, campaign["campaign"], campaign["commit"])
 
 
 FOLDER = Path(tempfile.mkdtemp(prefix="warplog-small-")) / "small"

@@ -20,10 +20,10 @@ from warplog.core.columns import CLAIMS, FLOORS
 from warplog.core.errors import WarplogError
 from warplog.core.records import read_json
 from warplog.core.text import HIDDEN
-from warplog.records import manifest
 from warplog.judge import claims, floors, samples
 from warplog.machine import device
 from warplog.plan import script
+from warplog.records import manifest
 from warplog.tables.files import write_table, write_tables
 from warplog.tables.records import Source
 from warplog.tables.rows import make_rows
@@ -75,7 +75,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
             target.write_text(json.dumps(planted(data, known) if "variants" not in data else data))
     assert sum(known.values()) > 60
     campaign = read_json(folder / "campaign" / "h200.json", "record")
-    manifest.write(folder, campaign)
+    manifest.write(folder, campaign["campaign"], campaign["commit"])
     families = catalog.load([PROJECT / "kernels"])
     sgemm = families["sgemm"]
     source = Source(folder, "h200", "sm_90", "recorded", campaign, folder)

@@ -6,13 +6,13 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from script_modules import script
 from warplog.cli import main
 from warplog.core.columns import ORACLE
 from warplog.core.errors import WarplogError
-from warplog.records import manifest
 from warplog.judge import oracle
 from warplog.judge import oracle as oracle_report
+from warplog.plan.evaluate import labels_of
+from warplog.records import manifest
 from warplog.tables import files
 
 
@@ -54,13 +54,13 @@ def test_doctor_without_a_gpu_shows_the_recorded_verdicts_and_says_so(tmp_path, 
     files.write_table(rows_of("right", "wrong"), ORACLE, folder / "oracle")
     assert main.main(["doctor", "--oracle", str(tmp_path)]) == 1
     assert "--write-manifest` writes one" in capsys.readouterr().err
-    manifest.write(folder.parent, {"campaign": "made-up", "commit": ""})
+    manifest.write(folder.parent, "made-up", "")
     assert main.main(["doctor", "--oracle", str(tmp_path)]) == 1
     said = capsys.readouterr().out
     assert "recorded in results/recorded/h200/tables" in said
     assert "1 right, 1 wrong" in said
     files.write_table(rows_of("right"), ORACLE, folder / "oracle")
-    manifest.write(folder.parent, {"campaign": "made-up", "commit": ""})
+    manifest.write(folder.parent, "made-up", "")
     assert main.main(["doctor", "--oracle", str(tmp_path)]) == 0
 
 
@@ -80,6 +80,5 @@ def test_an_oracle_of_another_commit_does_not_pass_for_the_campaigns():
     source = SimpleNamespace(
         campaign={"commit": "a" * 40}, labels=lambda: {"gpu": "h200", "campaign": "of today"}
     )
-    labels_of = script("judge/judge_oracle").labels_of
     assert labels_of(source, {"a" * 40, ""}) == {"gpu": "h200", "campaign": "of today"}
     assert labels_of(source, {"b" * 40})["campaign"] == "commit bbbbbbb, not of the campaign"

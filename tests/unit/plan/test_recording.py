@@ -20,9 +20,9 @@ from warplog.cli.recording import record_campaign
 from warplog.core.defaults import DEFAULTS
 from warplog.core.errors import WarplogError
 from warplog.core.records import read_json, write_json
-from warplog.records import manifest
 from warplog.judge.audit import audit
 from warplog.judge.sources import Sources, recorded_campaign
+from warplog.records import manifest
 from warplog.tables.files import read_table
 
 INTERRUPTED = "`warplog record --replace` was interrupted and had left it as .mine.old\n"

@@ -71,6 +71,11 @@ def glob(root: Path, pattern: str) -> list[Path]:
     return sorted(files)
 
 
+def packs(root: Path, stage: str) -> bool:
+    """Returns whether a campaign keeps the records of a stage in an archive."""
+    return (root / FOLDER / f"{stage}{SUFFIX}").is_file()
+
+
 def pack(files: Mapping[str, bytes]) -> bytes:
     """Returns an archive of files, given by path; the same files give the same bytes."""
     buffer = BytesIO()

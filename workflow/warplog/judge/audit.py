@@ -14,12 +14,12 @@ from warplog.core import remarks
 from warplog.core.errors import WarplogError
 from warplog.core.paths import command
 from warplog.core.text import one_line, printable
-from warplog.records import manifest
 from warplog.judge import evidence
 from warplog.judge.audited import Check, Place, agrees
 from warplog.judge.audited_sentences import RULES
 from warplog.judge.audited_tables import TABLES
 from warplog.judge.evidence import Evidence
+from warplog.records import manifest
 
 # A number: not a part of a name (float64, L2, x128) and not followed by a letter (64Mi), which names a case.
 _NUMBER = re.compile(r"(?<![\w.\-/#])\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w])")

@@ -11,8 +11,8 @@ from warplog.analysis.verdicts import Timed
 from warplog.core import paths, store
 from warplog.core.errors import WarplogError
 from warplog.core.records import FamilyRecord, Record, read_json, sustained_runs
-from warplog.records import manifest
 from warplog.core.verification.invariants import shown_correct
+from warplog.records import manifest
 
 # The counters that are compared: sums over the kernels of a case, and maxima.
 SUMMED = ("instructions_executed", "dram_bytes", "l2_bytes", "shared_wavefronts")

@@ -11,9 +11,9 @@ from warplog.core import paths, store
 from warplog.core.errors import WarplogError
 from warplog.core.files import temporary_folder
 from warplog.core.records import FamilyRecord, Record, misplaced, read_json
-from warplog.records import manifest
 from warplog.judge.samples import Campaign, Key, Measured, load
 from warplog.machine import device
+from warplog.records import manifest
 from warplog.track import address, connection, identity, versions
 
 if TYPE_CHECKING:
@@ -62,7 +62,9 @@ def find(name: str, project: Path = Path(), holds: str = "time") -> Path | None:
     places = (Path(name), project / name, *recorded)
     if not holds:
         return next(filter(Path.is_dir, places), None)
-    return next((place for place in places if any((place / holds).glob("[!.]*")) or store.glob(place, f"{holds}/*/*.json")), None)
+    return next(
+        (place for place in places if any((place / holds).glob("[!.]*")) or store.packs(place, holds)), None
+    )
 
 
 def folder_of(name: str, project: Path, holds: str = "time") -> Path:

@@ -226,8 +226,8 @@ class Plan:
     def files(self, stage: str, suffix: str = ".json") -> list[str]:
         """Returns the files with the records of a stage for all chosen families.
 
-        Of a recorded campaign, which may lack some, these are the archives that hold them. The build record of a variant
-        whose source differs from the recorded one is in results/, where the variant is compiled.
+        Of a recorded campaign, which may lack some, these are the archives that hold them. The build record of a
+        variant whose source differs from the recorded one is in results/, where the variant is compiled.
         """
         if stage == "build":
             records = [record for of_family in self._build_records.values() for record in of_family]

@@ -45,7 +45,17 @@ _CARRIERS = frozenset(
     (
         *(
             f"core.{name}"
-            for name in ("defaults", "errors", "files", "locks", "paths", "process", "records", "schema", "store")
+            for name in (
+                "defaults",
+                "errors",
+                "files",
+                "locks",
+                "paths",
+                "process",
+                "records",
+                "schema",
+                "store",
+            )
         ),
         "records.manifest",
     )

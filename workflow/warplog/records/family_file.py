@@ -123,12 +123,15 @@ class FamilyRecord(Generic[Entry]):
         Raises:
             WarplogError: The disk is full or the folder is not writable.
         """
-        if not self.variants:
-            return
+        if self.variants:
+            write_text(self.path, self.text())
+
+    def text(self) -> str:
+        """Returns the content of the file; there must be a record."""
         first = next(iter(self.variants.values()))
         head = {"schema": VERSION, "stage": FOLDERS[self.kind], "gpu": first.gpu, "family": first.family}
         lines = (f'"{name}": {door.as_json(record)}' for name, record in self.variants.items())
-        write_text(self.path, f'{door.as_json(head)[:-1]}, "variants": {{\n' + ",\n".join(lines) + "\n}}\n")
+        return f'{door.as_json(head)[:-1]}, "variants": {{\n' + ",\n".join(lines) + "\n}}\n"
 
 
 def misplaced(found: Mapping[str, object], place: Mapping[str, str]) -> str:

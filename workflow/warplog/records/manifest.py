@@ -11,7 +11,7 @@ from warplog.core import paths
 from warplog.core.errors import WarplogError
 from warplog.core.hashing import sha256_file
 from warplog.records import door
-from warplog.records.campaign import Campaign, CampaignName
+from warplog.records.campaign import CampaignName
 from warplog.records.fields import Frozen
 
 NAME = "manifest.json"
@@ -37,8 +37,8 @@ class Manifest(Frozen, frozen=True, kw_only=True):
     files: Annotated[Mapping[_Path, _Digest], Meta(max_length=100_000)]
 
 
-def write(folder: Path, campaign: Campaign) -> None:
-    """Writes `folder`/manifest.json: the SHA-256 of every file, with name and commit of the campaign.
+def write(folder: Path, campaign: str, commit: str) -> None:
+    """Writes `folder`/manifest.json: the SHA-256 of every file, with the campaign's name and the measured commit.
 
     Raises:
         WarplogError: A file cannot be read or is a symbolic link, or the manifest cannot be written.
@@ -46,10 +46,7 @@ def write(folder: Path, campaign: Campaign) -> None:
     if found := _links(folder):
         raise WarplogError(found[0])
     files = {str(path.relative_to(folder)): sha256_file(path) for path in _files(folder)}
-    written = Manifest(
-        campaign=campaign.campaign, commit=campaign.commit, warplog=__version__, files=files
-    )
-    door.write(folder / NAME, written)
+    door.write(folder / NAME, Manifest(campaign=campaign, commit=commit, warplog=__version__, files=files))
 
 
 def check(folder: Path) -> None:
@@ -83,7 +80,7 @@ def problems(folder: Path) -> list[str]:
 
 
 def differences(folder: Path, written: Mapping[str, str]) -> list[str]:
-    """Returns one line with a remedy per file that differs from the SHA-256 in `written`, is missing, or is not in it."""
+    """Returns one line with a remedy per file whose SHA-256 is not the one in `written`, and per file that lacks."""
     if found := _links(folder):
         return found
     here = {str(file.relative_to(folder)): file for file in _files(folder)}
@@ -91,7 +88,11 @@ def differences(folder: Path, written: Mapping[str, str]) -> list[str]:
     for name, digest in written.items():
         if name not in here:
             leaves = Path(name).is_absolute() or ".." in Path(name).parts
-            what = f"{folder / NAME}: {name!r} leads out of the folder" if leaves else f"{folder / name}: is missing"
+            what = (
+                f"{folder / NAME}: {name!r} leads out of the folder"
+                if leaves
+                else f"{folder / name}: is missing"
+            )
             found.append(f"{what}; {restore}")
         elif sha256_file(here[name]) != digest:
             found.append(f"{folder / name}: was changed after it was written; {restore}")

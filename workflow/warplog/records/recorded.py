@@ -1,6 +1,7 @@
 """The form of a recorded campaign: what is kept of a results folder, its records packed by stage, within a limit."""
 
 import os
+import re
 import shutil
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
@@ -27,7 +28,7 @@ _OTHERS = (
 MOST_BYTES = 12_000_000
 _MOST_FILE_BYTES = 64 << 20
 _SMALLER = (
-    "measure fewer families, variants or cases (config/config.yaml), or capture fewer cases (`profile_cases` in family.yaml)"
+    "measure fewer families, variants or cases (config/config.yaml), or capture fewer (`profile_cases`)"
 )
 
 
@@ -43,6 +44,13 @@ def kept(root: Path, figures: Collection[str]) -> dict[str, bytes]:
     return {
         str(path.relative_to(root)): read_bytes(path, _MOST_FILE_BYTES, "too large to keep") for path in files
     }
+
+
+def shown(project: Path, name: str) -> set[str]:
+    """Returns the figures of a recorded campaign, by relative path, that the README.md of its project shows."""
+    readme = project / "README.md"
+    text = readme.read_text(encoding="utf-8") if readme.is_file() else ""
+    return set(re.findall(rf"results/recorded/{re.escape(name)}/(figures/[a-z0-9_]+/[a-z0-9_]+\.png)", text))
 
 
 def write(target: Path, files: Mapping[str, bytes], campaign: Campaign) -> int:
@@ -67,7 +75,7 @@ def write(target: Path, files: Mapping[str, bytes], campaign: Campaign) -> int:
     shutil.rmtree(fresh, ignore_errors=True)
     for name, data in packed.items():
         write_bytes(fresh / name, data)
-    manifest.write(fresh, campaign)
+    manifest.write(fresh, campaign.campaign, campaign.commit)
     if target.exists():
         shutil.rmtree(aside, ignore_errors=True)
         target.rename(aside)

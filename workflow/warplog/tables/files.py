@@ -34,8 +34,13 @@ def write_tables(rows: Mapping[str, list[Row]], folder: Path) -> None:
     Raises:
         WarplogError: if a row has an undocumented column, or a file cannot be written.
     """
-    for name, columns in TABLES.items():
-        write_table(rows[name], columns, folder / name)
+    for name, described in TABLES.items():
+        write_table(rows[name], described, folder / name)
+    write_text(folder / "columns.csv", columns())
+
+
+def columns() -> str:
+    """Returns the columns of all tables as CSV: type, unit and meaning."""
     lines = [("table", "column", "type", "unit", "meaning")]
     described = {
         **TABLES,
@@ -47,7 +52,7 @@ def write_tables(rows: Mapping[str, list[Row]], folder: Path) -> None:
     lines += [
         (t, c, d.kind, d.unit, d.meaning) for t, columns in described.items() for c, d in columns.items()
     ]
-    write_text(folder / "columns.csv", csv_of_table(pd.DataFrame(lines[1:], columns=list(lines[0]))))
+    return csv_of_table(pd.DataFrame(lines[1:], columns=list(lines[0])))
 
 
 def write_table(rows: list[Row], columns: Mapping[str, Column], path: Path) -> None:
@@ -63,7 +68,7 @@ def write_table(rows: list[Row], columns: Mapping[str, Column], path: Path) -> N
 
 def as_parquet(table: pd.DataFrame) -> bytes:
     """Returns a table as Parquet, with a checksum of each page."""
-    return table.to_parquet(index=False, write_page_checksum=True)
+    return table.to_parquet(index=False, write_page_checksum=True, compression="zstd")
 
 
 def as_rows(table: pd.DataFrame) -> list[Row]:
