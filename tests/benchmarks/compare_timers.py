@@ -33,6 +33,7 @@ from warplog.measure import capture, provenance
 from warplog.measure.building import build
 from warplog.measure.job import Job, refuse_unproven
 from warplog.plan.plan import DEFAULTS
+from warplog.records.campaign import Gpu
 
 PROJECT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
@@ -52,7 +53,7 @@ class Bench:
 
     folder: Path
     family: Family
-    gpu: device.Gpu
+    gpu: Gpu
     tools: Mapping[str, toolchain.Tool]
     commit: str
     content_sha256: str
@@ -189,7 +190,7 @@ def time_with_nvbench(
     return found
 
 
-def _child_environment(gpu: device.Gpu) -> dict[str, str]:
+def _child_environment(gpu: Gpu) -> dict[str, str]:
     path = f"{PROJECT / 'workflow'}:{os.environ.get('PYTHONPATH', '')}".rstrip(":")
     return process.minimal_env({"PYTHONPATH": path, "CUPY_ACCELERATORS": "", **gpu.environment})
 

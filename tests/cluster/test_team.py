@@ -18,8 +18,9 @@ from warplog.core.errors import WarplogError
 from warplog.core.records import FamilyRecord, read_json
 from warplog.judge import comparison
 from warplog.judge.sources import Sources
-from warplog.machine.device import Gpu
 from warplog.measure import provenance
+from warplog.records import door
+from warplog.records.campaign import Gpu
 from warplog.track import log, versions
 from warplog.track.log import VariantFiles
 
@@ -157,7 +158,7 @@ def test_two_projects_with_one_campaign_name_keep_all_their_runs(
         monkeypatch.chdir(tmp_path / project)
         tables = renamed(tmp_path / project / "tables", name, ["transpose"])
         record = campaign_of(tables)
-        gpu = Gpu(**record["device"])
+        gpu = door.decode(record["device"], Gpu, "device")
         provenance.write_campaign(tables / "campaign.json", gpu, name, "auto", "0" * 64, record["tools"])
         of_project[project] = tables
     for tables in (*of_project.values(), *of_project.values()):

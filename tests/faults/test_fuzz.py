@@ -22,11 +22,11 @@ from warplog.catalog import family as catalog
 from warplog.core.columns import TABLES
 from warplog.core.errors import WarplogError
 from warplog.core.records import read_json
-from warplog.core.verification import campaign as verification
 from warplog.judge import samples
 from warplog.machine import device
 from warplog.parsers.reports import read_any
 from warplog.records import manifest
+from warplog.records.verification import campaign as verification
 from warplog.tables.files import as_frame, as_parquet, read_table
 from warplog.tables.records import Source
 from warplog.tables.rows import make_rows

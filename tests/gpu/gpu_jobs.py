@@ -6,9 +6,9 @@ from typing import Any
 
 from warplog.catalog.family import Family
 from warplog.machine import device, toolchain
-from warplog.machine.device import Gpu
 from warplog.measure.building import build, python_build
 from warplog.measure.job import Job
+from warplog.records.campaign import Gpu
 
 
 def this_gpu() -> Gpu:

@@ -15,11 +15,11 @@ from warplog.core import paths
 from warplog.core.columns import TABLES
 from warplog.core.defaults import DEFAULTS
 from warplog.core.records import FamilyRecord, Record, read_json
-from warplog.core.verification import campaign
 from warplog.extract import stage
 from warplog.measure import sanitize
 from warplog.metrics import occupancy
 from warplog.records import manifest
+from warplog.records.verification import campaign
 
 PROJECT = Path(__file__).parents[2]
 ROOT = PROJECT / "results" / "recorded" / DEFAULTS["recorded"]

@@ -12,8 +12,8 @@ from typing import Any
 from warplog.catalog.family import Family, load_family
 from warplog.core.hashing import sha256_file
 from warplog.core.records import write_json
-from warplog.machine.device import Gpu
 from warplog.measure.job import Job
+from warplog.records.campaign import Gpu
 
 YAML = """
 family: scale
@@ -110,7 +110,20 @@ def make_job(folder: Path, body: str, rounds: int = 2, timeout_s: float = 20) ->
         "kernels": [],
     }
     write_json(build / "record.json", record, "record")
-    gpu = Gpu("none", "no GPU", f"host of {os.getpid()}", (9, 0), "sm_90", 0, 0, "", "", 0, None, "")
+    gpu = Gpu(
+        slug="none",
+        name="no GPU",
+        uuid=f"host of {os.getpid()}",
+        compute_capability=(9, 0),
+        arch="sm_90",
+        sms=0,
+        memory_bytes=0,
+        driver="",
+        cuda_driver="",
+        max_sm_mhz=0,
+        power_limit_w=None,
+        pci_bus_id="",
+    )
     return Job(
         family=family,
         variant=family.variants[0],

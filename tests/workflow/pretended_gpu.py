@@ -8,6 +8,8 @@ import subprocess
 from dataclasses import replace
 from pathlib import Path
 
+from msgspec import structs
+
 from host_family import HEADER, STRUCT, make_timer
 from warplog.core import locks
 from warplog.core.hashing import sha256_file
@@ -16,8 +18,22 @@ from warplog.machine import device, toolchain
 from warplog.measure import job as jobs
 from warplog.measure.building import build, python_build
 from warplog.measure.worker import python_arrays, python_launcher
+from warplog.records.campaign import Gpu
 
-GPU = device.Gpu("host", "pretended GPU", "GPU-0", (9, 0), "sm_90", 4, 1 << 30, "0", "0", 1000, None, "")
+GPU = Gpu(
+    slug="host",
+    name="pretended GPU",
+    uuid="GPU-0",
+    compute_capability=(9, 0),
+    arch="sm_90",
+    sms=4,
+    memory_bytes=1 << 30,
+    driver="0",
+    cuda_driver="0",
+    max_sm_mhz=1000,
+    power_limit_w=None,
+    pci_bus_id="",
+)
 
 
 def visible():
@@ -25,7 +41,7 @@ def visible():
     shown = os.environ.get("CUDA_VISIBLE_DEVICES")
     lost = os.environ.get("LOST_BOARDS", "").split(",")
     uuids = [f"GPU-{number}" for number in range(int(os.environ.get("PRETENDED_BOARDS", "1")))]
-    boards = [replace(GPU, uuid=uuid) for uuid in uuids if shown is None or uuid in shown.split(",")]
+    boards = [structs.replace(GPU, uuid=uuid) for uuid in uuids if shown is None or uuid in shown.split(",")]
     return [board for board in boards if board.uuid not in lost]
 
 

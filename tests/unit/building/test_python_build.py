@@ -2,28 +2,41 @@
 
 import shutil
 import sys
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from host_family import PYTHON_RIGHT, make_python_family
 from warplog.catalog.family import Family
 from warplog.core.errors import WarplogError
 from warplog.core.records import read_json
 from warplog.machine import device, packages, toolchain
-from warplog.machine.device import Gpu
 from warplog.measure.building import python_build
 from warplog.measure.supervise import Task
 from warplog.measure.worker import compile_case as compiling
 from warplog.measure.worker.backend import LaunchFailed
 from warplog.parsers import sass, usage
 from warplog.plan import staleness
+from warplog.records.campaign import Gpu
 
 CUBIN = Path(__file__).parents[2] / "data" / "parsers" / "triton_scale.cubin"  # by Triton 3.6, for sm_90
-GPU = Gpu("h200", "NVIDIA H200", "GPU-1", (9, 0), "sm_90", 132, 1 << 37, "580", "13.0", 1980, 700.0, "")
+GPU = Gpu(
+    slug="h200",
+    name="NVIDIA H200",
+    uuid="GPU-1",
+    compute_capability=(9, 0),
+    arch="sm_90",
+    sms=132,
+    memory_bytes=1 << 37,
+    driver="580",
+    cuda_driver="13.0",
+    max_sm_mhz=1980,
+    power_limit_w=700.0,
+    pci_bus_id="",
+)
 
 
 @pytest.fixture
@@ -93,7 +106,7 @@ def test_a_missing_package_is_named_with_the_remedy(
 def test_another_gpu_than_the_campaigns_is_named(
     family: Family, tmp_path: Path, installed: dict[str, str]
 ) -> None:
-    record = build(family, tmp_path / "out", replace(GPU, arch="sm_80"))
+    record = build(family, tmp_path / "out", structs.replace(GPU, arch="sm_80"))
     assert record["reason"] == "language triton compiles for this GPU's sm_80 only, not for sm_90"
 
 

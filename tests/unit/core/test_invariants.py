@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from warplog.core.verification import invariants
+from warplog.records.verification import invariants
 
 Change = Callable[[Any], object]
 LIBRARY, OTHER = "a" * 64, "b" * 64

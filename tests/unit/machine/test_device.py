@@ -1,11 +1,11 @@
 """Properties, peak rates and processes of a GPU, with a fake driver library instead of a GPU."""
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from msgspec.structs import replace
 
 import fake_driver
 from fake_driver import DESCRIBED, H200, Driver

@@ -7,12 +7,25 @@ import pytest
 
 from warplog.core import paths
 from warplog.core.records import read_json, write_json
-from warplog.machine.device import Gpu
 from warplog.measure import job as jobs
 from warplog.measure import provenance
+from warplog.records.campaign import Gpu
 
 KERNELS = Path(__file__).parents[3] / "kernels"
-GPU = Gpu("host", "a GPU", "GPU-1", (9, 0), "sm_90", 4, 1 << 30, "580", "13.0", 1000, None, "")
+GPU = Gpu(
+    slug="host",
+    name="a GPU",
+    uuid="GPU-1",
+    compute_capability=(9, 0),
+    arch="sm_90",
+    sms=4,
+    memory_bytes=1 << 30,
+    driver="580",
+    cuda_driver="13.0",
+    max_sm_mhz=1000,
+    power_limit_w=None,
+    pci_bus_id="",
+)
 CHECKED_OUT, NAMED = "0" * 40, "1234567"
 
 

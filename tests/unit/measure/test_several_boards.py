@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 import fake_driver
 from fake_driver import H200, Driver
@@ -41,7 +42,7 @@ POLICY = {
 
 
 def on(job: Job, uuid: str) -> Job:
-    return replace(job, gpu=replace(job.gpu, uuid=uuid))
+    return replace(job, gpu=structs.replace(job.gpu, uuid=uuid))
 
 
 @pytest.fixture
@@ -88,7 +89,7 @@ def test_an_interrupted_job_does_not_go_on_with_cases_of_another_board(tmp_path:
 def start(tmp_path: Path) -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
     """Returns a function that starts a measuring job of a family, which runs until `end`."""
     code = (
-        "import sys; from dataclasses import replace; from pathlib import Path; from fake_driver import DESCRIBED\n"
+        "import sys; from msgspec.structs import replace; from pathlib import Path; from fake_driver import DESCRIBED\n"
         "from warplog.core import locks; from warplog.machine import device\n"
         "from warplog.measure.family_board import board_of\n"
         "place, family, *uuids = sys.argv[1:]; of_uuid = locks.lock_path\n"

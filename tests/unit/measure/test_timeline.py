@@ -11,9 +11,9 @@ from host_family import HEADER, STRUCT, compile_c, make_job, make_timer
 from made_up_launch import case_of, pipelined, times
 from warplog.core.hashing import sha256_file
 from warplog.core.records import FamilyRecord, read_json, write_json
-from warplog.core.verification import invariants, timelines
-from warplog.core.verification.campaign import record_problems
 from warplog.measure import check_time, timeline
+from warplog.records.verification import invariants, timelines
+from warplog.records.verification.campaign import record_problems
 from warplog.tables import timelines as tables
 
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from host_family import make_job
 from warplog.core.errors import WarplogError
@@ -39,7 +40,7 @@ class Clock:
 def job(tmp_path: Path) -> Job:
     """Returns a job that crashes until tmp_path/free exists, and is correct then."""
     found = make_job(tmp_path, f'if (access("{tmp_path}/free", F_OK)) abort(); {RIGHT}')
-    return replace(found, gpu=replace(found.gpu, uuid=str(tmp_path)))
+    return replace(found, gpu=structs.replace(found.gpu, uuid=str(tmp_path)))
 
 
 def until(what: Callable[[], bool]) -> None:

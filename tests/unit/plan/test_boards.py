@@ -1,21 +1,21 @@
 """Several boards: which are used, and how many jobs each of them gets."""
 
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from msgspec.structs import replace
 
 from fake_driver import DESCRIBED
 from warplog.core.defaults import DEFAULTS
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
 from warplog.machine import device
-from warplog.machine.device import Gpu
 from warplog.measure.family_board import note_of
 from warplog.plan import boards
 from warplog.plan.judging import Judging
 from warplog.plan.plan import make_plan
+from warplog.records.campaign import Gpu
 
 TWO = [replace(DESCRIBED, uuid="GPU-aaaa"), replace(DESCRIBED, uuid="GPU-bbbb")]
 OTHER = replace(DESCRIBED, uuid="GPU-cccc", slug="h100")

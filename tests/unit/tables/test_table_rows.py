@@ -13,13 +13,26 @@ from warplog.catalog.family import load_family
 from warplog.core import remarks
 from warplog.core.columns import TABLES
 from warplog.machine import device
-from warplog.machine.device import Gpu
+from warplog.records.campaign import Gpu
 from warplog.tables import rows as table_rows
 from warplog.tables import stages
 from warplog.tables.files import as_frame
 from warplog.tables.records import FamilyRecords, Source, VariantRecords
 
-GPU = Gpu("h200", "NVIDIA H200", "GPU-1", (9, 0), "sm_90", 132, 0, "", "", 1980, 700.0, "")
+GPU = Gpu(
+    slug="h200",
+    name="NVIDIA H200",
+    uuid="GPU-1",
+    compute_capability=(9, 0),
+    arch="sm_90",
+    sms=132,
+    memory_bytes=0,
+    driver="",
+    cuda_driver="",
+    max_sm_mhz=1980,
+    power_limit_w=700.0,
+    pci_bus_id="",
+)
 CAMPAIGN = {"gpu_name": "NVIDIA H200", "campaign": "test"}
 OK = {"status": "ok", "reason": ""}
 Rows = dict[str, list[dict[str, Any]]]

@@ -13,12 +13,25 @@ from tracked_project import Project, moved
 
 from warplog.core.errors import WarplogError
 from warplog.judge import sources
-from warplog.machine.device import Gpu
 from warplog.measure import provenance
+from warplog.records.campaign import Gpu
 from warplog.track import log
 from warplog.track.prune import Choice, prune
 
-GPU = Gpu("h200", "NVIDIA H200", "GPU-1", (9, 0), "sm_90", 132, 1 << 30, "580", "13.0", 1980, None, "")
+GPU = Gpu(
+    slug="h200",
+    name="NVIDIA H200",
+    uuid="GPU-1",
+    compute_capability=(9, 0),
+    arch="sm_90",
+    sms=132,
+    memory_bytes=1 << 30,
+    driver="580",
+    cuda_driver="13.0",
+    max_sm_mhz=1980,
+    power_limit_w=None,
+    pci_bus_id="",
+)
 NAME = CAMPAIGN["campaign"]
 OTHER = {**CAMPAIGN, "content_sha256": "cd" * 32, "started": "2026-11-20T05:00:00Z"}  # of the same name
 

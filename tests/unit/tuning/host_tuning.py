@@ -9,10 +9,10 @@ from pathlib import Path
 
 from host_family import REFERENCE, YAML, compile_c
 from warplog.catalog.family import load_family
-from warplog.machine.device import Gpu
 from warplog.machine.toolchain import Tool
 from warplog.measure.job import Job
 from warplog.measure.tuning.search import Search, make_search
+from warplog.records.campaign import Gpu
 
 TUNE = """
     parameters: {A: 2, B: 2, FIXED: 7}
@@ -126,7 +126,20 @@ def search(place: Path, minutes: float = 10.0, campaign: str = "c") -> Search:
     job = Job(
         family=family,
         variant=family.variant("right"),
-        gpu=Gpu("host", "no GPU", f"host {place}", (9, 0), "sm_90", 0, 0, "d", "", 0, None, ""),
+        gpu=Gpu(
+            slug="host",
+            name="no GPU",
+            uuid=f"host {place}",
+            compute_capability=(9, 0),
+            arch="sm_90",
+            sms=0,
+            memory_bytes=0,
+            driver="d",
+            cuda_driver="",
+            max_sm_mhz=0,
+            power_limit_w=None,
+            pci_bus_id="",
+        ),
         build_folder=record.with_name(".right.work") / "settings",
         record=record,
         scratch=record.with_name(".right.work"),

@@ -13,7 +13,7 @@ def main(plan: Plan, folder: Path) -> None:
     source = plan.source()
     rows = evaluate.write_measured(plan, source, folder)
     if plan.live:
-        note(f"  tables  {source.campaign['campaign']}: {summary(rows['stages'])}")
+        note(f"  tables  {source.campaign.campaign}: {summary(rows['stages'])}")
 
 
 if "snakemake" in globals():

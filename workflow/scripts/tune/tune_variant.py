@@ -3,19 +3,20 @@
 from pathlib import Path
 from typing import Any
 
-from warplog.core.records import read_json
 from warplog.machine import toolchain
 from warplog.measure import job as jobs
 from warplog.measure.tuning import record as tuning_record
 from warplog.measure.tuning import search as tuning
 from warplog.plan.script import job
+from warplog.records import door
+from warplog.records.campaign import Campaign
 
 
 def main(values: dict[str, Any], arch: str, timer: Path, time_policy: dict[str, Any], cores: int) -> None:
     toolchain.ensure("cuda")
     tools = toolchain.find("nvcc"), toolchain.find("cuobjdump")
     (measuring,) = jobs.make_jobs(**values)
-    campaign = read_json(values["campaign"], "record")["campaign"]
+    campaign = door.read(values["campaign"], Campaign).campaign
     search = tuning.make_search(measuring, campaign, arch, tools, timer, time_policy, cores)
     search.run()
     tuning_record.write(search)

@@ -40,8 +40,8 @@ def run(options: argparse.Namespace, folder: Path, note: Callable[[str], None]) 
     Raises:
         WarplogError: The folder holds no campaign, or its manifest must not be replaced.
     """
-    from warplog.core.verification import campaign
     from warplog.records import door, manifest
+    from warplog.records.verification import campaign
 
     path = folder / manifest.NAME
     # An archive that was changed is one problem, not one for each of its records.

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 from warplog.core.remarks import WORDS
 
+Cell = str | int | float | bool | None
+Row = Mapping[str, Cell]  # of a table, by column
+
 
 @dataclass(frozen=True)
 class Column:

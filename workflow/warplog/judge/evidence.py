@@ -17,7 +17,6 @@ from pyarrow import ArrowException
 from warplog.analysis import verdicts
 from warplog.core import paths, remarks
 from warplog.core.errors import WarplogError
-from warplog.core.remarks import old_words
 
 Row = Mapping[Any, Any]
 _TABLES = (
@@ -62,7 +61,7 @@ def read(folder: Path, family: str) -> "Evidence":
     for name in _TABLES:
         path = folder / f"{name}.parquet"
         try:
-            table = old_words.of_table(pd.read_parquet(path, page_checksum_verification=True), name)
+            table = pd.read_parquet(path, page_checksum_verification=True)
         except (OSError, ValueError, TypeError, LookupError, ArrowException) as error:
             raise WarplogError(f"{path}: cannot be read ({error}); run `{paths.command('tables')}`") from None
         tables[name] = table if name == "gpus" else table[table["family"] == family]

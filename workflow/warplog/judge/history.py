@@ -9,11 +9,10 @@ from typing import Any
 import pandas as pd
 
 from warplog.catalog.family import Family
-from warplog.core.records import read_json
 from warplog.core.statistics import summarise
 from warplog.judge.comparison import compare
 from warplog.judge.floors import with_times
-from warplog.judge.samples import Campaign, Key, Measured, gpus, load
+from warplog.judge.samples import Campaign, Key, Measured, about_campaign, gpus, load
 
 COLUMNS = (
     "family", "variant", "order", "is_baseline", "case", "place", "campaign", "commit", "started", "gpu_name",
@@ -61,9 +60,8 @@ def _by_date(folders: Sequence[Path], gpu: str) -> list[Path]:
     """
     found: dict[tuple[str, str], Path] = {}
     for folder in folders:
-        record = folder / "campaign" / f"{gpu}.json"
-        about = read_json(record, "record") if record.is_file() else {}
-        found.setdefault((str(about.get("started", "")), str(about.get("campaign", folder))), folder)
+        about = about_campaign(folder, gpu)
+        found.setdefault((about.started, about.campaign) if about else ("", str(folder)), folder)
     return [found[key] for key in sorted(found)]
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from warplog.core.records import Record
 from warplog.core.schema import read_yaml
 from warplog.machine.nvml import Card, NoGpuError, opened, visible
+from warplog.records.campaign import Gpu
 
 # FP32 lanes per multiprocessor (CUDA C++ programming guide, arithmetic throughput): 64 for compute
 # capability 7.5 and 8.0, 128 for the other supported ones.
@@ -18,43 +18,6 @@ _MOST_FP32_LANES = 128
 _LONGEST_SLUG = 48
 # Gbit/s per PCIe lane and direction by generation, without encoding overhead (PCI Express base specification).
 _PCIE_LANE_GBIT = {1: 2.0, 2: 4.0, 3: 8 * 128 / 130, 4: 16 * 128 / 130, 5: 32 * 128 / 130, 6: 64 * 242 / 256}
-
-
-@dataclass(frozen=True)
-class Gpu:
-    """A GPU, or the MIG instance of it that CUDA uses; 0, "" or None if the driver does not report a value.
-
-    Attributes:
-        slug: name for folders and wildcards, see `slug_of`.
-        arch: architecture for nvcc, such as sm_90.
-        sms: number of multiprocessors.
-        driver, cuda_driver: driver version, and the newest CUDA version that it supports.
-        max_sm_mhz, max_memory_mhz: maximum clocks.
-        memory_bus_bits: width of the device-memory bus.
-        pcie_generation, pcie_lanes: fastest link that both the GPU and the machine support.
-    """
-
-    slug: str
-    name: str
-    uuid: str
-    compute_capability: tuple[int, int]
-    arch: str
-    sms: int
-    memory_bytes: int
-    driver: str
-    cuda_driver: str
-    max_sm_mhz: int
-    power_limit_w: float | None
-    pci_bus_id: str
-    max_memory_mhz: int = 0
-    memory_bus_bits: int = 0
-    pcie_generation: int = 0
-    pcie_lanes: int = 0
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """Environment variables that make this GPU the only one that a CUDA program sees."""
-        return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": self.uuid}
 
 
 @dataclass(frozen=True)
@@ -229,9 +192,3 @@ def _sms(card: Card, capability: tuple[int, int]) -> int:
         attributes = card.ask_device("GetAttributes")
         return attributes.multiprocessorCount if attributes else 0
     return (card.ask("GetNumGpuCores") or 0) // _FP32_LANES.get(capability, _MOST_FP32_LANES)
-
-
-def gpu_of(campaign: Record) -> Gpu:
-    """Returns the GPU that a campaign record describes."""
-    facts = dict(campaign["device"])
-    return Gpu(**{**facts, "compute_capability": tuple(facts["compute_capability"])})

@@ -13,12 +13,12 @@ from warplog.core.files import state_of
 from warplog.core.hashing import sha256_of
 from warplog.core.numbers import rate_unit
 from warplog.core.records import SCHEMA_VERSION, FamilyRecord, Record, read_json
-from warplog.machine.device import Gpu
 from warplog.measure import provenance
 from warplog.measure.family_board import board_of
 from warplog.measure.supervise import Task, group_of
 from warplog.measure.worker.case_data import SHARED_DATA
 from warplog.measure.worker.main import parts_of
+from warplog.records.campaign import Gpu
 
 Refusal = tuple[str, str]  # status and reason
 

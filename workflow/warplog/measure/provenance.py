@@ -5,14 +5,14 @@ import platform
 import re
 import secrets
 import subprocess
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from warplog.core import paths
 from warplog.core.records import SCHEMA_VERSION, Record, write_json
-from warplog.machine.device import Gpu
+from warplog.records import door
+from warplog.records.campaign import Gpu
 
 _MEASURED_BY = (
     *("workflow/warplog/**/*.py", "workflow/warplog/**/*.cu", "kernels/**/*.cu", "kernels/**/*.cuh"),
@@ -119,7 +119,7 @@ def write_campaign(
         "gpu": gpu.slug,
         "gpu_name": gpu.name,
         "arch": gpu.arch,
-        "device": asdict(gpu),
+        "device": door.plain(gpu),
         "origin": "live",
         "commit": commit,
         **({"commit_named": True} if named else {}),

@@ -7,8 +7,8 @@ from typing import Any
 
 from warplog.core import paths, schema
 from warplog.core.errors import WarplogError
-from warplog.machine.device import Gpu
 from warplog.measure.family_board import note_of, noted
+from warplog.records.campaign import Gpu
 
 ALL = "all"
 SLOTS = 3  # of three measuring jobs of a board, one measures and the others start up

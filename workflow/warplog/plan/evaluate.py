@@ -2,17 +2,17 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from warplog.analysis.quantities import Quantities
-from warplog.core.columns import CLAIMS, FLOORS, MEASUREMENTS, METRICS, ORACLE, SANITIZE
-from warplog.core.records import FamilyRecord
+from warplog.core.columns import CLAIMS, FLOORS, MEASUREMENTS, METRICS, ORACLE, SANITIZE, Cell, Row
 from warplog.judge import claims, floors, samples
 from warplog.judge.oracle import Oracle
 from warplog.machine import device
 from warplog.measure import sanitize
 from warplog.plan.plan import Plan
-from warplog.tables.files import Row, as_frame, write_table, write_tables
+from warplog.records.family_file import FamilyRecord
+from warplog.records.sanitize import Sanitize
+from warplog.tables.files import as_frame, write_table, write_tables
 from warplog.tables.records import Source
 from warplog.tables.rows import make_rows
 
@@ -61,14 +61,16 @@ def write_oracle(plan: Plan, source: Source, folder: Path) -> None:
         as_frame(rows["measurements"], MEASUREMENTS, "measurements"),
         as_frame(rows["metrics"], METRICS, "metrics"),
     )
-    verdicts = Oracle(numbers, source.device.compute_capability).judge(plan.families[f] for f in plan.chosen)
+    verdicts = Oracle(numbers, source.campaign.device.compute_capability).judge(
+        plan.families[f] for f in plan.chosen
+    )
     labels = labels_of(source, {str(row["commit"]) for row in rows["measurements"]})
     write_table([{**row, **labels} for row in verdicts], ORACLE, folder / "oracle")
 
 
-def labels_of(source: Source, commits: set[str]) -> dict[str, Any]:
+def labels_of(source: Source, commits: set[str]) -> dict[str, Cell]:
     """Returns the origin columns: the campaign, or the commits of measurements outside of it."""
-    others = sorted(commits - {"", str(source.campaign["commit"])})
+    others = sorted(commits - {"", source.campaign.commit})
     named = " and ".join(f"commit {commit[:7]}, not of the campaign" for commit in others)
     return {**source.labels(), **({"campaign": named} if named else {})}
 
@@ -77,10 +79,10 @@ def write_findings(plan: Plan, source: Source, records: Iterable[Path], folder: 
     """Writes the findings of compute-sanitizer in these records, and returns the rows."""
     both = {**plan.oracle().chosen, **plan.chosen}
     chosen = {family: {variant.name for variant in variants} for family, variants in both.items()}
-    found = [
-        {**row, "campaign": source.campaign["campaign"]}
+    found: list[Row] = [
+        {**row, "campaign": source.campaign.campaign}
         for path in records
-        for variant, record in FamilyRecord.read(path).variants.items()
+        for variant, record in FamilyRecord.read(path, Sanitize).variants.items()
         if variant in chosen[path.stem]
         for row in sanitize.rows(record)
     ]
@@ -89,5 +91,5 @@ def write_findings(plan: Plan, source: Source, records: Iterable[Path], folder: 
 
 
 def _rows(plan: Plan, source: Source) -> dict[str, list[Row]]:
-    peaks = device.peaks(source.device, device.known_gpus(plan.project))
-    return make_rows(source, plan.families, plan.cases, plan.chosen, source.device, peaks)
+    peaks = device.peaks(source.campaign.device, device.known_gpus(plan.project))
+    return make_rows(source, plan.families, plan.cases, plan.chosen, peaks)

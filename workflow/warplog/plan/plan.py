@@ -26,11 +26,12 @@ from warplog.core.records import SCHEMA_VERSION, read_json, write_json
 from warplog.judge.sources import recorded_campaign
 from warplog.judge.summary.known import Known, known
 from warplog.machine import device, interpreter, packages
-from warplog.machine.device import Gpu
 from warplog.plan import boards, staleness
 from warplog.plan.boards import SLOTS, Boards
 from warplog.plan.family import FamilyPlan
 from warplog.plan.selection import choose_cases, choose_families, choose_figures, choose_variants, typed
+from warplog.records import door
+from warplog.records.campaign import Campaign, Gpu
 from warplog.tables.records import Source, build_record
 from warplog.track import address, presence
 
@@ -204,9 +205,9 @@ class Plan:
         Raises:
             WarplogError: the campaign record is missing or not readable.
         """
-        origin = "live" if self.live else "recorded"
-        record = read_json(Path(self.campaign()), "record")
-        return Source(self.root, self.gpu, self.arch, origin, record)
+        return Source(
+            self.root, "live" if self.live else "recorded", door.read(Path(self.campaign()), Campaign)
+        )
 
     def pairs(self) -> list[tuple[str, str]]:
         """Returns (family, variant) for everything that is run."""
@@ -654,10 +655,10 @@ def _campaign(settings: Mapping[str, Any], project: Path) -> tuple[str, str, boo
     root, record = recorded_campaign(settings, project)
     why = "mode: recorded" if settings["mode"] == "recorded" else f"no GPU here ({device.why_not()})"
     message = (
-        f"{why}: using the recorded campaign {record['campaign']}"
-        f" ({record['gpu_name']}, {record['started'][:10]}, commit {record['commit'][:12] or 'unknown'})"
+        f"{why}: using the recorded campaign {record.campaign}"
+        f" ({record.gpu_name}, {record.started[:10]}, commit {record.commits})"
     )
-    return record["gpu"], record["arch"], False, root, message, ()
+    return record.gpu, record.arch, False, root, message, ()
 
 
 def _named_boards(setting: str | list[str], visible: Sequence[Gpu]) -> list[Gpu]:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from warplog.core import paths
 from warplog.core.errors import WarplogError
-from warplog.core.records import read_json
+from warplog.records import door
+from warplog.records.build import Build
 
 if TYPE_CHECKING:
     from grimp import ImportGraph
@@ -95,12 +96,11 @@ def attempt(build: Path) -> int:
     is 1 if there is no record yet, or if it is damaged, which the jobs that read it report.
     """
     try:
-        record = read_json(build)
+        record = door.read(build, Build)
     except WarplogError:
         return 1
-    number = int(record.get("attempt", 1))
-    failed = record.get("origin") == "live" and record.get("status") in _RETRIED
-    return number + 1 if failed else number
+    failed = record.origin == "live" and record.status in _RETRIED
+    return record.attempt + 1 if failed else record.attempt
 
 
 def _imported(roots: tuple[str, ...], stop: frozenset[str]) -> set[str]:

@@ -28,6 +28,7 @@ class KernelCode(Frozen, frozen=True, kw_only=True):
 
     Attributes:
         dynamic_shared_bytes: shared memory that Triton requests at the launch.
+        spill_store_bytes, spill_load_bytes: per thread; unknown of a library that was compiled already.
         opcodes: static instruction count per SASS opcode.
     """
 
@@ -38,8 +39,8 @@ class KernelCode(Frozen, frozen=True, kw_only=True):
     dynamic_shared_bytes: Count | None = None
     constant_bytes: int | None
     stack_bytes: Count
-    spill_store_bytes: Count
-    spill_load_bytes: Count
+    spill_store_bytes: Count | None
+    spill_load_bytes: Count | None
     barriers: Count
     sass_instructions: Count
     opcodes: Mapping[str, Count]

@@ -51,7 +51,7 @@ class Case(Frozen, frozen=True, kw_only=True):
     case: CaseName
     status: Status
     reason: Text
-    own_limits: Mapping[str, float] = field(default_factory=dict)
+    own_limits: Mapping[str, int | float] = field(default_factory=dict)
     seconds: float | None = None
 
 

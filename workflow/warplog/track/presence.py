@@ -5,15 +5,15 @@ Importing MLflow takes more than a second. A database is asked with one query, a
 
 import os
 import sqlite3
-from collections.abc import Mapping
 from contextlib import closing
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from warplog.core.errors import WarplogError
-from warplog.core.records import read_json
+from warplog.records import door
 from warplog.track.address import is_database, is_server, shown, sqlite_file
+from warplog.track.logged import LoggedCampaign
 
 _PATIENCE_S = 2.0
 _QUERY = (
@@ -31,12 +31,11 @@ def destination(uri: str, logged: Path) -> dict[str, Any]:
     does not answer counts as unchanged.
     """
     try:
-        record = read_json(logged)
+        record = door.decode(door.read_json(logged), LoggedCampaign, str(logged))
     except WarplogError:
-        record = {}
-    attempt = int(record.get("attempt", 1)) if isinstance(record, dict) else 1
-    lost = record.get("uri") == shown(uri) and holds(uri, record) is False
-    return {"store": shown(uri), "attempt": attempt + lost}
+        return {"store": shown(uri), "attempt": 1}
+    lost = record.uri == shown(uri) and holds(uri, record) is False
+    return {"store": shown(uri), "attempt": record.attempt + lost}
 
 
 @cache
@@ -48,16 +47,15 @@ def decided(uri: str, logged: Path) -> dict[str, Any]:
     return destination(uri, logged)
 
 
-def holds(uri: str, record: Mapping[str, Any]) -> bool | None:
+def holds(uri: str, record: LoggedCampaign) -> bool | None:
     """Returns whether all runs in a record of `log.log_campaign` are in the store and not deleted; None if unknown."""
-    experiments = record.get("experiments", [])
-    runs = sorted({run for experiment in experiments for run in experiment["runs"].values()})
+    runs = sorted({run for experiment in record.experiments for run in experiment.runs.values()})
     file = sqlite_file(uri)
     if file is not None:
         return _in_file(file, runs)
     if is_server(uri):
-        ids = sorted({experiment["experiment_id"] for experiment in experiments})
-        return _on_server(uri, ids, runs, str(record.get("last", "")))
+        ids = sorted({experiment.experiment_id for experiment in record.experiments})
+        return _on_server(uri, ids, runs, record.last)
     return _in_database(uri, runs) if is_database(uri) else None
 
 

@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from warplog import metrics
 from warplog.catalog.claims import counts
 from warplog.core import remarks
 from warplog.core.errors import WarplogError
+from warplog.records.campaign import Campaign
 from warplog.tables import view
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
@@ -112,9 +113,7 @@ class Run:
         return next((p.value / factor for p in self.points if p.name == name), math.nan)
 
 
-def load(
-    tables: Mapping[str, "pd.DataFrame"], folder: Path, family: str, campaign: Mapping[str, Any]
-) -> FigureTables:
+def load(tables: Mapping[str, "pd.DataFrame"], folder: Path, family: str, campaign: Campaign) -> FigureTables:
     """Returns the rows of one family and campaign, variants in ladder order; `tables` were read from `folder`.
 
     Raises:
@@ -122,21 +121,19 @@ def load(
     """
     data = view.of_family(tables, folder, family)
     cut = {
-        name: frame[frame["campaign"] == campaign["campaign"]].reset_index(drop=True)
+        name: frame[frame["campaign"] == campaign.campaign].reset_index(drop=True)
         for name, frame in vars(data).items()
         if "campaign" in frame
     }
     if cut["variants"].empty:
-        raise WarplogError(
-            f"{folder}: {family}: no row of campaign {campaign['campaign']}; rebuild the tables"
-        )
+        raise WarplogError(f"{folder}: {family}: no row of campaign {campaign.campaign}; rebuild the tables")
     cut["variants"] = cut["variants"].sort_values(["order", "variant"], kind="stable")
     return dataclasses.replace(data, **cut)
 
 
 def runs(
     data: FigureTables,
-    campaign: Mapping[str, Any],
+    campaign: Campaign,
     colours: Mapping[str, str] = MappingProxyType({}),
     took_s: Mapping[tuple[str, str], float] = MappingProxyType({}),
 ) -> list[Run]:
@@ -201,7 +198,7 @@ def _run(
     counted_rows: Sequence[Row],
     steps: Steps,
     speed: str,
-    campaign: Mapping[str, Any],
+    campaign: Campaign,
 ) -> Run:
     name = str(variant["variant"])
     counters = _counters(counted_rows, data.profiled_case)
@@ -210,7 +207,7 @@ def _run(
         times, key=lambda row: row["case"] != data.case
     )  # the headline case's reason goes first
     status, reason = status_of([(str(r["status"]), _reason(r, data.case)) for r in in_order])
-    started = min((str(r["measured_at"]) for r in times if r.get("measured_at")), default=campaign["started"])
+    started = min((str(r["measured_at"]) for r in times if r.get("measured_at")), default=campaign.started)
     about = {"status": status, "reason": reason, "measured_at": started}
     commit = next((str(r["commit"]) for r in times if r.get("commit")), "")
     tags = _tags(variant, campaign) | about | _findings(counters, data.profiled_case)
@@ -280,10 +277,9 @@ def _params(variant: Row) -> dict[str, str]:
     return {name: word for name, word in words.items() if word} | plain
 
 
-def _tags(variant: Row, campaign: Mapping[str, Any]) -> dict[str, str]:
-    tags = {name: str(campaign.get(name) or "") for name in _PROVENANCE}
-    tools = dict(campaign.get("tools") or {})
-    tags["tools"] = ", ".join(f"{tool} {version}" for tool, version in tools.items() if version)
+def _tags(variant: Row, campaign: Campaign) -> dict[str, str]:
+    tags: dict[str, str] = {name: getattr(campaign, name) for name in _PROVENANCE}
+    tags["tools"] = ", ".join(f"{tool} {version}" for tool, version in campaign.tools.items() if version)
     words = ("family", "variant", "parent", "source_sha256", "build_origin")
     tags |= {name: str(variant.get(name) or "") for name in words}
     return tags | {"role": "baseline" if variant["is_baseline"] else "variant"}

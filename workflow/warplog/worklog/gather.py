@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from warplog.analysis import verdicts
 from warplog.catalog.claims import WITHIN_NOISE
@@ -14,6 +13,7 @@ from warplog.catalog.family import Family, Variant
 from warplog.core.remarks import own_limits
 from warplog.core.text import Table, listed
 from warplog.plotting.highlight import of_family
+from warplog.records.campaign import Campaign
 from warplog.tables import activity, published, regimes
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
@@ -88,7 +88,7 @@ _PUBLISHED = "Published results are quoted from their sources; their GPU, compil
 def gather(
     family: Family,
     tables: FigureTables,
-    campaign: Mapping[str, Any],
+    campaign: Campaign,
     pictures: Sequence[Path],
     captions: Path,
     machine_code: Mapping[str, Path] | None = None,
@@ -203,23 +203,23 @@ def _headline(family: Family, case: str) -> tuple[str, ...]:
     return (f"Case {case} is {' = '.join(sizes)} = {next(iter(sizes.values())):.0f}.",)
 
 
-def _facts(tables: FigureTables, campaign: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    device, tools = campaign.get("device", {}), campaign.get("tools", {})
+def _facts(tables: FigureTables, campaign: Campaign) -> tuple[tuple[str, str], ...]:
     origins = " and ".join(sorted(set(tables.measurements["origin"].dropna().astype(str)))) or "unknown"
-    gpu = [str(campaign.get("gpu_name", "unknown"))]
-    gpu += [f"{device['sms']} SMs"] if device.get("sms") else []
-    gpu += [f"driver {campaign['driver']}"] if campaign.get("driver") else []
-    gpu += [f"CUDA {campaign['cuda']}"] if campaign.get("cuda") else []
+    gpu = [campaign.gpu_name]
+    gpu += [f"{campaign.device.sms} SMs"] if campaign.device.sms else []
+    gpu += [f"driver {campaign.driver}"] if campaign.driver else []
+    gpu += [f"CUDA {campaign.cuda}"] if campaign.cuda else []
     clocks = tables.measurements.loc[tables.measurements["case"] == tables.case, "sm_mhz"].dropna()
     ends = f"{clocks.min():.0f} to {clocks.max():.0f}" if len(clocks) else ""
     spread = f"; mean SM clock during a launch at {tables.case}: {ends} MHz" if ends else ""
+    tools = campaign.tools
     shown = [f"{name} {tools[name]}" for name in ("nvcc", "ncu", "nsys") if tools.get(name)]
     found = {
         "GPU": ", ".join(gpu),
-        "Campaign": f"{campaign.get('campaign', 'unknown')} ({origins.replace('live', 'measured live')})",
-        "Started": str(campaign.get("started", "")).replace("T", " ").replace("Z", " UTC"),
-        "Commit": str(campaign.get("commit", ""))[:12],
-        "Clocks": f"{campaign.get('clocks', 'unknown')}{spread}",
+        "Campaign": f"{campaign.campaign} ({origins.replace('live', 'measured live')})",
+        "Started": campaign.started.replace("T", " ").replace("Z", " UTC"),
+        "Commit": campaign.commits,
+        "Clocks": f"{campaign.clocks}{spread}",
         "Tools": ", ".join(shown),
     }
     return tuple((what, text) for what, text in found.items() if text)

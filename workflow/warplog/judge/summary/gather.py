@@ -3,12 +3,13 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from warplog.analysis.verdicts import FASTER, SLOWER, Timed, judge, timed
 from warplog.core import remarks
 from warplog.core.numbers import rate_unit
 from warplog.judge.summary.rows import DISAGREE, FamilyResult, Move, Summary, Trouble, VariantResult
+from warplog.records.campaign import Campaign
+from warplog.records.fields import Origin
 from warplog.tables import regimes
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
@@ -18,8 +19,8 @@ def gather(
     families: Sequence[FigureTables],
     troubles: Iterable[Trouble],
     former: Summary | None,
-    campaign: Mapping[str, Any],
-    origin: str,
+    campaign: Campaign,
+    origin: Origin,
 ) -> Summary:
     """Returns the summary of a run.
 
@@ -27,10 +28,9 @@ def gather(
         families: the tables of each family, in the order to show.
         troubles: what the records say is not ok.
         former: the summary of the previous evaluation, if there is one.
-        campaign: the campaign record.
-        origin: 'live' or 'recorded'.
+        origin: that of the records.
     """
-    comparable = former if former and former.gpu == campaign["gpu"] else None
+    comparable = former if former and former.gpu == campaign.gpu else None
     before = {one.family: one for one in comparable.families} if comparable else {}
     results = tuple(_family(tables, before.get(tables.family)) for tables in families)
     found = list(troubles)
@@ -42,8 +42,14 @@ def gather(
             if row["status"] != "ok" and (tables.family, row["variant"]) not in named
         )
         found += _disagreements(tables)
-    name, gpu, gpu_name = (str(campaign[key]) for key in ("campaign", "gpu", "gpu_name"))
-    return Summary(name, gpu, gpu_name, origin, results, tuple(found))
+    return Summary(
+        campaign=campaign.campaign,
+        gpu=campaign.gpu,
+        gpu_name=campaign.gpu_name,
+        origin=origin,
+        families=results,
+        troubles=tuple(found),
+    )
 
 
 def _family(tables: FigureTables, former: FamilyResult | None) -> FamilyResult:

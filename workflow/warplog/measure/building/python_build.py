@@ -22,12 +22,12 @@ from warplog.core.hashing import sha256_of
 from warplog.core.process import explain_exit, minimal_env, run
 from warplog.core.records import Record, write_json
 from warplog.machine import device, packages
-from warplog.machine.device import Gpu
 from warplog.machine.toolchain import Tool
 from warplog.measure.building.build import capability_of, kernel_record, record_head
 from warplog.measure.building.quoting import Places
 from warplog.measure.supervise import Task, discard, run_cases
 from warplog.parsers import sass, usage
+from warplog.records.campaign import Gpu
 
 _COMPILE_S = 600.0
 _DUMP_S = 120.0

@@ -9,12 +9,12 @@ import numpy as np
 
 from warplog.core.errors import WarplogError, naming
 from warplog.core.statistics import summarise
-from warplog.core.verification.timelines import overhead
 from warplog.measure.worker.backend import Backend, Launcher, LaunchFailed
 from warplog.measure.worker.case_data import SEEDS
 from warplog.measure.worker.problem import Problem
 from warplog.measure.worker.timer import Timer
 from warplog.parsers.timeline_buffer import EVENT, HEAD, WARP
+from warplog.records.verification.timelines import overhead
 
 _SEED = SEEDS["timeline"]
 _MOST_WARPS = 1 << 18

@@ -5,12 +5,12 @@ It is the index of a site, and results/index.html, the page to open after a run.
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from markupsafe import Markup
 
 from warplog.core.numbers import rate_unit
 from warplog.core.text import Table
+from warplog.records.campaign import Campaign
 from warplog.tables import published, regimes
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
@@ -23,7 +23,7 @@ def page(
     families: Sequence[FigureTables],
     teaches: Mapping[str, str],
     figures: Mapping[str, Sequence[str]],
-    campaign: Mapping[str, Any],
+    campaign: Campaign,
     troubles: Table,
 ) -> str:
     """Returns results/index.html, whose links are relative to the folder of results.
@@ -76,7 +76,7 @@ def _more() -> tuple[list[str], Table]:
 def site_index(
     families: Sequence[tuple[str, int, FigureTables]],
     more: Section | None,
-    campaign: Mapping[str, Any],
+    campaign: Campaign,
     look: Look,
 ) -> str:
     """Returns the index of a site, from title, number of variants and tables of each family."""
@@ -91,12 +91,12 @@ def site_index(
 
 
 def _render(
-    look: Look, families: Sequence[FigureTables], campaign: Mapping[str, Any], found: Sequence[Section]
+    look: Look, families: Sequence[FigureTables], campaign: Campaign, found: Sequence[Section]
 ) -> str:
     timed = regimes.where_timed(row for tables in families for row in as_rows(tables.measurements))
-    about = [str(campaign.get("gpu_name", "GPU unknown")), str(campaign.get("started", ""))[:10]]
-    facts = {"Campaign": "campaign", "driver": "driver", "CUDA": "cuda", "clocks": "clocks"}
-    known = [f"{word} {campaign[key]}" for word, key in facts.items() if campaign.get(key)]
+    about = [campaign.gpu_name, campaign.started[:10]]
+    facts = {"Campaign": campaign.campaign, "driver": campaign.driver, "CUDA": campaign.cuda}
+    known = [f"{word} {text}" for word, text in {**facts, "clocks": campaign.clocks}.items() if text]
     lead = f"{', '.join(known)}. Speeds are medians {timed} at the case named."
     content = {"title": ", ".join(filter(None, about)), "lead": lead, "trail": (), "rung": None, "most": 0}
     return render("site.html.j2", look, **content, tables=found)

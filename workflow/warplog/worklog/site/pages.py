@@ -21,6 +21,7 @@ from markupsafe import Markup
 from warplog.core.files import write_text
 from warplog.core.numbers import rate_unit
 from warplog.core.text import Table
+from warplog.records.campaign import Campaign
 from warplog.tables import published, regimes, view
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables, words
@@ -106,7 +107,7 @@ class Site:
         """Returns the look of a page without charts whose path to the site's folder is `root`."""
         return Look(Markup(_STYLE.format(root)), Markup(""), root)  # noqa: S704
 
-    def finish(self, campaign: Mapping[str, Any]) -> None:
+    def finish(self, campaign: Campaign) -> None:
         """Writes the index of the campaign."""
         families = [(page.title, len(page.rungs), tables) for page, tables in self._families]
         more: Section | None = None

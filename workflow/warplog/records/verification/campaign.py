@@ -1,23 +1,35 @@
 """Verifies all records of a campaign's folder: format, place, proof of correctness and statistics."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
+
+from msgspec.structs import asdict
 
 from warplog.core import paths, store
 from warplog.core.errors import WarplogError
-from warplog.core.records import FamilyRecord, Record, misplaced, read_json
-from warplog.core.verification.invariants import consistent, shown_correct
+from warplog.records import door
+from warplog.records.absent import Absent
+from warplog.records.build import Build
+from warplog.records.campaign import Campaign
+from warplog.records.check import Check
+from warplog.records.family_file import FOLDERS, FamilyRecord, misplaced
+from warplog.records.profile import Profile
+from warplog.records.time import Time
+from warplog.records.timeline import Timeline
+from warplog.records.tune import Tune
+from warplog.records.verification.invariants import consistent, shown_correct
 
-_FAMILY_RECORDS = (
-    *(f"{stage}/*/*.json" for stage in ("check", "sanitize", "extract", "profile", "time", "timeline")),
-    "aa/round*/time/*/*.json",
-)
-# The keys of a record that its path names, from the end of the path.
-_SINGLE_RECORDS = {
-    "campaign/*.json": ("gpu",),
-    "build/*/*/*/record.json": ("variant", "family", "arch"),
-    "tune/*/*/*.json": ("variant", "family", "gpu"),
-    "timeline/build/*/*/*/record.json": ("variant", "family", "arch"),
+_FAMILY_RECORDS: Mapping[str, type] = {
+    **{f"{folder}/*/*.json": kind for kind, folder in FOLDERS.items()},
+    "aa/round*/time/*/*.json": Time,
+}
+# The type of a record, and the keys that its path names, from the end of the path.
+_SINGLE_RECORDS: Mapping[str, tuple[type, tuple[str, ...]]] = {
+    "campaign/*.json": (Campaign, ("gpu",)),
+    "build/*/*/*/record.json": (Build, ("variant", "family", "arch")),
+    "tune/*/*/*.json": (Tune, ("variant", "family", "gpu")),
+    "timeline/build/*/*/*/record.json": (Build, ("variant", "family", "arch")),
 }
 
 
@@ -41,12 +53,12 @@ def _roots(root: Path) -> list[Path]:
 
 
 def _single_problems(root: Path) -> Iterator[str]:
-    for pattern, keys in _SINGLE_RECORDS.items():
+    for pattern, (kind, keys) in _SINGLE_RECORDS.items():
         for path in store.glob(root, pattern):
             names = path.with_suffix("").parts[::-1]
             place = dict(zip(keys, names[1:] if names[0] == "record" else names, strict=False))
             try:
-                why = misplaced(read_json(path, "record"), place)
+                why = misplaced(asdict(door.read(path, kind)), place)
             except WarplogError as error:
                 yield str(error)
             else:
@@ -55,34 +67,36 @@ def _single_problems(root: Path) -> Iterator[str]:
 
 
 def _family_problems(root: Path) -> Iterator[str]:
-    for pattern in _FAMILY_RECORDS:
+    for pattern, kind in _FAMILY_RECORDS.items():
         for path in store.glob(root, pattern):
             try:
-                found = FamilyRecord.inspect(path)
+                found: FamilyRecord[Any] = FamilyRecord.inspect(path, kind)
                 yield from (f"{path}: {fault}" for fault in found.faults.values())
-                if path.parts[-3] in ("time", "profile", "timeline"):
+                if kind in (Time, Profile, Timeline):
                     yield from _unbelieved(path.parents[2], found)
             except WarplogError as error:
                 yield str(error)
 
 
-def _unbelieved(root: Path, stage: FamilyRecord) -> Iterator[str]:
+def _unbelieved(root: Path, stage: FamilyRecord[Any]) -> Iterator[str]:
     """Yields one line per variant whose results cannot be believed; an A/A round below `root` has no checks."""
     gpu, family = stage.path.parts[-2], stage.path.name.partition(".")[0]
     path = paths.family_record(root, "check", gpu, family)
-    checks, checked = FamilyRecord.inspect_if_there(path).variants, bool(store.glob(root, "check/*/*.json"))
+    checks, checked = (
+        FamilyRecord.inspect_if_there(path, Check).variants,
+        bool(store.glob(root, "check/*/*.json")),
+    )
     for name, record in stage.variants.items():
-        check = checks.get(name, {"status": "missing", "reason": f"not in {path}"})
+        check = checks.get(name) or Absent(status="missing", reason=f"not in {path}")
         proven = shown_correct(record, check, _build(root, family, name)) if checked else record
-        if (found := consistent(proven)) != record:
-            yield f"{stage.path}: {name}: {found['reason']}"
+        if (found := consistent(proven)) is not record:
+            yield f"{stage.path}: {name}: {found.reason}"
 
 
-def _build(root: Path, family: str, variant: str) -> Record | None:
+def _build(root: Path, family: str, variant: str) -> Build | None:
     """Returns the build record of a variant, if there is exactly one that is readable."""
     files = store.glob(root, f"build/*/{family}/{variant}/record.json")
     try:
-        record: Record | None = read_json(files[0], "record") if len(files) == 1 else None
+        return door.read(files[0], Build) if len(files) == 1 else None
     except WarplogError:
         return None  # reported as a damaged record
-    return record
