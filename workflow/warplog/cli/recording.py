@@ -99,7 +99,7 @@ def evaluate_anew(project: Path, name: str) -> tuple[Path, int]:
     about = target / "campaign" / f"{plan.gpu}.json"
     campaign, commit = door.read(about, Campaign), commit_of(project)
     evaluated = msgspec.structs.replace(
-        campaign, evaluated_commit="" if commit == campaign.commit else commit
+        campaign, evaluated_commit="" if commit == campaign.commit else commit or "unknown"
     )
     files[str(about.relative_to(target))] = f"{door.as_json(evaluated, indent=1)}\n".encode()
     return target, recorded.write(target, files, evaluated)
