@@ -27,7 +27,7 @@ def _cost(record: Build | Check | Time | Profile | Absent) -> Row:
     if isinstance(record, Build):
         return {"seconds": record.seconds}
     ran = [case.seconds for case in record.cases if case.seconds is not None]
-    return {"cases": len(ran), "seconds": sum(ran), "start_seconds": record.session.start_seconds}
+    return {"cases": len(ran), "seconds": sum(ran), "start_seconds": record.session.start_seconds or None}
 
 
 def summary(rows: Iterable[Row]) -> str:

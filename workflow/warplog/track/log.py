@@ -1,5 +1,6 @@
 """The MLflow stage: add the tables, and later the figures, to a tracking store without duplicates."""
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -291,8 +292,10 @@ def _took(tables: Path, campaign: Campaign) -> dict[tuple[str, str], float]:
         return {}
     rows = read_table(tables, "stages")
     mine = rows[(rows["campaign"] == campaign.campaign) & (rows["gpu"] == campaign.gpu)]
-    took = mine.groupby(["family", "variant"], as_index=False)["seconds"].sum()
-    return {(row["family"], row["variant"]): row["seconds"] for row in as_rows(took)}
+    found: defaultdict[tuple[str, str], float] = defaultdict(float)
+    for row in as_rows(mine):
+        found[row["family"], row["variant"]] += row["seconds"]
+    return found
 
 
 def _colours(data: FigureTables) -> dict[str, str]:
