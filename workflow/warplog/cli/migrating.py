@@ -26,9 +26,12 @@ def run(folder: Path) -> int:
     """Carries the folder over and prints a line per stage.
 
     Raises:
-        WarplogError: See `migration.folder.migrate`.
+        WarplogError: See `migration.folder.migrate`, or a run is working in the results folder.
     """
-    from warplog.migration.folder import migrate
+    from warplog.core.locks import hold_folder
+    from warplog.migration.folder import is_recorded, migrate
 
+    if not is_recorded(folder):
+        hold_folder(str(folder))
     migrate(folder, print)
     return 0

@@ -10,7 +10,6 @@ from warplog.core import paths
 from warplog.core.csv_text import csv_of_table
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_bytes
-from warplog.core.locks import hold_folder
 from warplog.core.parsing import parse_json
 from warplog.migration.records import migrated_file
 from warplog.migration.words import of_table
@@ -22,6 +21,11 @@ from warplog.tables.files import as_parquet, columns, read_file
 _STAGES = tuple(dict.fromkeys(f"{pattern.partition('/')[0]}/" for pattern in recorded.RECORDS))
 
 
+def is_recorded(folder: Path) -> bool:
+    """Returns whether the folder is a recorded campaign, not a results folder."""
+    return (folder / manifest.NAME).is_file() or folder.absolute().parent.match(str(paths.RECORDED))
+
+
 def migrate(folder: Path, say: Callable[[str], None]) -> None:
     """Carries a folder over; `say` is given one line per stage.
 
@@ -31,7 +35,7 @@ def migrate(folder: Path, say: Callable[[str], None]) -> None:
         WarplogError: A file of a recorded campaign is not as its manifest says, a record or table (which the text
             names) cannot be carried over, or the disk is full.
     """
-    if (folder / manifest.NAME).is_file() or folder.absolute().parent.match(str(paths.RECORDED)):
+    if is_recorded(folder):
         recorded.restore(folder)
         _recorded_campaign(folder, say)
     else:
@@ -59,21 +63,18 @@ def _recorded_campaign(folder: Path, say: Callable[[str], None]) -> None:
 
 
 def _results_folder(folder: Path, say: Callable[[str], None]) -> None:
-    hold_folder(str(folder))
     fresh = folder / ".migrated"
     shutil.rmtree(fresh, ignore_errors=True)
     records = (path for stage in ("campaign/", *_STAGES) for path in sorted((folder / stage).rglob("*.json")))
     tables = sorted((folder / "tables").glob("*.parquet"))
-    written = []
-    for name, data in _carried_over(folder, [*records, *tables], say):
+    new = dict(_carried_over(folder, [*records, *tables], say))
+    for name, data in new.items():
         write_bytes(fresh / name, data)
-        if (folder / name).is_file():  # Snakemake runs what is older than its inputs
-            shutil.copystat(folder / name, fresh / name)
-        written.append(name)
-    for name in written:
+        shutil.copystat(folder / name, fresh / name)  # Snakemake runs what is older than its inputs
+    for name in new:
         (fresh / name).replace(folder / name)
     shutil.rmtree(fresh, ignore_errors=True)
-    if not written:
+    if not new:
         say(f"{folder}: is in the present format")
 
 
