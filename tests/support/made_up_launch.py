@@ -11,6 +11,7 @@ import numpy as np
 from warplog.measure.timeline import launch_record
 from warplog.metrics.tracks import REGIONS
 from warplog.parsers.timeline_buffer import EVENT, HEAD, WARP, Launch, read
+from warplog.records.timeline import Overhead, TimelineCase
 
 MHZ, STEP_NS = 1750, 32
 STAGES, STEPS, TILES = 4, 8, 3
@@ -100,25 +101,29 @@ def lookback() -> Buffer:
 
 def times(plain=100.0, marked=100.5, again=100.2):
     """The times of a captured case, each from one sample."""
-    medians = {"plain_us": plain, "marked_us": marked, "again_us": again}
-    samples = {
-        f"{name}_samples_us": [us]
-        for name, us in zip(("plain", "marked", "again"), medians.values(), strict=True)
-    }
-    rates = {
-        "overhead_pct": 100 * (marked / ((plain + again) / 2) - 1),
-        "noise_pct": 100 * abs(again / plain - 1),
-    }
-    return {**medians, **samples, **rates}
+    return Overhead(
+        plain_us=plain,
+        marked_us=marked,
+        again_us=again,
+        plain_samples_us=(plain,),
+        marked_samples_us=(marked,),
+        again_samples_us=(again,),
+        overhead_pct=100 * (marked / ((plain + again) / 2) - 1),
+        noise_pct=100 * abs(again / plain - 1),
+    )
 
 
 def case_of(buffer: Buffer, case: str):
     """The entry of a record for a case that was captured."""
-    launch = launch_record(buffer.read())
-    return {
-        "case": case, "status": "ok", "reason": "", "seconds": 1.5, "max_error_over_tolerance": 0.1,
-        "overhead": times(), "launch": launch,
-    }  # fmt: skip
+    return TimelineCase(
+        case=case,
+        status="ok",
+        reason="",
+        seconds=1.5,
+        max_error_over_tolerance=0.1,
+        overhead=times(),
+        launch=launch_record(buffer.read()),
+    )
 
 
 def gaps(clocks):

@@ -13,11 +13,11 @@ from msgspec import structs
 from host_family import HEADER, STRUCT, make_timer
 from warplog.core import locks
 from warplog.core.hashing import sha256_file
-from warplog.core.records import write_json
 from warplog.machine import device, toolchain
 from warplog.measure import job as jobs
 from warplog.measure.building import build, python_build
 from warplog.measure.worker import python_arrays, python_launcher
+from warplog.records import door
 from warplog.records.campaign import Gpu
 
 GPU = Gpu(
@@ -57,20 +57,13 @@ def build_variant(family, variant, arch, nvcc, cuobjdump, folder, attempt):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     (folder / "compile.log").write_text(done.stderr)
     (folder / "kernel.sass").write_text("")
+    record = build.record_head(family, variant, arch, {"nvcc": "", "cuobjdump": ""}, attempt)
     if done.returncode:
         library.write_bytes(b"")
-        outcome = {"status": "compile_error", "reason": "error: expected expression"}
+        record = structs.replace(record, status="compile_error", reason="error: expected expression")
     else:
-        outcome = {"library_sha256": sha256_file(library), "kernels": []}
-    record = {
-        **{"schema": 1, "stage": "build", "family": family.name, "variant": variant.name, "arch": arch},
-        **{"status": "ok", "reason": "", "origin": "live", "parameters": {}, "command": [], "seconds": 0.0},
-        "source_sha256": variant.fingerprint(),
-        "tools": {"nvcc": "", "cuobjdump": ""},
-        "attempt": attempt,
-        **outcome,
-    }
-    write_json(folder / "record.json", record, "record")
+        record = structs.replace(record, status="ok", library_sha256=sha256_file(library))
+    door.write(folder / "record.json", record)
     return record
 
 
@@ -84,13 +77,13 @@ def build_timer(nvcc, arch, output):
 _lock_path = locks.lock_path
 locks.lock_path = lambda uuid, folder=None: _lock_path(uuid, folder or Path(__file__).parent)
 _make_jobs = jobs.make_jobs
-jobs.make_jobs = lambda **values: [replace(job, backend="numpy") for job in _make_jobs(**values)]
+jobs.make_jobs = lambda kind, **values: [replace(job, backend="numpy") for job in _make_jobs(kind, **values)]
 device.detect = lambda: GPU
 device.boards = visible
 toolchain.ensure = lambda *_: None
 build.build_variant = build_variant
 build.build_timer = build_timer
 python_build.why_not_here = lambda *_: ""
-python_build._compile = lambda *_: {"status": "ok", "reason": "", "kernels": []}
+python_build._compile = lambda *_: []
 python_launcher.import_languages = lambda _: None
 python_launcher.make_caller = lambda *_: python_arrays.HostCaller()

@@ -30,7 +30,7 @@ def main(values: dict[str, Any], name: str, arch: str, record: Path) -> None:
         return
     cuobjdump, attempt = toolchain.find("cuobjdump"), values["attempt"]
     done = build.build_variant(family, variant, arch, nvcc, cuobjdump, record.parent, attempt)
-    progress(f"  build   {family.name}/{name}  {done['status']}  {done['reason']}".rstrip(), done["status"])
+    progress(f"  build   {family.name}/{name}  {done.status}  {done.reason}".rstrip(), done.status)
 
 
 def python(
@@ -45,7 +45,7 @@ def python(
         toolchain.ensure("gpu")
     cuobjdump = toolchain.find("cuobjdump")
     done = python_build.build_variant(family, variant, arch, cuobjdump, record.parent, attempt, gpu)
-    progress(f"  build   {name}  {done['status']}  {done['reason']}".rstrip(), done["status"])
+    progress(f"  build   {name}  {done.status}  {done.reason}".rstrip(), done.status)
 
 
 def alone(values: dict[str, Any], name: str, arch: str, record: Path) -> None:

@@ -5,10 +5,11 @@ from typing import Any
 from warplog.measure import check_time, trial
 from warplog.measure import job as jobs
 from warplog.plan.script import job, values_of_family
+from warplog.records.settings import CheckSettings
 
 
 def main(values: dict[str, Any]) -> None:
-    found = jobs.make_jobs(**values)
+    found = jobs.make_jobs(CheckSettings, **values)
     trial.try_reference(found[0].family)
     check_time.check_family(found)
 

@@ -7,10 +7,11 @@ from warplog.machine import toolchain
 from warplog.measure import capture
 from warplog.measure import job as jobs
 from warplog.plan.script import job, values_of_family
+from warplog.records.settings import ProfileSettings
 
 
 def main(values: dict[str, Any], check: Path, cases: dict[str, list[str]]) -> None:
-    capture.capture_nsys(jobs.make_jobs(**values), check, toolchain.find("nsys"), cases)
+    capture.capture_nsys(jobs.make_jobs(ProfileSettings, **values), check, toolchain.find("nsys"), cases)
 
 
 if "snakemake" in globals():

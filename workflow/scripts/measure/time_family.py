@@ -6,10 +6,11 @@ from typing import Any
 from warplog.measure import check_time
 from warplog.measure import job as jobs
 from warplog.plan.script import job, values_of_family
+from warplog.records.settings import TimeSettings
 
 
 def main(values: dict[str, Any], check: Path, timer: Path, cases: list[str]) -> None:
-    check_time.time_family(jobs.make_jobs(**values), check, timer, cases)
+    check_time.time_family(jobs.make_jobs(TimeSettings, **values), check, timer, cases)
 
 
 if "snakemake" in globals():

@@ -6,10 +6,11 @@ from warplog.machine import toolchain
 from warplog.measure import job as jobs
 from warplog.measure import sanitize
 from warplog.plan.script import job, values_of_family
+from warplog.records.settings import SanitizeSettings
 
 
 def main(values: dict[str, Any]) -> None:
-    sanitize.sanitize_family(jobs.make_jobs(**values), toolchain.find("compute-sanitizer"))
+    sanitize.sanitize_family(jobs.make_jobs(SanitizeSettings, **values), toolchain.find("compute-sanitizer"))
 
 
 if "snakemake" in globals():

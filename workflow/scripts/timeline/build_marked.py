@@ -17,7 +17,7 @@ def main(values: dict[str, Any], name: str, arch: str, record: Path) -> None:
     toolchain.ensure("cuda")
     nvcc, cuobjdump = toolchain.find("nvcc"), toolchain.find("cuobjdump")
     done = build.build_variant(family, variant, arch, nvcc, cuobjdump, record.parent, values["attempt"])
-    progress(f"  marked  {family.name}/{name}  {done['status']}  {done['reason']}".rstrip(), done["status"])
+    progress(f"  marked  {family.name}/{name}  {done.status}  {done.reason}".rstrip(), done.status)
 
 
 if "snakemake" in globals():

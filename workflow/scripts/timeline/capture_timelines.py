@@ -6,10 +6,11 @@ from typing import Any
 from warplog.measure import job as jobs
 from warplog.measure import timeline
 from warplog.plan.script import job, values_of_family
+from warplog.records.settings import TimelineSettings
 
 
 def main(values: dict[str, Any], check: Path, timer: Path, marked: list[Path]) -> None:
-    timeline.capture_timelines(jobs.make_jobs(**values), check, timer, marked)
+    timeline.capture_timelines(jobs.make_jobs(TimelineSettings, **values), check, timer, marked)
 
 
 if "snakemake" in globals():

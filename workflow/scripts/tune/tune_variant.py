@@ -9,15 +9,15 @@ from warplog.measure.tuning import record as tuning_record
 from warplog.measure.tuning import search as tuning
 from warplog.plan.script import job
 from warplog.records import door
-from warplog.records.campaign import Campaign
+from warplog.records.settings import TimeSettings, TuneSettings
 
 
-def main(values: dict[str, Any], arch: str, timer: Path, time_policy: dict[str, Any], cores: int) -> None:
+def main(values: dict[str, Any], arch: str, timer: Path, time_policy: object, cores: int) -> None:
     toolchain.ensure("cuda")
     tools = toolchain.find("nvcc"), toolchain.find("cuobjdump")
-    (measuring,) = jobs.make_jobs(**values)
-    campaign = door.read(values["campaign"], Campaign).campaign
-    search = tuning.make_search(measuring, campaign, arch, tools, timer, time_policy, cores)
+    (measuring,) = jobs.make_jobs(TuneSettings, **values)
+    policy = door.decode(time_policy, TimeSettings, "settings")
+    search = tuning.make_search(measuring, measuring.campaign, arch, tools, timer, policy, cores)
     search.run()
     tuning_record.write(search)
     search.discard()
@@ -37,7 +37,6 @@ if "snakemake" in globals():
                 "campaign": Path(snakemake.input.campaign),
                 "settings": values["settings"],
                 "record": record,
-                "board": snakemake.resources.get("board") or "",
             },
             values["arch"],
             Path(snakemake.input.timer),

@@ -1,6 +1,6 @@
 """What the records of all measuring stages share: identity, provenance, and the state of each case."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal
 
 from msgspec import Meta, field
@@ -80,6 +80,12 @@ class Measured(Identity, tag_field="stage", frozen=True, kw_only=True):
     library_sha256: Sha256
     provenance: Provenance
     inputs_sha256: Sha256 = ""
+
+
+def worst(statuses: Iterable[Status]) -> Status:
+    """Returns the first status that is neither 'ok' nor 'skipped', else 'skipped' if there is one, else 'ok'."""
+    others = [status for status in statuses if status != "ok"]
+    return next((status for status in others if status != "skipped"), others[0] if others else "ok")
 
 
 def only_if_ok(case: Case, *results: str) -> None:

@@ -7,6 +7,7 @@ from msgspec import Meta
 from warplog.records.fields import Frozen
 
 Positive = Annotated[float, Meta(gt=0)]
+SanitizerTool = Literal["memcheck", "racecheck", "initcheck", "synccheck"]
 
 
 class CheckSettings(Frozen, frozen=True, kw_only=True):
@@ -20,7 +21,7 @@ class SanitizeSettings(Frozen, frozen=True, kw_only=True):
     """Settings of `snakemake sanitize`."""
 
     tools: Annotated[
-        tuple[Literal["memcheck", "racecheck", "initcheck", "synccheck"], ...],
+        tuple[SanitizerTool, ...],
         Meta(min_length=1, description="compute-sanitizer tools to run, in order"),
     ] = ("memcheck", "racecheck", "initcheck", "synccheck")
     largest_elements: Annotated[

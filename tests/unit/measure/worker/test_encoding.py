@@ -189,6 +189,6 @@ def test_kernels_of_every_type_are_compiled(kept_builds: Path) -> None:
     family = load_family(OWN)
     for variant in family.variants:
         _, record = built(family, variant, "sm_90", kept_builds)
-        assert record["status"] == "ok", record["reason"]
-        names = {kernel["kernel"].split("(")[0] for kernel in record["kernels"]}
+        assert record.status == "ok", record.reason
+        names = {kernel.kernel.split("(")[0] for kernel in record.kernels}
         assert names == ({"add", "convert"} if variant.name == "right" else {"convert"})

@@ -23,7 +23,7 @@ GUARD_VALUE = 0xFF
 _ROW = 4096
 _PAGE, _ALIGNMENT = 2 << 20, 512  # bytes of device memory: a page, and how allocations are aligned
 
-SCALARS: Mapping[str, Any] = {
+SCALARS: Mapping[str, type[Any]] = {
     "float32": ctypes.c_float,
     "float64": ctypes.c_double,
     "int8": ctypes.c_int8,
