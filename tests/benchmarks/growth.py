@@ -26,7 +26,6 @@ from types import ModuleType
 import yaml
 
 PROJECT = Path(__file__).parents[2]
-SOURCE = PROJECT / "results" / "recorded" / "h200"
 TOLERANCE = 1.15
 # Largest share of the first time that a step may take if it is done again although nothing changed, with the start of
 # its process. In a run, Snakemake starts no job for what is unchanged.
@@ -34,8 +33,12 @@ AGAIN = {"figures": 0.35, "mlflow": 0.7}
 FOLDERS = ("check", "time", "profile", "extract")
 
 
-def make_campaign(place: Path, families: Sequence[str], times: int, source: Path = SOURCE) -> None:
+def make_campaign(place: Path, families: Sequence[str], times: int) -> None:
     """Writes a project with `times` copies of each variant, and the records of its live campaign."""
+    sys.path.insert(0, str(PROJECT / "tests" / "support"))
+    import recorded_campaigns
+
+    source = recorded_campaigns.unpacked("h200")
     for family in families:
         folder = Path(shutil.copytree(PROJECT / "kernels" / family, place / "kernels" / family))
         path = folder / "family.yaml"
@@ -53,8 +56,6 @@ def make_campaign(place: Path, families: Sequence[str], times: int, source: Path
                 target = place / "results" / record.relative_to(source).parents[1] / name
                 target.mkdir(parents=True)
                 (target / "record.json").write_text(json.dumps({**one, "variant": name}))
-                if (sass := record.with_name("kernel.sass")).is_file():
-                    shutil.copy(sass, target)
     shutil.copytree(source / "campaign", place / "results" / "campaign")
 
 

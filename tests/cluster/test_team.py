@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -14,13 +13,18 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from warplog.core import store
 from warplog.core.errors import WarplogError
-from warplog.core.records import FamilyRecord, read_json
+from warplog.core.files import write_bytes
+from warplog.core.records import read_json
 from warplog.judge import comparison
 from warplog.judge.sources import Sources
 from warplog.measure import provenance
 from warplog.records import door
 from warplog.records.campaign import Gpu
+from warplog.records.extract import Extract
+from warplog.records.family_file import FOLDERS, FamilyRecord
+from warplog.records.time import Time
 from warplog.track import log, versions
 from warplog.track.log import VariantFiles
 
@@ -228,8 +232,8 @@ def test_a_campaign_on_the_server_is_compared_with_the_recorded_one(
     tables: Path, login: None, tmp_path: Path
 ) -> None:
     records = {
-        name: FamilyRecord.read(RECORDED / stage / "h200" / f"{FAMILY}.json").variants
-        for name, stage in (("time.json", "time"), ("extract.json", "extract"))
+        name: FamilyRecord.read(RECORDED / FOLDERS[kind] / "h200" / f"{FAMILY}.json", kind).variants
+        for name, kind in (("time.json", Time), ("extract.json", Extract))
     }
     files = {
         (FAMILY, variant): VariantFiles((), {name: found[variant] for name, found in records.items()})
@@ -237,8 +241,9 @@ def test_a_campaign_on_the_server_is_compared_with_the_recorded_one(
     }
     log.log_campaign(tables, campaign_of(tables), files, SERVER)
     base = tmp_path / "base" / "time" / "h200"
-    base.mkdir(parents=True)
-    shutil.copy(RECORDED / "time" / "h200" / f"{FAMILY}.json", base)
+    write_bytes(
+        base / f"{FAMILY}.json", store.read(RECORDED / "time" / "h200" / f"{FAMILY}.json", 1 << 24, "")
+    )
     names = (str(tmp_path / "base"), f"mlflow:{campaign_of(tables)['campaign']}")
     found = comparison.run(names, Sources(tmp_path, SERVER))
     assert {row.verdict.time.ratio for row in found.rows if row.verdict} == {1.0}

@@ -106,10 +106,11 @@ def hidden(folder: Path) -> list[str]:
 
 def records(folder: Path) -> None:
     """Writes a stage's record, variant by variant, as a measuring job does."""
-    from warplog.core.records import FamilyRecord
+    from warplog.records.check import Check
+    from warplog.records.family_file import FamilyRecord
 
-    for record in FamilyRecord.read(RECORDED).variants.values():
-        written = FamilyRecord.read_if_there(folder / "results" / "overlap.json")
+    for record in FamilyRecord.read(RECORDED, Check).variants.values():
+        written = FamilyRecord.read_if_there(folder / "results" / "overlap.json", Check)
         written.put(record)
         written.write()
 
@@ -121,9 +122,10 @@ def read_records(folder: Path) -> list[str]:
 
 def read_records_of(path: Path) -> list[str]:
     """Returns the variants in a stage's record; none if there is no file."""
-    from warplog.core.records import FamilyRecord
+    from warplog.records.check import Check
+    from warplog.records.family_file import FamilyRecord
 
-    return list(FamilyRecord.read_if_there(path).variants)
+    return list(FamilyRecord.read_if_there(path, Check).variants)
 
 
 def tables(folder: Path) -> None:
@@ -223,7 +225,7 @@ def main(answers: Path) -> None:
         importlib.import_module(module)
     from warplog.track import database
 
-    read_records_of(RECORDED)  # children inherit the compiled schema
+    read_records_of(RECORDED)  # children inherit what was imported and unpacked
     database._pattern()  # and the tables of an empty store
     database._newest()
     gc.freeze()  # what was imported is shared with the children, which look for no garbage in it

@@ -17,6 +17,7 @@ import mutators
 import pytest
 from unit.parsers.printed_pages import SPEED, details_page, raw_page, text_page
 
+from recorded_campaigns import unpacked
 from report_files import Launch, Nsys, write_ncu
 from warplog.catalog import family as catalog
 from warplog.core.columns import TABLES
@@ -32,7 +33,7 @@ from warplog.tables.records import Source
 from warplog.tables.rows import make_rows
 
 PROJECT = Path(__file__).parents[2]
-RECORDED = PROJECT / "results" / "recorded" / "h200"
+RECORDED = unpacked("h200")
 SEED = int(os.environ.get("WARPLOG_FUZZ_SEED", "2026"))  # another one finds others
 FAMILY, VARIANTS = "scan", ("cub", "decoupled_lookback")
 MOST = 20  # metrics, lines and events of a variant

@@ -85,6 +85,8 @@ def evaluate_anew(project: Path, name: str) -> tuple[Path, int]:
     from warplog.plan.plan import make_plan
 
     target = _target(project, name)
+    if not target.is_dir():
+        raise WarplogError(f"{target}: no such recorded campaign; without --from-records, `warplog record` makes one")
     manifest.check(target)
     configured = project / "config" / "config.yaml"
     settings = schema.read_yaml(configured, "config") if configured.is_file() else {}
