@@ -20,13 +20,14 @@ from unit.parsers.printed_pages import SPEED, details_page, raw_page, text_page
 from recorded_campaigns import unpacked
 from report_files import Launch, Nsys, write_ncu
 from warplog.catalog import family as catalog
+from warplog.core import store
 from warplog.core.columns import TABLES
 from warplog.core.errors import WarplogError
-from warplog.core.records import read_json
 from warplog.judge import samples
 from warplog.machine import device
 from warplog.parsers.reports import read_any
-from warplog.records import manifest
+from warplog.records import door, manifest
+from warplog.records.campaign import Campaign
 from warplog.records.verification import campaign as verification
 from warplog.tables.files import as_frame, as_parquet, read_table
 from warplog.tables.records import Source
@@ -116,12 +117,10 @@ def test_a_mutated_record_is_refused_or_its_manifest_shows_it(campaign: Path, co
         """What `warplog verify`, the tables and `warplog compare` make of the records."""
         if problems := verification.record_problems(campaign):
             return WarplogError(problems[0])
-        record = read_json(campaign / "campaign" / "h200.json", "record")
-        source = Source(campaign, "h200", "sm_90", "recorded", record, campaign)
-        peaks = device.peaks(source.device, known)
-        rows = make_rows(
-            source, families, {FAMILY: tuple(family.cases)}, {FAMILY: variants}, source.device, peaks
-        )
+        record = door.read(campaign / "campaign" / "h200.json", Campaign)
+        source = Source(campaign, "recorded", record, campaign)
+        peaks = device.peaks(record.device, known)
+        rows = make_rows(source, families, {FAMILY: tuple(family.cases)}, {FAMILY: variants}, peaks)
         for name, columns in TABLES.items():
             as_frame(rows[name], columns, name)
         return repr(rows), samples.load(campaign)
@@ -245,6 +244,21 @@ def test_a_mutated_table_is_refused_or_the_same(tmp_path: Path, name: str, count
         return found.to_dict("list").__repr__(), list(map(str, found.dtypes))
 
     assert not changed(tmp_path, path, mutators.BYTES, count, table)
+
+
+@counts
+def test_a_mutated_archive_is_refused_or_the_same(tmp_path: Path, count: int) -> None:
+    path = tmp_path / "records" / "check.tar.xz"
+    path.parent.mkdir()
+    path.write_bytes(
+        store.pack({f"check/h200/{name}.json": name.encode() * 500 for name in ("sgemm", "scan")})
+    )
+
+    def members() -> dict[str, bytes]:
+        store._unpacked.cache_clear()  # a file system may give two writes the same time
+        return dict(store.members(path))
+
+    assert not changed(tmp_path, path, mutators.BYTES, count, members)
 
 
 @counts

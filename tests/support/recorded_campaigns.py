@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from warplog.core import store
+from warplog.records import manifest
 from warplog.records.campaign import Campaign, Gpu
 
 FOLDER = Path(__file__).parents[2] / "results" / "recorded"
@@ -51,12 +52,13 @@ def campaign(**changes: Any) -> Campaign:
 
 @cache
 def unpacked(name: str) -> Path:
-    """Returns a copy of a recorded campaign of the repository, with its records as files."""
+    """Returns a copy of a recorded campaign of the repository, with its records as files and without a manifest."""
     place = Path(tempfile.mkdtemp(prefix="warplog-unpacked-"))
     atexit.register(shutil.rmtree, place)
     folder = place / name
     shutil.copytree(FOLDER / name, folder)
     unpack(folder)
+    (folder / manifest.NAME).unlink()
     return folder
 
 

@@ -78,7 +78,7 @@ def test_the_table_is_read_as_it_was_written(tmp_path):
 
 def test_an_oracle_of_another_commit_does_not_pass_for_the_campaigns():
     source = SimpleNamespace(
-        campaign={"commit": "a" * 40}, labels=lambda: {"gpu": "h200", "campaign": "of today"}
+        campaign=SimpleNamespace(commit="a" * 40), labels=lambda: {"gpu": "h200", "campaign": "of today"}
     )
     assert labels_of(source, {"a" * 40, ""}) == {"gpu": "h200", "campaign": "of today"}
     assert labels_of(source, {"b" * 40})["campaign"] == "commit bbbbbbb, not of the campaign"
