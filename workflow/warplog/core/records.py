@@ -10,7 +10,6 @@ from warplog.core import store
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
 from warplog.core.parsing import parse_json
-from warplog.core.remarks import old_words
 
 Status = Literal[
     "ok",
@@ -139,7 +138,7 @@ class FamilyRecord:
             if fault := wrong or _fault(record, {**place, "variant": name}, f"variants.{name}"):
                 found.faults[name] = fault
             else:
-                found.variants[name] = old_words.of_record(record)
+                found.variants[name] = record
         return found
 
     @classmethod
