@@ -3,16 +3,14 @@
 import argparse
 import os
 import re
-from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import msgspec
-
-from warplog.core import paths, schema
+from warplog.core import paths
 from warplog.core.errors import WarplogError
-from warplog.core.files import temporary_folder
-from warplog.records import door, manifest, recorded
-from warplog.records.campaign import Campaign
+
+if TYPE_CHECKING:
+    from warplog.records.campaign import Campaign
 
 _ABOUT = """\
 Keeps the records and tables of the finished live campaign in results/recorded/NAME, packed, so that machines without a
@@ -64,6 +62,8 @@ def record_campaign(project: Path, name: str, replaces: bool = False) -> tuple[P
         WarplogError: a folder of that name exists and is not to be replaced, results/ holds no finished live campaign,
             its tables were made from a recorded one, it exceeds 12 MB, or `name` is not valid.
     """
+    from warplog.records import recorded
+
     target = _target(project, name)
     if os.path.lexists(target) and not replaces:
         raise WarplogError(f"{target}: exists; choose another name, or replace it with --replace")
@@ -80,13 +80,23 @@ def evaluate_anew(project: Path, name: str) -> tuple[Path, int]:
     Raises:
         WarplogError: there is no such campaign, or a file of it is not as its manifest says.
     """
+    from dataclasses import replace
+
+    from msgspec import structs
+
+    from warplog.core import schema
+    from warplog.core.files import temporary_folder
     from warplog.measure.provenance import commit_of
     from warplog.plan import evaluate
     from warplog.plan.plan import make_plan
+    from warplog.records import door, manifest, recorded
+    from warplog.records.campaign import Campaign
 
     target = _target(project, name)
     if not target.is_dir():
-        raise WarplogError(f"{target}: no such recorded campaign; without --from-records, `warplog record` makes one")
+        raise WarplogError(
+            f"{target}: no such recorded campaign; without --from-records, `warplog record` makes one"
+        )
     manifest.check(target)
     configured = project / "config" / "config.yaml"
     settings = schema.read_yaml(configured, "config") if configured.is_file() else {}
@@ -100,7 +110,7 @@ def evaluate_anew(project: Path, name: str) -> tuple[Path, int]:
         files |= recorded.kept(place, ())
     about = target / "campaign" / f"{plan.gpu}.json"
     campaign, commit = door.read(about, Campaign), commit_of(project)
-    evaluated = msgspec.structs.replace(
+    evaluated = structs.replace(
         campaign, evaluated_commit="" if commit == campaign.commit else commit or "unknown"
     )
     files[str(about.relative_to(target))] = f"{door.as_json(evaluated, indent=1)}\n".encode()
@@ -109,6 +119,8 @@ def evaluate_anew(project: Path, name: str) -> tuple[Path, int]:
 
 def _target(project: Path, name: str) -> Path:
     """Returns the folder of a recorded campaign, which gets its name back if an interrupted call left it aside."""
+    from warplog.records import recorded
+
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,63}", name):
         raise WarplogError(
             f"{name!r}: the name of a recorded campaign consists of lower-case letters, digits and hyphens"
@@ -118,8 +130,11 @@ def _target(project: Path, name: str) -> Path:
     return target
 
 
-def _live(results: Path) -> Campaign:
+def _live(results: Path) -> "Campaign":
     """Returns the record of the finished live campaign."""
+    from warplog.records import door
+    from warplog.records.campaign import Campaign
+
     files = sorted((results / "campaign").glob("*.json"))
     if len(files) != 1:
         raise WarplogError(
