@@ -33,7 +33,9 @@ from warplog.measure import capture, provenance
 from warplog.measure.building import build
 from warplog.measure.job import Job, refuse_unproven
 from warplog.plan.plan import DEFAULTS
+from warplog.records import family_file
 from warplog.records.campaign import Gpu
+from warplog.records.extract import Extract, MetricRow
 
 PROJECT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
@@ -142,7 +144,7 @@ def measure_variant(bench: Bench, variant: Variant) -> Iterator[Row]:
         yield make_row(variant.name, case.removeprefix(f"{variant.name}-"), megabytes, found)
 
 
-def _profile(bench: Bench, variant: Variant, check: Path, cases: tuple[str, ...]) -> Sequence[Row]:
+def _profile(bench: Bench, variant: Variant, check: Path, cases: tuple[str, ...]) -> Sequence[MetricRow]:
     """Returns the metrics of both profilers: ncu with a cold L2, nsys over back-to-back launches."""
     settings = {**DEFAULTS["profile"], "metrics": "lean"}
     ncu, nsys = bench.job(variant, "ncu", settings), bench.job(variant, "nsys", settings)
@@ -150,7 +152,7 @@ def _profile(bench: Bench, variant: Variant, check: Path, cases: tuple[str, ...]
     capture.capture_nsys([nsys], check, bench.tools["nsys"], {variant.name: cases})
     output, of_variant = bench.folder / variant.name / "extract.json", {variant.name: cases}
     extract_family(ncu.record, nsys.record, of_variant, of_variant, output)
-    return FamilyRecord.read(output).variants[variant.name]["rows"]
+    return family_file.FamilyRecord.read(output, Extract).variants[variant.name].rows
 
 
 def time_with_nvbench(
@@ -213,10 +215,10 @@ def _timing(entry: Mapping[str, Any], kind: str) -> Timing:
     return Timing(us, entry["status"], entry["reason"])
 
 
-def _metric(rows: Sequence[Row], case: str, metric: str) -> Timing:
+def _metric(rows: Sequence[MetricRow], case: str, metric: str) -> Timing:
     """Returns the single value of a metric for a case, since these variants launch one kernel."""
-    row = next(r for r in rows if (r["case"], r["metric"]) == (case, metric))
-    return Timing(row["value"], row["status"], row["reason"])
+    row = next(r for r in rows if (r.case, r.metric) == (case, metric))
+    return Timing(row.value, row.status, row.reason)
 
 
 def headline(bench: Bench) -> str:

@@ -64,15 +64,16 @@ def track(folder: Path) -> None:
 
 def track_another(folder: Path) -> None:
     """Logs the tables of another campaign to the same store."""
+    from msgspec import structs
     from track_tables import CAMPAIGN
     from tracked_project import Project
 
     project = Project(folder)
     for table in ("variants", "measurements", "metrics", "timeline"):
         project.edit(table, lambda rows: rows.assign(campaign="earlier"))
-    project.log({**CAMPAIGN, "campaign": "earlier"})
+    project.log(structs.replace(CAMPAIGN, campaign="earlier"))
     for table in ("variants", "measurements", "metrics", "timeline"):
-        project.edit(table, lambda rows: rows.assign(campaign=CAMPAIGN["campaign"]))
+        project.edit(table, lambda rows: rows.assign(campaign=CAMPAIGN.campaign))
 
 
 def state(folder: Path) -> dict[str, Any]:

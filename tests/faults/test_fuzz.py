@@ -26,6 +26,7 @@ from warplog.core.errors import WarplogError
 from warplog.judge import samples
 from warplog.machine import device
 from warplog.parsers.reports import read_any
+from warplog.parsers.rows import Row
 from warplog.records import door, manifest
 from warplog.records.campaign import Campaign
 from warplog.records.verification import campaign as verification
@@ -118,8 +119,8 @@ def test_a_mutated_record_is_refused_or_its_manifest_shows_it(campaign: Path, co
         if problems := verification.record_problems(campaign):
             return WarplogError(problems[0])
         record = door.read(campaign / "campaign" / "h200.json", Campaign)
-        source = Source(campaign, "recorded", record, campaign)
         peaks = device.peaks(record.device, known)
+        source = Source(campaign, "recorded", record, campaign)
         rows = make_rows(source, families, {FAMILY: tuple(family.cases)}, {FAMILY: variants}, peaks)
         for name, columns in TABLES.items():
             as_frame(rows[name], columns, name)
@@ -130,21 +131,21 @@ def test_a_mutated_record_is_refused_or_its_manifest_shows_it(campaign: Path, co
         changed(campaign, path, mutators.JSON, max(1, count // len(files)), use)
 
 
-def rows(path: Path) -> list[dict[str, Any]]:
+def rows(path: Path) -> list[Row]:
     """Returns the rows of a report; each value is a number from 0, or missing with a reason."""
-    found = [{**row, "source": ""} for row in read_any(path)]
+    found = [row._replace(source="") for row in read_any(path)]
     for row in found:
-        if row["status"] == "ok":
-            assert math.isfinite(row["value"])
-            assert row["value"] >= 0
+        if row.status == "ok":
+            assert math.isfinite(row.value)
+            assert row.value >= 0
         else:
-            assert row["value"] is None
-            assert row["reason"]
+            assert row.value is None
+            assert row.reason
     return found
 
 
-def values(found: Sequence[dict[str, Any]]) -> list[tuple[str, str, Any]]:
-    return [(row["kernel"], row["metric"], row["value"]) for row in found if row["status"] == "ok"]
+def values(found: Sequence[Row]) -> list[tuple[str, str, Any]]:
+    return [(row.kernel, row.metric, row.value) for row in found if row.status == "ok"]
 
 
 @counts
@@ -172,7 +173,7 @@ def test_a_mutated_log_of_ptxas_is_refused_or_read_number_by_number(tmp_path: Pa
     path = tmp_path / "ptxas.log"
     text = (PROJECT / "tests" / "data" / "parsers" / "ptxas_sm90.log").read_bytes()
     path.write_bytes(text)
-    whole = {(row["kernel"], row["metric"]): row["value"] for row in rows(path)}
+    whole = {(row.kernel, row.metric): row.value for row in rows(path)}
     for mutated, found in changed(tmp_path, path, mutators.TEXT, count, lambda: values(rows(path))):
         numbers = set(map(int, re.findall(rb"[0-9]+", b" ".join(new_lines(text, mutated)))))
         for kernel, metric, value in found:  # of all kernels, or of the first ones, if it ends between two
@@ -197,8 +198,8 @@ def test_a_mutated_dump_of_sass_is_refused_or_holds_as_many_instructions(tmp_pat
             assert number >= whole.get(kernel, 0) - 2
 
 
-def instructions(found: Sequence[dict[str, Any]]) -> dict[str, float]:
-    return {row["kernel"]: row["value"] for row in found if row["metric"] == "sass_instructions"}
+def instructions(found: Sequence[Row]) -> dict[str, float]:
+    return {row.kernel: row.value for row in found if row.metric == "sass_instructions"}
 
 
 DURATION = "gpu__time_duration.sum"
@@ -222,7 +223,7 @@ def test_a_mutated_page_of_ncu_is_refused_or_read(tmp_path: Path, page: str, cou
     path.write_text(PAGES[page])
     for _, found in changed(tmp_path, path, mutators.TEXT, count, lambda: rows(path)):
         # A page may end after its first launch, and a row with another number is a launch of its own.
-        assert len({row["launch"] for row in found}) in (1, 2, 3)
+        assert len({row.launch for row in found}) in (1, 2, 3)
 
 
 @counts

@@ -4,17 +4,20 @@ from pathlib import Path
 
 import pytest
 from gpu_jobs import build_timer, build_variant, gpu_job
+from msgspec import structs
 
 import shipped_families
 from one_variant import check_variant, record_of, time_variant
 from warplog.catalog.family import load_family
-from warplog.core import paths
 from warplog.core.defaults import DEFAULTS
 from warplog.core.records import Record
-from warplog.extract import stage as extract
+from warplog.extract.stage import extract_family
 from warplog.machine import device, toolchain
 from warplog.measure import capture
 from warplog.measure.job import Job
+from warplog.records.extract import Extract
+from warplog.records.family_file import FamilyRecord
+from warplog.records.profile import Profile
 from warplog.tables.rows import power_trace_rows, sustained_columns
 
 KERNELS = Path(__file__).parents[2] / "kernels"
@@ -97,12 +100,15 @@ def test_nsys_shows_how_much_of_the_copies_is_hidden(folder: Path) -> None:
         check = checked(folder, "overlap", variant)
         made = job(folder, "overlap", variant, "nsys", DEFAULTS["profile"])
         capture.capture_nsys([made], check, nsys, {variant: ("64Mi",)})
-        record = record_of(made)
-        assert record["status"] == "ok", record["reason"]
-        report = paths.captures(made.record) / record["report"]
-        lost = {"tool": "ncu", "status": "skipped", "reason": "n/a", "tool_version": "", "cases": []}
-        rows = extract.extract_variant(None, report, lost, record, ("64Mi",)).rows
-        found = {r["metric"]: r["value"] for r in rows if r["tool"] == "nsys" and r["kernel"] == ""}
+        traced = FamilyRecord.read(made.record, Profile).variants[variant]
+        assert traced.status == "ok", traced.reason
+        lost = FamilyRecord(made.record.with_name(f"overlap.{variant}.ncu.json"), Profile, {})
+        lost.put(structs.replace(traced, tool="ncu", status="skipped", reason="n/a", report="", cases=()))
+        lost.write()
+        cases, output = {variant: ("64Mi",)}, folder / f"overlap.{variant}.extract.json"
+        extract_family(lost.path, made.record, cases, cases, output)
+        rows = FamilyRecord.read(output, Extract).variants[variant].rows
+        found = {row.metric: row.value for row in rows if row.tool == "nsys" and row.kernel == ""}
         hidden[variant] = found["copy_hidden_pct"]
         assert found["wall_us"] >= max(found[n] for n in ("kernel_us", "to_device_us", "to_host_us"))
     assert hidden["sequential"] < 1

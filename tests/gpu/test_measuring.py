@@ -7,12 +7,13 @@ from gpu_jobs import build_timer, build_variant, gpu_job
 
 from one_variant import check_variant, record_of, time_variant
 from warplog.catalog.family import load_family
-from warplog.core.records import FamilyRecord
 from warplog.extract.stage import extract_family
 from warplog.machine import device, toolchain
 from warplog.measure import capture, check_time
 from warplog.measure.job import Job
 from warplog.plan.plan import DEFAULTS
+from warplog.records.extract import Extract
+from warplog.records.family_file import FamilyRecord
 from warplog.tables.agreement import agreement
 
 PROJECT = Path(__file__).parents[2]
@@ -56,13 +57,13 @@ def test_the_time_at_rest_agrees_with_ncu_and_the_hot_time_with_nsys(folder: Pat
     output, all_cases = folder / "sgemm.extract.json", dict.fromkeys(variants, cases)
     extract_family(folder / "sgemm.ncu.json", folder / "sgemm.nsys.json", all_cases, all_cases, output)
     for variant, timed in zip(variants, times, strict=True):
-        rows = FamilyRecord.read(output).variants[variant]["rows"]
+        rows = FamilyRecord.read(output, Extract).variants[variant].rows
         for case in record_of(timed)["cases"]:
             rest = [process["median_us"] for process in case["processes"]]
             hot = [process["hot_us"] for process in case["processes"] if "hot_us" in process]
-            own = [r for r in rows if r["case"] == case["case"]]
-            ncu_us = sum(r["value"] for r in own if r["metric"] == "duration_us")
-            nsys_us = sum(r["value"] for r in own if r["metric"] == "nsys_duration_us")
+            own = [row for row in rows if row.case == case["case"]]
+            ncu_us = sum(row.value for row in own if row.metric == "duration_us")
+            nsys_us = sum(row.value for row in own if row.metric == "nsys_duration_us")
             times_us = (variant, case["case"], rest, hot, ncu_us, nsys_us)
             assert agreement(rest, hot, ncu_us, nsys_us).code == "ok", times_us
 

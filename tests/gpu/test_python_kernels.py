@@ -9,12 +9,14 @@ from gpu_jobs import build_timer, build_variant, gpu_job, this_gpu
 from one_variant import check_variant, record_of, sanitize_variant, time_variant
 from warplog.catalog.family import load_family
 from warplog.catalog.languages import MODULES
-from warplog.core.records import FamilyRecord, Record, read_json
+from warplog.core.records import Record, read_json
 from warplog.extract.stage import extract_family
 from warplog.machine import packages, toolchain
 from warplog.measure import capture
 from warplog.measure.job import Job
 from warplog.plan.plan import DEFAULTS
+from warplog.records.extract import Extract
+from warplog.records.family_file import FamilyRecord
 
 FAMILY = Path(__file__).parents[1] / "data" / "wrong_kernels" / "wrong_python" / "family.yaml"
 RIGHT = ("in_triton", "in_cupy", "eager")
@@ -126,10 +128,10 @@ def test_both_profilers_see_the_kernel_and_lines_of_triton_have_their_text(folde
     extract_family(
         captures["ncu"], captures["nsys"], cases, cases, output, [family.variant("in_triton").file]
     )
-    record = FamilyRecord.read(output).variants["in_triton"]
-    assert {row["kernel"] for row in record["rows"] if row["tool"] == "ncu"} == {"scale_add"}
-    assert {line["file"] for line in record["lines"]} >= {"in_triton.py"}
-    assert any("tl.load" in line["text"] for line in record["lines"])
+    record = FamilyRecord.read(output, Extract).variants["in_triton"]
+    assert {row.kernel for row in record.rows if row.tool == "ncu"} == {"scale_add"}
+    assert {line.file for line in record.lines} >= {"in_triton.py"}
+    assert any("tl.load" in line.text for line in record.lines)
 
 
 @pytest.mark.parametrize("variant", ["in_triton", "in_cupy", "writes_one_more"])

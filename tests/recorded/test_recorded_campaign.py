@@ -3,7 +3,6 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -14,20 +13,21 @@ from shipped_families import EDITED, FOUND, NEW
 from warplog.catalog import winners
 from warplog.core.columns import TABLES
 from warplog.core.defaults import DEFAULTS
+from warplog.measure import sanitize
 from warplog.metrics import occupancy
 from warplog.records import door, manifest
 from warplog.records.build import Build
 from warplog.records.campaign import Campaign
 from warplog.records.family_file import FOLDERS, FamilyRecord
-from warplog.records.settings import SanitizeSettings
+from warplog.records.measured import Identity, Measured
 from warplog.records.tune import Tune
 from warplog.records.verification import campaign
 
 PROJECT = Path(__file__).parents[2]
 ROOT = PROJECT / "results" / "recorded" / DEFAULTS["recorded"]
 EVERY = sorted(path.name for path in ROOT.parent.iterdir() if path.is_dir())
-FOLDER = unpacked(ROOT.name)
 CAMPAIGN = door.read(next((ROOT / "campaign").glob("*.json")), Campaign)
+FOLDER = unpacked(ROOT.name)  # its records as files
 GPU = CAMPAIGN.gpu
 ALL = shipped_families.FAMILIES
 FAMILIES = {
@@ -76,19 +76,12 @@ def value(metrics: pd.DataFrame, variant: str, metric: str, case: str = HEADLINE
     return float(rows.iloc[0]["value"])
 
 
-def records_in(folder: Path) -> list[tuple[Path, Any]]:
-    """Returns every record of a campaign whose records are files, with its file."""
-    kinds = {f"{stage}/*/*.json": kind for kind, stage in FOLDERS.items()}
-    entries = [
-        (path, record)
-        for pattern, kind in kinds.items()
-        for path in folder.glob(pattern)
-        for record in FamilyRecord.read(path, kind).variants.values()
-    ]
-    single = {"build/*/*/*/record.json": Build, "tune/*/*/*.json": Tune}
-    return entries + [
-        (path, door.read(path, kind)) for pattern, kind in single.items() for path in folder.glob(pattern)
-    ]
+def records() -> list[tuple[Path, Identity]]:
+    """Returns all records with their files: those of all variants, builds and searches."""
+    stages = [(kind, path) for kind, name in FOLDERS.items() for path in FOLDER.glob(f"{name}/*/*.json")]
+    found = [(path, one) for kind, path in stages for one in FamilyRecord.read(path, kind).variants.values()]
+    found += [(path, door.read(path, Build)) for path in FOLDER.glob("build/*/*/*/record.json")]
+    return found + [(path, door.read(path, Tune)) for path in FOLDER.glob("tune/*/*/*.json")]
 
 
 def test_campaign_names_commit_gpu_driver_and_date() -> None:
@@ -98,12 +91,12 @@ def test_campaign_names_commit_gpu_driver_and_date() -> None:
     assert CAMPAIGN.started.startswith("20")
 
 
-def test_all_records_fit_the_schema_and_come_from_the_same_code() -> None:
-    records = records_in(FOLDER)
-    assert len(records) > 5 * len(VARIANTS)
-    for path, record in records:
+def test_all_records_fit_their_types_and_come_from_the_same_code() -> None:
+    found = records()
+    assert len(found) > 5 * len(VARIANTS)
+    for path, record in found:
         # Searches run before the campaign, whose sources contain their results.
-        if hasattr(record, "provenance") and "tune" not in path.parts:
+        if isinstance(record, Measured) and not isinstance(record, Tune):
             assert record.provenance.content_sha256 == CAMPAIGN.content_sha256, path
 
 
@@ -116,17 +109,18 @@ def test_every_recorded_campaign_is_consistent_and_as_its_manifest_says(name: st
 
 
 def test_it_contains_the_oracle_with_the_current_probes() -> None:
-    records = [(path, record) for path, record in records_in(FOLDER) if record.family in PROBES]
-    assert {record.family for _, record in records} == set(PROBES)
-    for path, record in records:
-        if hasattr(record, "source_sha256"):
-            assert record.source_sha256 == PROBES[record.family].variant(record.variant).fingerprint(), path
+    found = [(path, record) for path, record in records() if record.family in PROBES]
+    assert {record.family for _, record in found} == set(PROBES)
+    for path, record in found:
+        if isinstance(record, (Measured, Build)):
+            variant = PROBES[record.family].variant(record.variant)
+            assert record.source_sha256 == variant.fingerprint(), path
 
 
 def test_compute_sanitizer_found_nothing_unexplained_in_the_current_variants_and_probes() -> None:
     rows = table("sanitize")
     current = [*VARIANTS, *(v for family in PROBES.values() for v in family.variants)]
-    keys = {(v.family, v.name, tool) for v in current for tool in SanitizeSettings().tools}
+    keys = {(v.family, v.name, tool) for v in current for tool in sanitize.TOOLS}
     assert set(zip(rows["family"], rows["variant"], rows["tool"], strict=True)) == keys
     found = rows[rows["status"] != "ok"]
     assert set(zip(found["family"], found["variant"], found["tool"], strict=True)) == FOUND
@@ -283,8 +277,8 @@ def test_parameters_in_the_tables_are_those_that_the_searches_found() -> None:
 
 
 def test_recorded_campaigns_of_several_gpus_are_of_one_commit_whose_answers_are_right() -> None:
-    records = [next((ROOT.parent / name / "campaign").glob("*.json")) for name in EVERY]
-    assert {door.read(path, Campaign).commit for path in records} == {CAMPAIGN.commit}
+    found = [next((ROOT.parent / name / "campaign").glob("*.json")) for name in EVERY]
+    assert {door.read(path, Campaign).commit for path in found} == {CAMPAIGN.commit}
     for name in EVERY:
         rows = pd.read_parquet(ROOT.parent / name / "tables" / "oracle.parquet")
         assert set(rows["verdict"]) == {"right"}, name

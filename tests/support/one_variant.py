@@ -3,43 +3,39 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
 from warplog.machine.toolchain import Tool
 from warplog.measure import check_time, sanitize
-from warplog.measure.job import Entry, Job
+from warplog.measure.job import Job
 from warplog.records.check import Check
-from warplog.records.family_file import FamilyRecord
+from warplog.records.family_file import Entry, FamilyRecord
 from warplog.records.sanitize import Sanitize
-from warplog.records.settings import CheckSettings, SanitizeSettings, TimeSettings
 from warplog.records.time import Time
 
-_T = TypeVar("_T")
 
-
-def check_variant(job: Job[CheckSettings]) -> Check:
+def check_variant(job: Job) -> Check:
     check_time.check_family([job])
     return record_of(job, Check)
 
 
-def time_variant(job: Job[TimeSettings], check_record: Path, timer: Path, cases: Sequence[str]) -> Time:
+def time_variant(job: Job, check_record: Path, timer: Path, cases: Sequence[str]) -> Time:
     job = _of_stage(job, "time")
     check_time.time_family([job], check_record, timer, cases)
     return record_of(job, Time)
 
 
-def sanitize_variant(job: Job[SanitizeSettings], tool: Tool) -> Sanitize:
+def sanitize_variant(job: Job, tool: Tool) -> Sanitize:
     job = _of_stage(job, "sanitize")
     sanitize.sanitize_family([job], tool)
     return record_of(job, Sanitize)
 
 
-def _of_stage(job: Job[_T], stage: str) -> Job[_T]:
+def _of_stage(job: Job, stage: str) -> Job:
     """Returns the job with the record file of that stage: <results>/<stage>/<gpu>/<family>.json."""
     return replace(job, record=job.record.parents[2] / stage / job.gpu.slug / job.record.name)
 
 
-def record_of(job: Job[object], kind: type[Entry]) -> Entry:
+def record_of(job: Job, kind: type[Entry]) -> Entry:
     return FamilyRecord.read(job.record, kind).variants[job.variant.name]
 
 

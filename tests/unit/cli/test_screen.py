@@ -18,12 +18,12 @@ from warplog.cli.main import main
 from warplog.core import schema
 from warplog.core.columns import CLAIMS, FLOORS
 from warplog.core.errors import WarplogError
-from warplog.core.records import read_json
 from warplog.core.text import HIDDEN
 from warplog.judge import claims, floors, samples
 from warplog.machine import device
 from warplog.plan import script
-from warplog.records import manifest
+from warplog.records import door, manifest
+from warplog.records.campaign import Campaign
 from warplog.tables.files import write_table, write_tables
 from warplog.tables.records import Source
 from warplog.tables.rows import make_rows
@@ -74,15 +74,13 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if path.name != manifest.NAME:
             target.write_text(json.dumps(planted(data, known) if "variants" not in data else data))
     assert sum(known.values()) > 60
-    campaign = read_json(folder / "campaign" / "h200.json", "record")
-    manifest.write(folder, campaign["campaign"], campaign["commit"])
+    campaign = door.read(folder / "campaign" / "h200.json", Campaign)
+    manifest.write(folder, campaign.campaign, campaign.commit)
     families = catalog.load([PROJECT / "kernels"])
     sgemm = families["sgemm"]
-    source = Source(folder, "h200", "sm_90", "recorded", campaign, folder)
-    peaks = device.peaks(source.device, device.known_gpus(PROJECT))
-    rows = make_rows(
-        source, families, {"sgemm": tuple(sgemm.cases)}, {"sgemm": sgemm.variants}, source.device, peaks
-    )
+    source = Source(folder, "recorded", campaign, folder)
+    peaks = device.peaks(campaign.device, device.known_gpus(PROJECT))
+    rows = make_rows(source, families, {"sgemm": tuple(sgemm.cases)}, {"sgemm": sgemm.variants}, peaks)
     tables = place / "results" / "tables"
     write_tables(rows, tables)
     noise = [row | source.labels() for row in floors.table_rows(samples.load(folder, counted=False))]

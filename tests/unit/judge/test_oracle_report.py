@@ -1,11 +1,12 @@
 """The printed report of the oracle: summary, exit status, and the recorded verdicts on a machine without a GPU."""
 
 import io
-from types import SimpleNamespace
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
+import made_up_records
 from warplog.cli import main
 from warplog.core.columns import ORACLE
 from warplog.core.errors import WarplogError
@@ -14,6 +15,7 @@ from warplog.judge import oracle as oracle_report
 from warplog.plan.evaluate import labels_of
 from warplog.records import manifest
 from warplog.tables import files
+from warplog.tables.records import Source
 
 
 def rows_of(*verdicts):
@@ -77,8 +79,7 @@ def test_the_table_is_read_as_it_was_written(tmp_path):
 
 
 def test_an_oracle_of_another_commit_does_not_pass_for_the_campaigns():
-    source = SimpleNamespace(
-        campaign=SimpleNamespace(commit="a" * 40), labels=lambda: {"gpu": "h200", "campaign": "of today"}
-    )
-    assert labels_of(source, {"a" * 40, ""}) == {"gpu": "h200", "campaign": "of today"}
+    source = Source(Path("results"), "live", made_up_records.campaign(commit="a" * 40))
+
+    assert labels_of(source, {"a" * 40, ""})["campaign"] == "test"
     assert labels_of(source, {"b" * 40})["campaign"] == "commit bbbbbbb, not of the campaign"

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from warplog.core.records import Record, write_json
+import made_up_records
 from warplog.plan import staleness
+from warplog.records import door
 
 WORKER = "measure/worker"
 
@@ -128,13 +129,6 @@ def test_every_rule_that_makes_results_lists_the_code_of_its_stage(project: Path
     assert set(found.values()) - {""} == set(staleness.ROOTS)
 
 
-BUILT: Record = {
-    **{"schema": 1, "stage": "build", "family": "scale", "variant": "right", "arch": "sm_90", "reason": ""},
-    **{"origin": "live", "source_sha256": "", "parameters": {}, "command": [], "seconds": 1.0, "tools": {}},
-    **{"library_sha256": "0" * 64, "kernels": [], "attempt": 3},
-}
-
-
 @pytest.mark.parametrize(
     ("changes", "number"),
     [
@@ -145,9 +139,11 @@ BUILT: Record = {
         ({"status": "compile_error", "origin": "recorded"}, 3),
     ],
 )
-def test_a_failed_build_runs_again_and_another_does_not(tmp_path: Path, changes: Record, number: int) -> None:
+def test_a_failed_build_runs_again_and_another_does_not(
+    tmp_path: Path, changes: dict[str, str], number: int
+) -> None:
     """Snakemake runs a job again if a parameter changes: here the number of the build."""
     path = tmp_path / "record.json"
     assert staleness.attempt(path) == 1
-    write_json(path, BUILT | changes, "record")
+    door.write(path, made_up_records.build(attempt=3, **changes))
     assert staleness.attempt(path) == number

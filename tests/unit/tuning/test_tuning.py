@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 import yaml
 
+import made_up_records
 from made_up_campaigns import H200
 from script_modules import script
 from warplog.catalog import family, winners
@@ -298,10 +299,10 @@ def test_row_of_a_variant_has_a_remark_if_it_was_not_tuned_on_this_gpu(whole: tu
     for gpu in ("h200", "host"):
         known = winners.with_winners(families, gpu)
         chosen = {"scale": (known["scale"].variant("right"),)}
-        source = Source(whole[0] / "missing", gpu, "sm_90", "live", {"campaign": "c", "gpu_name": "g"})
-        device = whole[1].job.gpu
+        campaign = made_up_records.campaign(device=made_up_records.gpu(slug=gpu))
+        source = Source(whole[0] / "missing", "live", campaign)
         peaks = Peaks("sm_90", 1, None, None, None, None, "")
-        rows = table_rows.make_rows(source, known, {"scale": ("64",)}, chosen, device, peaks)
+        rows = table_rows.make_rows(source, known, {"scale": ("64",)}, chosen, peaks)
         found[gpu] = remarks.read(rows["variants"][0]["remarks"])
         assert json.loads(rows["variants"][0]["parameters"])["A"] == (2 if gpu == "h200" else 1)
     assert found["h200"] == ({"code": "not_tuned", "gpu": "h200"},)

@@ -11,16 +11,19 @@ import pandas as pd
 import shipped_families
 from small_campaign import FOLDER as RECORDED
 from warplog import worklog
-from warplog.core.records import FamilyRecord, read_json
+from warplog.records import door
+from warplog.records.campaign import Campaign
+from warplog.records.family_file import FamilyRecord
+from warplog.records.time import Time
 from warplog.worklog.pictures import charts
 
 PROJECT = Path(__file__).parents[3]
 _TODAY = shipped_families.FAMILIES["sgemm"]
-_THEN = set(FamilyRecord.read(RECORDED / "time" / "h200" / "sgemm.json").variants)
+_THEN = set(FamilyRecord.read(RECORDED / "time" / "h200" / "sgemm.json", Time).variants)
 FAMILY = replace(  # variants that the campaign lacks are drafts
     _TODAY, variants=tuple(replace(v, draft=v.name not in _THEN) for v in _TODAY.variants)
 )
-CAMPAIGN = read_json(RECORDED / "campaign" / "h200.json", "record")
+CAMPAIGN = door.read(RECORDED / "campaign" / "h200.json", Campaign)
 PICTURES = sorted((RECORDED / "figures" / "sgemm").glob("*.png"))
 # A timeline only repeats the times of this family, and its claims are in tables.
 SHOWN = [path for path in PICTURES if path.stem not in ("timeline", "claims")]

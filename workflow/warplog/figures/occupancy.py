@@ -56,8 +56,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
 
 
 def _limiter(limits: Mapping[str, float]) -> str:
-    names = occupancy_limiter([{"metric": metric, "value": value} for metric, value in limits.items()])
-    return ", ".join(LIMITS[name] for name in names)
+    return ", ".join(LIMITS[name] for name in occupancy_limiter(limits))
 
 
 def _finding(data: pd.DataFrame) -> str:

@@ -88,9 +88,9 @@ def data(tables: FigureTables) -> pd.DataFrame:
     return long[kept].reset_index(drop=True)
 
 
-def _named(cycles: Mapping[str, float]) -> list[dict[str, str | float]]:
-    """Returns one launch's states as metric rows; cycles per issue rank the states as shares do."""
-    return [{"metric": f"stall_{state}_pct", "value": value} for state, value in cycles.items()]
+def _named(cycles: Mapping[str, float]) -> dict[str, float]:
+    """Returns one launch's states under the names of their shares; cycles per issue rank the states as shares do."""
+    return {f"stall_{state}_pct": value for state, value in cycles.items()}
 
 
 def _finding(rows: pd.DataFrame) -> str:

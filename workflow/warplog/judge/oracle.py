@@ -112,24 +112,24 @@ class Oracle:
     def _find(self, family: str, variant: str, case: str, name: str) -> Measured:
         key = (family, variant, case)
         if name == _STALL:
-            rows, reason = self._rows(key, [f"stall_{r}_pct" for r in STALL_REASONS])
-            longest = dominant_state(rows)  # the probes also cover not_selected
-            share = next((r["value"] for r in rows if r["metric"] == f"stall_{longest}_pct"), math.nan)
+            values, reason = self._values(key, [f"stall_{r}_pct" for r in STALL_REASONS])
+            longest = dominant_state(values)  # the probes also cover not_selected
+            share = values.get(f"stall_{longest}_pct", math.nan)
             return Measured(longest, reason=reason, remark=f"{share:.0f} % of a warp's cycles")
         if name == _LIMITER:
-            rows, reason = self._rows(key, [f"occupancy_limit_{r}_blocks" for r in RESOURCES])
-            limits = ", ".join(occupancy_limiter(rows))
+            values, reason = self._values(key, [f"occupancy_limit_{r}_blocks" for r in RESOURCES])
+            limits = ", ".join(occupancy_limiter(values))
             return Measured(limits or None, reason=reason, remark=self._lift(key))
         if name == _BY_FORMULA:
             return self._by_formula(key)
         found = self.quantities.find(family, variant, case, name)
         return Measured(None if math.isnan(found.value) else found.value, found.unit, found.reason)
 
-    def _rows(self, key: tuple[str, str, str], names: Iterable[str]) -> tuple[list[Row], str]:
-        """Returns the metric rows of a launch, and the reason if there are none."""
+    def _values(self, key: tuple[str, str, str], names: Iterable[str]) -> tuple[dict[str, float], str]:
+        """Returns the metrics of a launch that have a value, and the reason if there are none."""
         found = {name: self.quantities.find(*key, name) for name in names}
-        rows = [{"metric": name, "value": f.value} for name, f in found.items() if not math.isnan(f.value)]
-        return rows, next((f.reason for f in found.values() if f.reason), "all of these counters are zero")
+        values = {name: f.value for name, f in found.items() if not math.isnan(f.value)}
+        return values, next((f.reason for f in found.values() if f.reason), "all of these counters are zero")
 
     def _launch(self, key: tuple[str, str, str]) -> tuple[int, int, int] | str:
         """Returns registers per thread, threads per block and shared bytes per block, or why they are missing.

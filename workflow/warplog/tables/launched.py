@@ -26,14 +26,15 @@ def launched_columns(family: Family, kernels: Sequence[KernelCode], extract: Ext
         extract: None without one.
     """
     name, registers = _captured(family, extract) if extract else ("", None)
-    kernel = compiled_kernel([asdict(one) for one in kernels], name, registers) or {}
-    spills: list[int | None] = [kernel.get(f"spill_{kind}_bytes") for kind in ("store", "load")]
-    known = [count for count in spills if count is not None]
+    kernel = compiled_kernel(kernels, name, registers)
+    if kernel is None:
+        return {"kernel": name}
+    stored, loaded = kernel.spill_store_bytes, kernel.spill_load_bytes
     return {
-        "kernel": name or kernel.get("kernel", ""),
-        "registers_per_thread": kernel.get("registers_per_thread"),
-        "static_shared_bytes": kernel.get("static_shared_bytes"),
-        "spill_bytes": sum(known) if len(known) == len(spills) else None,
+        "kernel": name or kernel.kernel,
+        "registers_per_thread": kernel.registers_per_thread,
+        "static_shared_bytes": kernel.static_shared_bytes,
+        "spill_bytes": None if stored is None or loaded is None else stored + loaded,
     }
 
 

@@ -249,11 +249,12 @@ def _findings(rows: Sequence[Row], profiled_case: str) -> dict[str, str]:
     mine = [row for row in rows if row["case"] == profiled_case and known(row["value"])]
     if not mine:
         return {}
+    values = {str(row["metric"]): row["value"] for row in mine}
     return {
         "counters_case": profiled_case,
         "main_kernel": _kernel(mine),
-        "dominant_stall": metrics.dominant_stall(mine) or "",
-        "occupancy_limiter": ", ".join(metrics.occupancy_limiter(mine)),
+        "dominant_stall": metrics.dominant_stall(values) or "",
+        "occupancy_limiter": ", ".join(metrics.occupancy_limiter(values)),
     }
 
 

@@ -79,8 +79,7 @@ def _row(values: Values) -> dict[str, Any]:
         return next((values[name] for name in names if name in values), math.nan)
 
     bound = bounds.bound("", values, math.nan)
-    rows = [{"metric": metric, "value": value} for metric, value in values.items()]
-    stall = dominant_stall(rows) or ""
+    stall = dominant_stall(values) or ""
     return {
         "duration_us": first(_DURATIONS),
         "launches": first(_LAUNCHES),
@@ -90,6 +89,6 @@ def _row(values: Values) -> dict[str, Any]:
         "ceiling_pct": bound.ceiling_pct,
         "stall": stall,
         "stall_pct": first((f"stall_{stall}_pct",)),
-        "occupancy_limiter": ", ".join(occupancy_limiter(rows)),
+        "occupancy_limiter": ", ".join(occupancy_limiter(values)),
         **{name: first((name,)) for name in _SHOWN},
     }
