@@ -13,13 +13,13 @@ from shipped_families import EDITED, FOUND, NEW
 from warplog.catalog import winners
 from warplog.core.columns import TABLES
 from warplog.core.defaults import DEFAULTS
-from warplog.measure import sanitize
 from warplog.metrics import occupancy
 from warplog.records import door, manifest
 from warplog.records.build import Build
 from warplog.records.campaign import Campaign
 from warplog.records.family_file import FOLDERS, FamilyRecord
 from warplog.records.measured import Identity, Measured
+from warplog.records.settings import SanitizeSettings
 from warplog.records.tune import Tune
 from warplog.records.verification import campaign
 
@@ -120,7 +120,7 @@ def test_it_contains_the_oracle_with_the_current_probes() -> None:
 def test_compute_sanitizer_found_nothing_unexplained_in_the_current_variants_and_probes() -> None:
     rows = table("sanitize")
     current = [*VARIANTS, *(v for family in PROBES.values() for v in family.variants)]
-    keys = {(v.family, v.name, tool) for v in current for tool in sanitize.TOOLS}
+    keys = {(v.family, v.name, tool) for v in current for tool in SanitizeSettings().tools}
     assert set(zip(rows["family"], rows["variant"], rows["tool"], strict=True)) == keys
     found = rows[rows["status"] != "ok"]
     assert set(zip(found["family"], found["variant"], found["tool"], strict=True)) == FOUND

@@ -15,7 +15,6 @@ from small_campaign import FOLDER as SMALL
 from warplog.catalog import family as catalog
 from warplog.cli import main as commands
 from warplog.cli.main import main
-from warplog.core import schema
 from warplog.core.columns import CLAIMS, FLOORS
 from warplog.core.errors import WarplogError
 from warplog.core.text import HIDDEN
@@ -23,7 +22,9 @@ from warplog.judge import claims, floors, samples
 from warplog.machine import device
 from warplog.plan import script
 from warplog.records import door, manifest
+from warplog.records.build import Build
 from warplog.records.campaign import Campaign
+from warplog.records.family_file import FOLDERS
 from warplog.tables.files import write_table, write_tables
 from warplog.tables.records import Source
 from warplog.tables.rows import make_rows
@@ -33,8 +34,11 @@ PLANTED = "\x1b]0;owned\x07\x9b31m\u202e"
 ROWS = 40  # of a variant's metrics, lines and timeline
 
 
+KINDS = {"campaign": Campaign, "build": Build, **{stage: kind for kind, stage in FOLDERS.items()}}
+
+
 def planted(record: dict[str, Any], known: dict[tuple[str, ...], bool]) -> dict[str, Any]:
-    """Returns the record with PLANTED in every text in which its schema allows it, except the names of cases."""
+    """Returns the record with PLANTED in every text in which its type allows it, except the names of cases."""
 
     def texts(value: Any, path: tuple[str, ...]) -> Iterator[tuple[Any, Any, tuple[str, ...]]]:
         for key in list(value) if isinstance(value, dict) else range(len(value)):
@@ -44,11 +48,12 @@ def planted(record: dict[str, Any], known: dict[tuple[str, ...], bool]) -> dict[
             elif isinstance(value[key], dict | list):
                 yield from texts(value[key], place)
 
+    kind = KINDS[record["stage"]]
     for holder, key, place in texts(record, (record["stage"],)):
         before, holder[key] = holder[key], holder[key] + PLANTED
         if place not in known:
             try:
-                schema.check(record, "record", "")
+                door.decode(record, kind, "")
                 known[place] = True
             except WarplogError:
                 known[place] = False
