@@ -12,11 +12,11 @@ from recorded_campaigns import unpacked
 from shipped_families import EDITED, FOUND, NEW
 from warplog.catalog import winners
 from warplog.core.columns import TABLES
-from warplog.core.defaults import DEFAULTS
 from warplog.metrics import occupancy
 from warplog.records import door, manifest
 from warplog.records.build import Build
 from warplog.records.campaign import Campaign
+from warplog.records.config import Config
 from warplog.records.family_file import FOLDERS, FamilyRecord
 from warplog.records.measured import Identity, Measured
 from warplog.records.settings import SanitizeSettings
@@ -24,7 +24,7 @@ from warplog.records.tune import Tune
 from warplog.records.verification import campaign
 
 PROJECT = Path(__file__).parents[2]
-ROOT = PROJECT / "results" / "recorded" / DEFAULTS["recorded"]
+ROOT = PROJECT / "results" / "recorded" / Config().recorded
 EVERY = sorted(path.name for path in ROOT.parent.iterdir() if path.is_dir())
 CAMPAIGN = door.read(next((ROOT / "campaign").glob("*.json")), Campaign)
 FOLDER = unpacked(ROOT.name)  # its records as files

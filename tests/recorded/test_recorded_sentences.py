@@ -11,17 +11,17 @@ import shipped_families
 from warplog import worklog
 from warplog.catalog import winners
 from warplog.catalog.header import read_source
-from warplog.core.defaults import DEFAULTS
 from warplog.judge import evidence
 from warplog.judge.audit import Audit, PageAudit
 from warplog.records import door
 from warplog.records.campaign import Campaign
+from warplog.records.config import Config
 from warplog.tables import view
 from warplog.worklog import explain
 from warplog.worklog.sentences import sentence
 
 _PAGES = ("sgemm", "bf16_gemm", "softmax", "layernorm", "reduction", "overlap")
-ROOT = Path(__file__).parents[2] / "results" / "recorded" / DEFAULTS["recorded"]
+ROOT = Path(__file__).parents[2] / "results" / "recorded" / Config().recorded
 TABLES = ROOT / "tables"
 CAPTIONS = Path(__file__).parents[2] / "workflow" / "report"
 

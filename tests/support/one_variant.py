@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from warplog.machine.toolchain import Tool
 from warplog.measure import check_time, sanitize
@@ -35,7 +36,7 @@ def _of_stage(job: Job, stage: str) -> Job:
     return replace(job, record=job.record.parents[2] / stage / job.gpu.slug / job.record.name)
 
 
-def record_of(job: Job, kind: type[Entry]) -> Entry:
+def record_of(job: Job[Any], kind: type[Entry]) -> Entry:
     return FamilyRecord.read(job.record, kind).variants[job.variant.name]
 
 

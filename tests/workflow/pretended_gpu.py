@@ -77,7 +77,7 @@ def build_timer(nvcc, arch, output):
 _lock_path = locks.lock_path
 locks.lock_path = lambda uuid, folder=None: _lock_path(uuid, folder or Path(__file__).parent)
 _make_jobs = jobs.make_jobs
-jobs.make_jobs = lambda kind, **values: [replace(job, backend="numpy") for job in _make_jobs(kind, **values)]
+jobs.make_jobs = lambda **values: [replace(job, backend="numpy") for job in _make_jobs(**values)]
 device.detect = lambda: GPU
 device.boards = visible
 toolchain.ensure = lambda *_: None

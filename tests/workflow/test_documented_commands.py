@@ -17,8 +17,9 @@ import report_files
 import snakemake_runs
 from copied_project import RestoredCopy, copy_project
 from warplog.cli import main, running
-from warplog.core import schema
 from warplog.core.errors import WarplogError
+from warplog.records import door
+from warplog.records.config import Config
 
 # Documents whose blocks in `bash` other tests run: test_contained and test_remote_recipe.
 RUN_APART = {"security.md", "remote.md"}
@@ -211,7 +212,7 @@ def _snakemake(arguments: Sequence[str]) -> None:
 
     try:
         options = get_argument_parser().parse_args(list(arguments))
-        schema.check(parse_config(options.config), "config", "--config")
+        door.decode(parse_config(options.config), Config, "--config")
     except (SystemExit, ValueError, WarplogError) as error:
         raise AssertionError(f"snakemake {' '.join(arguments)}: {error}") from None
     unknown = set(options.targets) - TARGETS

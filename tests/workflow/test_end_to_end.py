@@ -20,18 +20,18 @@ from sass_builds import compilers
 from shipped_families import EDITED, NEW
 from warplog import figures, worklog
 from warplog.core import store
-from warplog.core.defaults import DEFAULTS
 from warplog.judge.audit import audit
 from warplog.plan.plan import REPORTED, make_plan
 from warplog.plan.selection import choose_figures
 from warplog.plotting import style
 from warplog.records import door
 from warplog.records.campaign import Campaign
+from warplog.records.config import Config
 from warplog.tables import view
 from warplog.worklog.html import html
 
 PROJECT = Path(__file__).parents[2]
-RECORDED = PROJECT / "results" / "recorded" / DEFAULTS["recorded"]
+RECORDED = PROJECT / "results" / "recorded" / Config().recorded
 FAMILIES = {
     name: family for name, family in shipped_families.FAMILIES.items() if not (family.draft or family.probes)
 }

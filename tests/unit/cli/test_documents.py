@@ -13,13 +13,13 @@ import pytest
 from sass_builds import built
 from warplog.catalog import family as catalog
 from warplog.cli import main
-from warplog.core.defaults import DEFAULTS
 from warplog.plotting import style
+from warplog.records.config import Config
 from warplog.tables import view
 from warplog.worklog.excerpt import excerpt
 
 PROJECT = Path(__file__).parents[3]
-RECORDED = PROJECT / "results" / "recorded" / DEFAULTS["recorded"]
+RECORDED = PROJECT / "results" / "recorded" / Config().recorded
 TABLES = RECORDED / "tables"
 DOCUMENTS = [
     PROJECT / "README.md",

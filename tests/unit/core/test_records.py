@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from host_family import make_job
 from one_variant import check_variant, record_of
@@ -69,31 +68,6 @@ def test_unknown_key_in_a_record_is_refused(tmp_path: Path, stage: str) -> None:
         schema.check(record | {"surprise": 1}, "record", "r")
     with pytest.raises(WarplogError, match="status"):
         schema.check(record | {"status": "fine"}, "record", "r")
-
-
-@pytest.mark.parametrize(
-    ("config", "words"),
-    [
-        ({"famlies": "all"}, "did you mean 'families'?"),
-        ({"time": {"min_sample": 3}}, "time: unknown key 'min_sample'; did you mean 'min_samples'?"),
-        ({"mode": "alive"}, "mode"),
-        ({"check": {"rounds": 0}}, "check.rounds"),
-        ({"recorded": "../secrets"}, "recorded"),
-    ],
-)
-def test_misspelt_configuration_is_named(config: dict[str, object], words: str) -> None:
-    with pytest.raises(WarplogError) as error:
-        schema.check(config, "config", "config")
-    assert words in str(error.value)
-
-
-def test_config_readme_describes_every_key(project: Path) -> None:
-    text = (project / "config" / "README.md").read_text()
-    keys = yaml.safe_load((schema.FOLDER / "config.schema.yaml").read_text())["properties"]
-    for key, value in keys.items():
-        names = [f"{key}.{k}" for k in value["properties"]] if "properties" in value else [key]
-        for name in names:
-            assert f"`{name}`" in text
 
 
 @pytest.mark.parametrize(

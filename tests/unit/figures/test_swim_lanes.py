@@ -18,6 +18,7 @@ from shipped_families import FAMILIES
 from warplog import figures
 from warplog.plotting import style
 from warplog.plotting.settings import settings_of
+from warplog.records.config import FigureSettings
 from warplog.tables import timelines, view
 
 pytestmark = pytest.mark.filterwarnings("error:.*constrained_layout.*")
@@ -152,7 +153,7 @@ def test_no_text_is_too_small_or_beyond_the_edge(drawn):
 
 
 def test_in_one_column_the_lanes_have_most_of_the_width_and_no_text_is_beyond_the_edge(tables):
-    settings = settings_of({"style": "paper", "width_in": 3.3})
+    settings = settings_of(FigureSettings(style="paper", width_in=3.3))
     figure = FIGURE.draw(FIGURE.data(tables), style.look(tables, settings))
     with style.theme(settings):
         figure.draw_without_rendering()

@@ -20,6 +20,7 @@ from warplog.judge import claims
 from warplog.metrics import METRICS
 from warplog.plotting import style
 from warplog.plotting.settings import settings_of
+from warplog.records.config import FigureSettings
 from warplog.tables import files, view
 
 ROOT = Path(__file__).parents[3]
@@ -382,8 +383,10 @@ def test_the_figure_cuts_neither_claims_nor_conditions(recorded):
 
 
 def test_in_one_column_every_claim_ends_within_its_coloured_row(recorded):
-    picture = drawn(list(recorded.values()), settings=settings_of({"style": "paper", "width_in": 3.3}))
-    with style.theme(settings_of({"style": "paper", "width_in": 3.3})):
+    picture = drawn(
+        list(recorded.values()), settings=settings_of(FigureSettings(style="paper", width_in=3.3))
+    )
+    with style.theme(settings_of(FigureSettings(style="paper", width_in=3.3))):
         picture.draw_without_rendering()
         (axes,) = picture.axes
         assert max(text.get_window_extent().x1 for text in axes.texts) <= axes.bbox.x1

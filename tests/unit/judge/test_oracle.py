@@ -283,4 +283,4 @@ def test_all_its_cases_are_run_and_only_the_spins_are_timed():
     made = plan.make_plan({"mode": "live", "gpu": "h200", "cases": "4096"}, PROJECT)
     family = made.of("oracle")
     assert list(family.cases) == list(FAMILY.cases)
-    assert family.captured_cases()["probes"] == list(FAMILY.profile_cases)
+    assert family.captured_cases()["probes"] == tuple(FAMILY.profile_cases)

@@ -126,11 +126,11 @@ def test_reference_matches_the_definition_and_a_copy_is_exact():
 def test_probe_kernels_compile_to_wide_accesses_without_spills(kept_builds):
     for variant in FAMILY.variants:
         folder, record = built(FAMILY, variant, "sm_90", kept_builds)
-        assert record["status"] == "ok", record["reason"]
-        (kernel,) = record["kernels"]
-        assert kernel["spill_store_bytes"] + kernel["spill_load_bytes"] <= variant.expects["spills"]
+        assert record.status == "ok", record.reason
+        (kernel,) = record.kernels
+        assert kernel.spill_store_bytes + kernel.spill_load_bytes <= variant.expects["spills"]
         for opcode in variant.expects["sass"]:
-            assert sass.matching(kernel["opcodes"], opcode), (variant.name, opcode)
+            assert sass.matching(kernel.opcodes, opcode), (variant.name, opcode)
         assert "warning" not in (folder / "compile.log").read_text()
 
 

@@ -50,7 +50,6 @@ def commit_of_a_job(campaign):
     family = KERNELS / "transpose" / "family.yaml"
     builds = [campaign.with_name("record.json")]
     (job,) = jobs.make_jobs(
-        CheckSettings,
         **{
             "family_file": family,
             "variants": ["naive"],
@@ -58,7 +57,7 @@ def commit_of_a_job(campaign):
             "builds": builds,
             "campaign": campaign,
         },
-        **{"settings": {}, "record": campaign.with_name("transpose.json")},
+        **{"settings": CheckSettings(), "record": campaign.with_name("transpose.json")},
     )
     return job.head(Session(), "0" * 64)["provenance"].commit
 

@@ -9,14 +9,18 @@ import pytest
 from msgspec import structs
 
 from host_family import HEADER, STRUCT, compile_c, make_job, make_timer
-from made_up_launch import pipelined
+from made_up_launch import case_of, pipelined, times
 from warplog.core.hashing import sha256_file
 from warplog.measure import check_time, timeline
 from warplog.records import door
+from warplog.records.absent import Absent
 from warplog.records.build import Build
 from warplog.records.family_file import FamilyRecord
 from warplog.records.settings import TimelineSettings
 from warplog.records.timeline import Timeline
+from warplog.records.verification import invariants, timelines
+from warplog.records.verification.campaign import record_problems
+from warplog.tables import timelines as tables
 
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
 # Two warps: a producer that loads every 10,000 clocks, and a consumer that computes from 2,000 clocks later on.
@@ -158,3 +162,85 @@ def test_the_sm_in_the_record_is_the_one_with_the_median_share_of_waiting():
     launch = timeline.launch_record(pipelined().read())
     assert launch.sm == 0
     assert launch.wait_pct[0] <= launch.wait_pct[1] <= launch.wait_pct[2]
+
+
+def test_verify_names_a_timeline_that_was_edited(tmp_path, checked):
+    captured(tmp_path, checked)
+    assert record_problems(tmp_path) == []
+    data = json.loads(checked.record.read_text())
+    data["variants"]["right"]["cases"][0]["overhead"]["overhead_pct"] += 1
+    checked.record.write_text(json.dumps(data))
+    (problem,) = record_problems(tmp_path)
+    assert "timeline/none/scale.json: right: case 64: overhead.overhead_pct is" in problem
+
+
+def with_overhead(case, **changes):
+    return structs.replace(case, overhead=structs.replace(case.overhead, **changes))
+
+
+def with_track(case, number, **changes):
+    tracks = list(case.launch.tracks)
+    tracks[number] = structs.replace(tracks[number], **changes)
+    return structs.replace(case, launch=structs.replace(case.launch, tracks=tuple(tracks)))
+
+
+STARTS = pipelined().read().tracks[0][0].starts
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            lambda case: with_overhead(case, marked_us=99.0),
+            "overhead.marked_us is 99, its samples give 100.5",
+        ),
+        (
+            lambda case: with_overhead(case, overhead_pct=0.1),
+            "overhead.overhead_pct is 0.1, its samples give",
+        ),
+        (lambda case: with_track(case, 0, starts=STARTS[::-1]), "block 0, warp 0: clock"),
+        (lambda case: with_track(case, 1, end=5), "block 0, warp 4: clock 5 follows"),
+        (lambda case: with_track(case, 1, starts=STARTS[1:]), "starts, but"),
+        (lambda case: with_track(case, 1, warp=0), "block 0, warp 0 occurs twice"),
+    ],
+)
+def test_a_launch_that_contradicts_itself_is_not_believed(change, words, tmp_path, checked):
+    case = case_of(pipelined(), "64")
+    assert timelines.inconsistent(case) == ""
+    case = change(case)
+    assert words in timelines.inconsistent(case)
+    record = structs.replace(captured(tmp_path, checked), cases=(case,))
+    found = invariants.consistent(record)
+    assert (found.status, found.cases[0].status, found.cases[0].launch) == ("error", "error", None)
+
+
+def test_overhead_is_relative_to_the_mean_of_both_times_without_marks():
+    found = times(plain=100.0, marked=102.0, again=104.0)
+    assert timelines.overhead(100.0, 102.0, 104.0) == {"overhead_pct": 0.0, "noise_pct": pytest.approx(4.0)}
+    assert found.noise_pct == pytest.approx(4.0)
+
+
+def rows_of(record, variant, origin="live"):
+    found = {"launches": [], "tracks": []}
+    for table, row in tables.rows(record, variant, origin):
+        found[table].append(row)
+    return found["launches"], found["tracks"]
+
+
+def test_tables_hold_the_numbers_and_every_region_of_the_sm(tmp_path, checked):
+    (launch,), regions = rows_of(captured(tmp_path, checked), checked.variant)
+    assert (launch["case"], launch["status"], launch["sm"]) == ("64", "ok", 5)
+    assert launch["lead_steps"] == 0  # each step is requested 2,000 clocks before it is computed
+    assert launch["bubbles"] == 0
+    assert launch["starved_pct"] == pytest.approx(100 * 19 * 7 / (20 * 13 + 19 * 7), rel=0.001)
+    assert len(regions) == 81
+    assert {row["role"] for row in regions} == {"producer", "consumer"}
+    assert regions[1]["start_us"] == pytest.approx(7.5)
+    assert regions[1]["duration_clocks"] == 5_000
+
+
+def test_a_record_of_an_earlier_source_says_so(tmp_path, checked):
+    record = structs.replace(captured(tmp_path, checked), source_sha256="0" * 64)
+    ((old,), _) = rows_of(record, checked.variant, "recorded")
+    assert old["remarks"] == '[{"code": "earlier_source"}]'
+    assert rows_of(Absent(status="missing", reason=""), checked.variant, "recorded") == ([], [])

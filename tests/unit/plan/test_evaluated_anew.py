@@ -37,6 +37,8 @@ def test_the_tables_follow_the_code_of_today_and_the_records_stay(
     kept: dict[str, bytes], capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = pd.read_parquet(FOLDER / "tables" / "measurements.parquet")
+    Path("config").mkdir()
+    Path("config/config.yaml").write_text("cases:\n  transpose: ['8192']\n")
     family = Path("kernels/transpose/family.yaml")
     family.write_text(family.read_text().replace("title: ", "title: Another ", 1))
     source = Path("kernels/transpose/naive.cu")
@@ -50,7 +52,8 @@ def test_the_tables_follow_the_code_of_today_and_the_records_stay(
     assert all(title.startswith("Another ") for title in titles)
     rows = pd.read_parquet(ROOT / "tables" / "measurements.parquet")
     assert set(rows["origin"]) == {"live"}, "the tables are those that the machine with the GPU would make"
-    was = before[before["family"] == "transpose"]
+    assert set(rows["case"]) == {"8192"}, "those of the configuration"
+    was = before[(before["family"] == "transpose") & (before["case"] == "8192")]
     keys = ["variant", "case"]
     assert rows.set_index(keys)["median_us"].to_dict() == was.set_index(keys)["median_us"].to_dict()
     assert not rows["remarks"].str.contains("earlier_source").any()

@@ -17,11 +17,11 @@ import recorded_campaigns
 from warplog.cli.main import main
 from warplog.cli.recording import record_campaign
 from warplog.core import store
-from warplog.core.defaults import DEFAULTS
 from warplog.core.errors import WarplogError
 from warplog.judge.audit import audit
 from warplog.judge.sources import Sources, recorded_campaign
 from warplog.records import door, manifest
+from warplog.records.config import Config
 from warplog.tables.files import read_table
 
 INTERRUPTED = "its replacement was interrupted and had left it as .mine.old\n"
@@ -188,7 +188,7 @@ def test_a_campaign_edited_by_hand_is_refused_on_one_line(
 ) -> None:
     campaign(tmp_path)
     folder, _ = record_campaign(tmp_path, "mine")
-    settings = {**DEFAULTS, "mode": "recorded", "recorded": "mine"}
+    settings = Config(mode="recorded", recorded="mine")
     assert recorded_campaign(settings, tmp_path)[0] == folder
     change(folder)
     with pytest.raises(WarplogError) as error:
@@ -208,7 +208,7 @@ def test_a_campaign_without_a_manifest_is_refused_with_the_command_that_writes_o
     manifest = folder / "manifest.json"
     before = manifest.read_bytes()
     manifest.unlink()
-    settings = {**DEFAULTS, "mode": "recorded", "recorded": "mine"}
+    settings = Config(mode="recorded", recorded="mine")
     (folder / "time" / "h200").mkdir(parents=True)
     readers: list[Callable[[], object]] = [
         lambda: recorded_campaign(settings, Path()),

@@ -98,7 +98,7 @@ def test_every_rule_that_makes_results_lists_the_code_of_its_stage(project: Path
     text = "".join(path.read_text() for path in sorted((project / "workflow" / "rules").glob("*.smk")))
     found = {}
     for name, rule in re.findall(r"^rule (\w+):\n((?:[ \n].*\n)*)", text, re.MULTILINE):
-        stages = re.findall(r'code=plan\.code\("(\w+)"\)', rule)
+        stages = re.findall(r'code=code\("(\w+)"\)', rule)
         if "script:" in rule:
             found[name] = stages[0] if stages else ""
     assert found == {

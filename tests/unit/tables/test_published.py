@@ -8,11 +8,11 @@ import pytest
 import shipped_families
 from warplog.catalog.contract import Published
 from warplog.cli import main
-from warplog.core.defaults import DEFAULTS
+from warplog.records.config import Config
 from warplog.tables import published
 
 PROJECT = Path(__file__).parents[3]
-TABLES = PROJECT / "results" / "recorded" / DEFAULTS["recorded"] / "tables"
+TABLES = PROJECT / "results" / "recorded" / Config().recorded / "tables"
 FAMILIES = shipped_families.FAMILIES
 SGEMM = FAMILIES["sgemm"]
 

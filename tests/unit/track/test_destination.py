@@ -162,7 +162,7 @@ def test_a_server_is_asked_for_the_runs_with_the_login_of_the_address(tmp_path):
 def test_the_parameter_of_the_job_holds_no_password(monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://user:a@s3cret@host:5000/?password=s3cret2")
     plan = make_plan({"mode": "recorded"})
-    assert "s3cret" not in json.dumps([plan.destination(None), plan.decisions(), plan.tracking_uri()])
+    assert "s3cret" not in json.dumps([plan.destination(None), plan.decisions(), plan.settings.track.uri])
 
 
 def test_asking_a_store_imports_neither_mlflow_nor_sqlalchemy(project):

@@ -59,8 +59,13 @@ def show(options: argparse.Namespace) -> int:
 def show_schema(options: argparse.Namespace) -> int:
     """Prints a schema as JSON."""
     from warplog.core import schema
+    from warplog.machine.gpus import KnownGpus
+    from warplog.records import door
+    from warplog.records.config import Config
 
-    print(json.dumps(schema.read(options.name), indent=1))
+    kinds = {"config": Config, "gpus": KnownGpus}
+    kind = kinds.get(options.name)
+    print(json.dumps(door.schema_of(kind) if kind else schema.read(options.name), indent=1))
     return 0
 
 

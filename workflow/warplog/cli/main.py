@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from warplog import __version__
 from warplog.cli import (
@@ -28,6 +28,7 @@ from warplog.core.text import Screen, one_line
 
 if TYPE_CHECKING:
     from warplog.catalog.family import Family
+    from warplog.core.columns import Row
 
 _CAMPAIGN = "results folder, or name of a recorded campaign such as h200 (default: results)"
 
@@ -378,6 +379,7 @@ def _claims(options: argparse.Namespace) -> int:
     from warplog.judge import claims
 
     folder = _tables(options)
+    rows: Sequence[Row]
     if (_project() / "kernels").is_dir():
         families = {family.name: family for family in _families([options.family] if options.family else None)}
         rows = claims.judge_all(families, folder)
@@ -388,7 +390,7 @@ def _claims(options: argparse.Namespace) -> int:
     return 0
 
 
-def _recorded_verdicts(folder: Path, family: str) -> list[dict[str, Any]]:
+def _recorded_verdicts(folder: Path, family: str) -> "Sequence[Row]":
     """Returns the rows of the table `claims` in `folder`, of one family if it is named.
 
     Raises:
@@ -441,7 +443,7 @@ def _families(names: Sequence[str] | None) -> list["Family"]:
     from warplog.plan.selection import choose_families
 
     families = kernels.load(_project())
-    return list(choose_families(list(families) if names is None else list(names), families).values())
+    return list(choose_families(tuple(families if names is None else names), families).values())
 
 
 def _project() -> Path:

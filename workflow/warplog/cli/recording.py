@@ -99,7 +99,7 @@ def evaluate_anew(project: Path, name: str) -> tuple[Path, int]:
         )
     manifest.check(target)
     configured = project / "config" / "config.yaml"
-    settings = schema.read_yaml(configured, "config") if configured.is_file() else {}
+    settings = schema.load_yaml(configured) or {} if configured.is_file() else {}
     plan = make_plan({**settings, "mode": "recorded", "recorded": name, "gpu": "auto"}, project)
     # As on the machine that measured: all rows are live, and no build is of today.
     source = replace(plan.source(), origin="live", results=plan.root)

@@ -14,6 +14,7 @@ from warplog.judge.samples import Campaign, Key, Measured, load
 from warplog.machine import device
 from warplog.migration import migrated
 from warplog.records import campaign, door, manifest
+from warplog.records.config import Config
 from warplog.records.extract import Extract
 from warplog.records.family_file import FOLDERS, Entry, FamilyRecord
 from warplog.records.time import Time
@@ -27,19 +28,19 @@ _MOST_RUNS = 5000
 NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,95}"  # pattern of campaign names
 
 
-def recorded_campaign(settings: Mapping[str, Any], project: Path) -> tuple[Path, campaign.Campaign]:
-    """Returns folder and campaign record of the recorded campaign `settings["recorded"]`.
+def recorded_campaign(settings: Config, project: Path) -> tuple[Path, campaign.Campaign]:
+    """Returns folder and campaign record of the recorded campaign `settings.recorded`.
 
     Searches the working directory first, then `project`.
 
     Raises:
         WarplogError: no campaign has that name (the message lists the recorded ones), a file is not as its manifest
-            says, or `settings["gpu"]` is not the GPU of the campaign.
+            says, or `settings.gpu` is not the GPU of the campaign.
     """
-    root = _recorded_root(settings["recorded"], project)
+    root = _recorded_root(settings.recorded, project)
     files = sorted((root / "campaign").glob("*.json"))
     if not files:
-        no_gpu = "" if settings["mode"] == "recorded" else f"no GPU here ({device.why_not()}) and "
+        no_gpu = "" if settings.mode == "recorded" else f"no GPU here ({device.why_not()}) and "
         raise WarplogError(
             f"{no_gpu}no recorded campaign {root}; recorded: {', '.join(_recorded(project)) or 'none'}"
         )
@@ -48,9 +49,9 @@ def recorded_campaign(settings: Mapping[str, Any], project: Path) -> tuple[Path,
     if record.gpu != files[0].stem:
         why = f"gpu is {record.gpu!r}, but its place is that of {files[0].stem!r}"
         raise WarplogError(f"{files[0]}: {why}; restore it (git checkout -- {root})")
-    if settings["gpu"] not in ("auto", "all", record.gpu):
+    if settings.gpu not in ("auto", "all", record.gpu):
         raise WarplogError(
-            f"config: gpu: {settings['gpu']!r}: the recorded campaign {root} was measured on {record.gpu}; set"
+            f"config: gpu: {settings.gpu!r}: the recorded campaign {root} was measured on {record.gpu}; set"
             " `recorded` to a campaign of that GPU, or `mode` to live if the jobs run on another machine"
         )
     return root, record

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from warplog.core.schema import read_yaml
+from warplog.machine.gpus import KnownGpu, KnownGpus
 from warplog.machine.nvml import Card, NoGpuError, opened, visible
+from warplog.records import door
 from warplog.records.campaign import Gpu
 
 # FP32 lanes per multiprocessor (CUDA C++ programming guide, arithmetic throughput): 64 for compute
@@ -93,38 +93,38 @@ def gpu_files(project: Path) -> list[Path]:
     return [Path(__file__).with_name("gpus.yaml"), *([own] if own.is_file() else [])]
 
 
-def known_gpus(project: Path) -> dict[str, Any]:
+def known_gpus(project: Path) -> KnownGpus:
     """Returns the entries of all `gpu_files` by slug; an entry of the project replaces one of the package.
 
     Raises:
-        WarplogError: A file does not fit the schema.
+        WarplogError: A file is not valid.
     """
-    return {slug: entry for path in gpu_files(project) for slug, entry in read_yaml(path, "gpus").items()}
+    files = (door.read_yaml(path, KnownGpus) for path in gpu_files(project))
+    return {slug: entry for known in files for slug, entry in known.items()}
 
 
-def peaks(gpu: Gpu, table: Mapping[str, Mapping[str, Any]]) -> Peaks:
+def peaks(gpu: Gpu, table: Mapping[str, KnownGpu]) -> Peaks:
     """Returns the peaks from the GPU's entry in `table` (gpus.yaml); missing ones are computed from the clocks.
 
     FP32: SMs x lanes x 2 (multiply and add) x maximum SM clock. Device memory: 2 (both clock edges) x maximum
     memory clock as NVML reports it x bus width; checked against the data sheets of T4, A100 and RTX 4090.
     PCIe: the link's rate in one direction. A MIG instance has its own slug, so the entry of its GPU does not apply.
     """
-    entry = table.get(gpu.slug, {})
+    entry = table.get(gpu.slug) or KnownGpu(arch=gpu.arch, sms=gpu.sms, source="")
     lanes = _FP32_LANES.get(gpu.compute_capability, _MOST_FP32_LANES)
     tflops = gpu.sms * lanes * 2 * gpu.max_sm_mhz * 1e-6 or None
     gbytes = 2 * gpu.max_memory_mhz * gpu.memory_bus_bits / 8 * 1e-3 or None
-    sources = [str(entry["source"])] if "source" in entry else []
-    if "fp32_tflops_peak" not in entry or "dram_gbytes_per_s_peak" not in entry:
-        sources.append("computed from clocks and widths that the device reports")
+    listed = entry.fp32_tflops_peak and entry.dram_gbytes_per_s_peak
+    computed = "" if listed else "computed from clocks and widths that the device reports"
     return Peaks(
-        arch=str(entry.get("arch", gpu.arch)),
-        sms=gpu.sms or int(entry.get("sms", 0)),
-        fp32_tflops_peak=entry.get("fp32_tflops_peak", tflops),
-        bf16_tflops_peak=entry.get("bf16_tflops_peak"),
-        dram_gbytes_per_s_peak=entry.get("dram_gbytes_per_s_peak", gbytes),
+        arch=entry.arch,
+        sms=gpu.sms or entry.sms,
+        fp32_tflops_peak=entry.fp32_tflops_peak or tflops,
+        bf16_tflops_peak=entry.bf16_tflops_peak or None,
+        dram_gbytes_per_s_peak=entry.dram_gbytes_per_s_peak or gbytes,
         pcie_gbytes_per_s_peak=_PCIE_LANE_GBIT.get(gpu.pcie_generation, 0.0) * gpu.pcie_lanes / 8 or None,
-        l2_mib=entry.get("l2_mib"),
-        source="; ".join(sources),
+        l2_mib=entry.l2_mib or None,
+        source="; ".join(filter(None, (entry.source, computed))),
     )
 
 

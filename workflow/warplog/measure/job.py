@@ -32,7 +32,7 @@ from warplog.records.time import Time
 from warplog.records.timeline import Timeline
 
 Refusal = tuple[Status, str]  # status and reason
-Settings = TypeVar("Settings", covariant=True)
+Settings = TypeVar("Settings")
 Entry = TypeVar("Entry", Check, Sanitize, Time, Profile, Timeline)
 OfCase = TypeVar("OfCase", bound=Case)
 
@@ -76,7 +76,7 @@ def refuse_unproven(proof: Proof, build: Build) -> Refusal | None:
     return refuse_build(build)
 
 
-def proofs(check: Path, jobs: Sequence["Job[object]"]) -> list[Proof]:
+def proofs(check: Path, jobs: Sequence["Job[Any]"]) -> list[Proof]:
     """Returns what the family's check record says of each job's variant.
 
     Raises:
@@ -233,14 +233,14 @@ class Job(Generic[Settings]):
 
 def measured(kind: type[OfCase], result: Result) -> OfCase:
     """Returns a record's entry for a case that was run; `kind` has the fields of what was found."""
-    found: Mapping[str, Any] = asdict(result.found) if result.found else {}
+    found = asdict(result.found) if result.found else {}
     return kind(
         case=result.run.case, status=result.status, reason=result.reason, seconds=result.seconds, **found
     )
 
 
 def family_task(
-    parts: Sequence[tuple[Job[object], Sequence[str]]],
+    parts: Sequence[tuple[Job[Any], Sequence[str]]],
     work: Work,
     timer: Path | None = None,
     wrapper: tuple[str, ...] = (),
@@ -259,7 +259,7 @@ def family_task(
 
 
 def task_of(
-    jobs: Sequence[Job[object]],
+    jobs: Sequence[Job[Any]],
     runs: Sequence[CaseRun],
     work: Work,
     timer: Path | None = None,
@@ -298,36 +298,34 @@ def own_results(variant: str, results: Sequence[Result]) -> dict[str, Result]:
 
 
 def make_jobs(
-    kind: type[Settings],
     *,
     family_file: Path,
     variants: Sequence[str],
     gpu: str,
     builds: Sequence[Path],
     campaign: Path,
-    settings: object,
+    settings: Settings,
     record: Path,
     inputs_sha256: str = "",
 ) -> list[Job[Settings]]:
     """Returns the jobs of one stage for variants of a family, on the board that measures it.
 
     Args:
-        kind: type of the stage's settings.
         family_file: the family.yaml.
         variants: names of the variants, in the order in which they are measured.
         gpu: slug of the campaign's GPU, such as "h200"; this machine's GPU must have the same.
         builds: record.json of each variant's build, in the same order; kernel.so is beside it.
         campaign: the campaign record; provides the tools' versions, and the commit if the configuration names one or
             outside of a git checkout; the family's board is noted in its results folder.
-        settings: the stage's settings, as the configuration has them: the section `check` or `time`, say.
+        settings: the stage's settings.
         record: the family's record file of this stage. Its records with unchanged inputs are kept. Folders for
             unfinished work are created beside it.
         inputs_sha256: hash of the inputs that all variants share, such as settings, contract, campaign and code; a
             job's hash includes its variant's memory, too. "" if unknown: then all variants are measured.
 
     Raises:
-        WarplogError: This machine has no GPU, another one or no free one, or family.yaml, the campaign record or the
-            settings are invalid.
+        WarplogError: This machine has no GPU, another one or no free one, or family.yaml or the campaign record is
+            invalid.
     """
     family = load_family(family_file)
     named = door.read(campaign, Campaign)
@@ -335,7 +333,6 @@ def make_jobs(
     project = paths.project()
     commit = provenance.commit_in(named, project)
     content = provenance.content_sha256(project)
-    policy = door.decode(settings, kind, "settings")
     return [
         Job(
             family=family,
@@ -344,7 +341,7 @@ def make_jobs(
             build_folder=build.parent,
             record=record,
             scratch=record.with_name(f".{family.name}.{variant}.work"),
-            settings=policy,
+            settings=settings,
             tools=named.tools,
             commit=commit,
             content_sha256=content,
@@ -355,7 +352,7 @@ def make_jobs(
     ]
 
 
-def keep(job: Job[object], kind: type[Entry], made: Iterable[Entry]) -> None:
+def keep(job: Job[Any], kind: type[Entry], made: Iterable[Entry]) -> None:
     """Writes records of variants into the family's record file, `job.record`.
 
     Records of other variants stay in the file, unless the family no longer has the variant.

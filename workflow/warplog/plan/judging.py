@@ -53,14 +53,14 @@ class Judging:
     def names(self) -> list[str]:
         """Returns the names of the campaigns to compare: baseline and candidate."""
         settings = self.plan.settings
-        baseline = settings["recorded"] if settings["baseline"] == "auto" else settings["baseline"]
-        return [str(baseline), str(settings["candidate"])]
+        baseline = settings.recorded if settings.baseline == "auto" else settings.baseline
+        return [baseline, settings.candidate]
 
     def measured_first(self, wildcards: Any) -> list[str]:
         """Returns the live records that a comparison waits for; none unless the live campaign is compared."""
         if not (self.plan.live and str(paths.RESULTS) in self.names()):
             return []
-        counters = self.plan.files("extract") if self.plan.settings["profile"]["ncu"] else []
+        counters = self.plan.files("extract") if self.plan.settings.profile.ncu else []
         return [*self.plan.files("time"), *counters, self.plan.campaign()]
 
     def state(self, wildcards: Any) -> str:
@@ -74,9 +74,9 @@ class Judging:
         Raises:
             WarplogError: a name refers to no campaign.
         """
-        chosen = self.plan.settings["history"]
-        names = [chosen] if isinstance(chosen, str) else chosen
-        if names != ["all"]:
+        chosen = self.plan.settings.history
+        names = (chosen,) if isinstance(chosen, str) else chosen
+        if names != ("all",):
             return [str(place) for name in names for place in self._campaigns(name)]
         recorded = {
             folder.name: folder
@@ -91,7 +91,7 @@ class Judging:
         return sha256_of(*(self._state(name) for name in self.history()))
 
     def _numbers(self) -> range:
-        return range(1, self.plan.settings["aa"]["rounds"] + 1)
+        return range(1, self.plan.settings.aa.rounds + 1)
 
     def _all_rounds(self) -> list[Path]:
         return store.glob(self.plan.root, f"aa/round*/time/{self.plan.gpu}/*.json")
@@ -102,7 +102,7 @@ class Judging:
 
     def _state(self, name: str) -> str:
         if name.startswith(MLFLOW):
-            file = own_file(self.plan.tracking_uri())
+            file = own_file(self.plan.settings.track.uri)
             if file is None or not file.is_file():
                 return now()  # a server is queried in every run
             return str(file.stat().st_mtime_ns)

@@ -47,7 +47,6 @@ _CARRIERS = frozenset(
         *(
             f"core.{name}"
             for name in (
-                "defaults",
                 "errors",
                 "files",
                 "locks",
@@ -66,7 +65,7 @@ _CARRIERS = frozenset(
 _MEASURING = frozenset(("build", "trial", "check", "sanitize", "time", "profile", "timeline", "tune"))
 _HASHED_OTHERWISE = frozenset(
     (
-        *("catalog", "machine.toolchain", "machine.wheels"),
+        *("catalog", "machine.toolchain", "machine.wheels", "records"),
         *(f"measure.{name}" for name in ("family_board", "job", "journal", "provenance", "supervise")),
     )
 )

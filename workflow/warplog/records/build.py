@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Annotated
 
 from msgspec import Meta, field
+from msgspec.structs import asdict
 
 from warplog.records.fields import Arch, Count, Frozen, Language, Sha256, Text, Versions
 from warplog.records.measured import Identity
@@ -12,7 +13,17 @@ Defined = Mapping[str, int | float | str | None]
 
 
 class Compiled(Frozen, frozen=True, kw_only=True):
-    """The key `compile` of family and variant, as far as it differs from the default."""
+    """The keys `compile` of family and variant together.
+
+    Attributes:
+        include: folders of headers, relative to the folder of family.yaml.
+        flags: words for nvcc.
+        defines: macros; None stands for one without a value, text is used as it is written.
+        std: the C++ standard; None for 17.
+        link: shared libraries by short name, such as "cuda" or "cublas".
+        sources: further sources, relative to the folder of family.yaml.
+        fast_math: whether nvcc gets --use_fast_math.
+    """
 
     include: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
@@ -21,6 +32,23 @@ class Compiled(Frozen, frozen=True, kw_only=True):
     link: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     fast_math: bool = False
+
+    def record(self) -> dict[str, object]:
+        """Returns what was asked for, by key; {} if nothing was."""
+        return {name: value for name, value in asdict(self).items() if value not in (None, False, (), {})}
+
+    def options(self) -> list[str]:
+        """Returns the options for nvcc, without folders, libraries and sources."""
+        fast = ["--use_fast_math"] if self.fast_math else []
+        macros = [f"-D{n}" if value is None else f"-D{n}={value}" for n, value in self.defines.items()]
+        return [*fast, *self.flags, *macros]
+
+    def text(self) -> str:
+        """Returns what differs from how other variants are compiled, for people; '' if nothing does."""
+        standard = [f"-std=c++{self.std}"] if self.std else []
+        include = [f"-I{folder}" for folder in self.include]
+        link = [f"-l{name}" for name in self.link]
+        return " ".join([*standard, *self.options(), *include, *self.sources, *link])
 
 
 class KernelCode(Frozen, frozen=True, kw_only=True):

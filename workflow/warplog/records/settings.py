@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from warplog.records.fields import Frozen
+from warplog.records.fields import Frozen, refuse_repetitions, unique
 
 Positive = Annotated[float, Meta(gt=0)]
 SanitizerTool = Literal["memcheck", "racecheck", "initcheck", "synccheck"]
@@ -22,12 +22,17 @@ class SanitizeSettings(Frozen, frozen=True, kw_only=True):
 
     tools: Annotated[
         tuple[SanitizerTool, ...],
-        Meta(min_length=1, description="compute-sanitizer tools to run, in order"),
+        Meta(min_length=1),
+        unique("compute-sanitizer tools to run, in order"),
     ] = ("memcheck", "racecheck", "initcheck", "synccheck")
     largest_elements: Annotated[
         int, Meta(ge=1, description="Largest check case to run, in array elements")
     ] = 300_000
     timeout_s: Annotated[Positive, Meta(description="Time limit per case in seconds")] = 120.0
+
+    def __post_init__(self) -> None:
+        """Raises ValueError if a tool is named twice."""
+        refuse_repetitions(self.tools)
 
 
 class TimeSettings(Frozen, frozen=True, kw_only=True):

@@ -178,6 +178,16 @@ def _twin(
     return Twin(other, same, instructions, int(own.shape[0]), ratio, tied)
 
 
+@dataclass(frozen=True)
+class _Code:
+    """A compiled kernel, with the number of its instructions by opcode."""
+
+    kernel: str
+    registers_per_thread: int
+    sass_instructions: float
+    opcodes: Mapping[str, float]
+
+
 def _same_code(one: _Launched, other: _Launched) -> bool:
     alike = one.shape == other.shape and abs(one.executed - other.executed) <= _SAME * one.executed
     return alike and bool(one.opcodes) and one.opcodes == other.opcodes
@@ -190,9 +200,9 @@ def _launched(tables: FigureTables) -> dict[str, _Launched]:
         shape = tuple(float(row[name]) for name in _SHAPE)
         if any(map(math.isnan, shape)):
             continue
-        kernels = list(compiled.get(str(row["variant"]), {}).values())
-        code = compiled_kernel(kernels, str(row["kernel"]), shape[0]) if kernels else None
-        opcodes = code["opcodes"] if code else {}
+        kernels = [_Code(**one) for one in compiled.get(str(row["variant"]), {}).values()]
+        code = compiled_kernel(kernels, str(row["kernel"]), shape[0])
+        opcodes = code.opcodes if code else {}
         found[str(row["variant"])] = _Launched(
             _plain(str(row["kernel"])), shape, float(row[_EXECUTED]), opcodes
         )

@@ -14,9 +14,8 @@ from warplog.measure.worker.case_data import SEEDS
 from warplog.measure.worker.problem import Problem
 from warplog.measure.worker.sampling import ColdRun, StopRule
 from warplog.measure.worker.timer import Timer
-from warplog.records import door
 from warplog.records.settings import TimeSettings
-from warplog.records.time import Board, Cold, Hot, NoHot, SustainedRun, Trace
+from warplog.records.time import Cold, Hot, NoHot, SustainedRun
 
 _SEED = SEEDS["time"]
 _FIRST = 1
@@ -62,7 +61,7 @@ def time_case(
         estimate_us = max(min(s.event_us for s in run.kept) - timer.empty_us, 0.1)
         seconds = settings.hot_seconds if process == _FIRST else 0.0
         hot = sampling.run_hot(timer, launcher, problem.arguments, estimate_us, seconds)
-    board = door.decode(sampler.result(begin_s), Board, "NVML")
+    board = sampler.result(begin_s)
     if process == _FIRST and (wrong := _recheck(backend, launcher, problem)):
         raise LaunchFailed("wrong", f"after timing: {wrong}")
     return AtRest(
@@ -117,11 +116,11 @@ def sustain_case(
         steps=tuple(run.steps),
         launches=run.launches * len(run.samples_us),
         seconds=run.end_s - run.begin_s,
-        **sampler.between(run.begin_s, run.end_s),
+        **vars(sampler.between(run.begin_s, run.end_s)),
     )
     if not long_s:
         return Sustained(run=mean)
-    trace = door.decode(sampler.trace(run.begin_s, run.end_s), Trace, "NVML")
+    trace = sampler.trace(run.begin_s, run.end_s)
     return Sustained(run=mean, samples_us=tuple(run.samples_us), trace=trace)
 
 
