@@ -38,7 +38,7 @@ def test_the_tables_follow_the_code_of_today_and_the_records_stay(
 ) -> None:
     before = pd.read_parquet(FOLDER / "tables" / "measurements.parquet")
     Path("config").mkdir()
-    Path("config/config.yaml").write_text("cases:\n  transpose: ['8192']\n")
+    Path("config/config.yaml").write_text("cases: ['8192']\n")
     family = Path("kernels/transpose/family.yaml")
     family.write_text(family.read_text().replace("title: ", "title: Another ", 1))
     source = Path("kernels/transpose/naive.cu")
