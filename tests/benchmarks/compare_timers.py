@@ -25,13 +25,13 @@ from warplog.core import process
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
 from warplog.core.locks import hold
-from warplog.core.records import read_json, write_json
 from warplog.extract.stage import extract_family
 from warplog.machine import device, toolchain
 from warplog.measure import capture, provenance
 from warplog.measure.building import build
 from warplog.measure.job import Job, Settings, proofs, refuse_unproven
 from warplog.records.campaign import Gpu
+from warplog.records.door import read_json, write
 from warplog.records.extract import Extract, MetricRow
 from warplog.records.family_file import FamilyRecord
 from warplog.records.settings import CheckSettings, ProfileSettings, TimeSettings
@@ -173,7 +173,7 @@ def time_with_nvbench(
         "answer": str(answer.resolve()),
         **NVBENCH,
     }
-    write_json(task, content)
+    write(task, content)
     answer.unlink(missing_ok=True)
     with hold(bench.gpu.uuid):
         done = process.run(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from warplog.core.records import worst
+from warplog.records.measured import worst
 from warplog.records.remarks import agreement_words
 from warplog.tables.agreement import agreement
 

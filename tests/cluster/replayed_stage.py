@@ -9,15 +9,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from msgspec.structs import replace
+from msgspec import structs
 
-from warplog.core import paths
+from warplog.core import paths, store
 from warplog.plan.script import job
 from warplog.records import door
 from warplog.records.build import Build
 from warplog.records.campaign import Campaign
 from warplog.records.family_file import FOLDERS, FamilyRecord
-from warplog.records.measured import Measured
 from warplog.records.profile import Profile
 
 SCRIPTS = (
@@ -37,19 +36,21 @@ def write_campaign(root: Path, gpu: str, record: Path) -> None:
     """Writes the recorded campaign as another one: with the copy's GPU, another name and no id."""
     (source,) = (root / "campaign").glob("*.json")
     recorded = door.read(source, Campaign)
-    door.write(record, replace(recorded, gpu=gpu, campaign=f"replayed-{gpu}", id=""))
+    door.write(record, structs.replace(recorded, id="", gpu=gpu, campaign=f"replayed-{gpu}"))
 
 
-def write_family(root: Path, gpu: str, record: Path, builds: Mapping[str, Build | Profile]) -> None:
+def write_family(root: Path, gpu: str, record: Path, builds: Mapping[str, Any]) -> None:
     """Writes the recorded results of a stage for the variants in `builds`, as if they were of these builds."""
     stage = record.parent.parent.name
-    (source,) = (root / stage).glob(f"*/{record.name}")
-    kind = next(kind for kind, name in FOLDERS.items() if name == stage)
+    (source,) = store.glob(root, f"{stage}/*/{record.name}")
+    kind = next(kind for kind, folder in FOLDERS.items() if folder == stage)
     recorded, made = FamilyRecord.read(source, kind).variants, FamilyRecord(record, kind, {})
     for variant, build in builds.items():
-        of_build = {"source_sha256": build.source_sha256, "library_sha256": build.library_sha256}
-        found = replace(recorded[variant], gpu=gpu)
-        made.put(replace(found, **of_build) if isinstance(found, Measured) else found)
+        one = recorded[variant]
+        of_build = {
+            key: getattr(build, key) for key in ("source_sha256", "library_sha256") if hasattr(one, key)
+        }
+        made.put(structs.replace(one, **of_build, gpu=gpu))
     made.write()
 
 

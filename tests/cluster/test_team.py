@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -15,7 +14,9 @@ import pandas as pd
 import pytest
 from msgspec import structs
 
+from warplog.core import store
 from warplog.core.errors import WarplogError
+from warplog.core.files import write_bytes
 from warplog.judge import comparison
 from warplog.judge.sources import Sources
 from warplog.measure import provenance
@@ -243,8 +244,9 @@ def test_a_campaign_on_the_server_is_compared_with_the_recorded_one(
     }
     log.log_campaign(tables, campaign_of(tables), files, SERVER)
     base = tmp_path / "base" / "time" / "h200"
-    base.mkdir(parents=True)
-    shutil.copy(RECORDED / "time" / "h200" / f"{FAMILY}.json", base)
+    write_bytes(
+        base / f"{FAMILY}.json", store.read(RECORDED / "time" / "h200" / f"{FAMILY}.json", 1 << 24, "")
+    )
     names = (str(tmp_path / "base"), f"mlflow:{campaign_of(tables).campaign}")
     found = comparison.run(names, Sources(tmp_path, SERVER))
     assert {row.verdict.time.ratio for row in found.rows if row.verdict} == {1.0}

@@ -27,7 +27,7 @@ _IMPORTED = (
     "mlflow", "mlflow.store.tracking.sqlalchemy_store", "mlflow.store.db.utils", "mlflow.artifacts",
     "mlflow.store.tracking.sqlalchemy_workspace_store", "alembic.command", "alembic.autogenerate",
     "sqlalchemy.dialects.sqlite", "pyarrow.dataset", "pyarrow.pandas_compat", "pandas.io.formats.csvs", "jsonschema_rs",
-    "tracked_project", "warplog.plotting.style", "warplog.cli.recording", "warplog.core.records",
+    "tracked_project", "warplog.plotting.style", "warplog.cli.recording", "warplog.records.door",
     "made_up_tables", "warplog.tables.files",
 )  # fmt: skip
 
@@ -226,7 +226,7 @@ def main(answers: Path) -> None:
         importlib.import_module(module)
     from warplog.track import database
 
-    read_records_of(RECORDED)  # children inherit the compiled schema
+    read_records_of(RECORDED)  # children inherit what was imported and unpacked
     database._pattern()  # and the tables of an empty store
     database._newest()
     gc.freeze()  # what was imported is shared with the children, which look for no garbage in it

@@ -17,16 +17,17 @@ import mutators
 import pytest
 from unit.parsers.printed_pages import SPEED, details_page, raw_page, text_page
 
+from recorded_campaigns import unpacked
 from report_files import Launch, Nsys, write_ncu
 from warplog.catalog import family as catalog
+from warplog.core import store
 from warplog.core.columns import TABLES
 from warplog.core.errors import WarplogError
-from warplog.core.verification import manifest
 from warplog.judge import samples
 from warplog.machine import device
 from warplog.parsers.reports import read_any
 from warplog.parsers.rows import Row
-from warplog.records import door
+from warplog.records import door, manifest
 from warplog.records.campaign import Campaign
 from warplog.records.verification import campaign as verification
 from warplog.tables.files import as_frame, as_parquet, read_table
@@ -34,7 +35,7 @@ from warplog.tables.records import Source
 from warplog.tables.rows import make_rows
 
 PROJECT = Path(__file__).parents[2]
-RECORDED = PROJECT / "results" / "recorded" / "h200"
+RECORDED = unpacked("h200")
 SEED = int(os.environ.get("WARPLOG_FUZZ_SEED", "2026"))  # another one finds others
 FAMILY, VARIANTS = "scan", ("cub", "decoupled_lookback")
 MOST = 20  # metrics, lines and events of a variant
@@ -61,7 +62,7 @@ def changed(
     """Returns the mutations that are read otherwise than the file, and what is read; each breaks the manifest."""
     data, whole = path.read_bytes(), read()
     assert not isinstance(whole, WarplogError)
-    manifest.write(folder, {"campaign": "fuzzed", "commit": ""})
+    manifest.write(folder, "fuzzed", "")
     found = []
     for mutated in mutators.mutations(kinds, data, SEED, count):
         path.write_bytes(mutated)
@@ -244,6 +245,21 @@ def test_a_mutated_table_is_refused_or_the_same(tmp_path: Path, name: str, count
         return found.to_dict("list").__repr__(), list(map(str, found.dtypes))
 
     assert not changed(tmp_path, path, mutators.BYTES, count, table)
+
+
+@counts
+def test_a_mutated_archive_is_refused_or_the_same(tmp_path: Path, count: int) -> None:
+    path = tmp_path / "records" / "check.tar.xz"
+    path.parent.mkdir()
+    path.write_bytes(
+        store.pack({f"check/h200/{name}.json": name.encode() * 500 for name in ("sgemm", "scan")})
+    )
+
+    def members() -> dict[str, bytes]:
+        store._unpacked.cache_clear()  # a file system may give two writes the same time
+        return dict(store.members(path))
+
+    assert not changed(tmp_path, path, mutators.BYTES, count, members)
 
 
 @counts

@@ -71,7 +71,7 @@ def time(*cases: TimeCase, **changed: Any) -> Time:
 
 def time_case(case: str, cold_: Cold, processes: Sequence[Process], **changed: Any) -> TimeCase:
     """A case without a hot and a sustained time, unless they are named."""
-    left_out = {f"no_{name}": "not_wanted" for name in ("hot",) if name not in changed}
+    left_out = {f"no_{name}": "not_captured" for name in ("hot",) if name not in changed}
     left_out |= {f"no_{name}": "not_limited" for name in ("sustained",) if name not in changed}
     facts = {"warmup_launches": 3, "first_launch_us": 900.0, "launch_host_us": 2.5, "board": board()}
     facts |= {"case": case, "cold": cold_, "processes": tuple(processes), **_OK}

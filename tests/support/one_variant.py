@@ -34,7 +34,7 @@ def sanitize_variant(job: Job[SanitizeSettings], tool: Tool) -> Sanitize:
     return record_of(job, Sanitize)
 
 
-def _of_stage(job: Job[_T], stage: str) -> Job[_T]:
+def _of_stage(job: Job, stage: str) -> Job:
     """Returns the job with the record file of that stage: <results>/<stage>/<gpu>/<family>.json."""
     return replace(job, record=job.record.parents[2] / stage / job.gpu.slug / job.record.name)
 

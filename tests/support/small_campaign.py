@@ -9,11 +9,12 @@ import tempfile
 from pathlib import Path
 
 import shipped_families
+from warplog.core import store
 from warplog.core.columns import FLOORS
-from warplog.core.verification import manifest
+from warplog.core.files import write_bytes
 from warplog.judge import floors, samples
 from warplog.machine import device
-from warplog.records import door
+from warplog.records import door, manifest
 from warplog.records.campaign import Campaign
 from warplog.records.family_file import FOLDERS, FamilyRecord
 from warplog.tables.files import write_table, write_tables
@@ -44,18 +45,16 @@ def _cut(folder: Path) -> None:
     for family, variants in CHOSEN.items():
         names = [variant.name for variant in variants]
         for kind, stage in FOLDERS.items():
-            for path in (WHOLE / stage / "h200").glob(f"{family}.*json"):
+            for path in store.glob(WHOLE, f"{stage}/h200/{family}.*json"):
                 record = FamilyRecord.read(path, kind)
                 record.path = folder / path.relative_to(WHOLE)
                 record.keep_only(names)
                 record.write()
         for name in names:
-            shutil.copytree(
-                WHOLE / "build" / "sm_90" / family / name, folder / "build" / "sm_90" / family / name
-            )
-        for stage in ("figures", "profile/h200"):
-            if (WHOLE / stage / family).is_dir():
-                shutil.copytree(WHOLE / stage / family, folder / stage / family)
+            build = f"build/sm_90/{family}/{name}/record.json"
+            write_bytes(folder / build, store.read(WHOLE / build, 1 << 20, ""))
+        if (WHOLE / "figures" / family).is_dir():
+            shutil.copytree(WHOLE / "figures" / family, folder / "figures" / family)
     campaign = door.read(folder / "campaign" / "h200.json", Campaign)
     source = Source(folder, "live", campaign, folder)
     peaks = device.peaks(campaign.device, {})
@@ -65,7 +64,7 @@ def _cut(folder: Path) -> None:
     write_table(
         [row | source.labels() for row in floors.table_rows(measured)], FLOORS, folder / "tables" / "floors"
     )
-    manifest.write(folder, door.plain(campaign))
+    manifest.write(folder, campaign.campaign, campaign.commit)
 
 
 FOLDER = Path(tempfile.mkdtemp(prefix="warplog-small-")) / "small"

@@ -35,6 +35,7 @@ rule list_findings:
         "results/logs/findings.log",
     params:
         plan=plan.decisions(),
+        records=plan.sanitized_records(),
         contract=plan.table_contract(),
     script:
         "../scripts/sanitize/list_findings.py"

@@ -20,11 +20,10 @@ from warplog.cli.main import main
 from warplog.core.columns import CLAIMS, FLOORS
 from warplog.core.errors import WarplogError
 from warplog.core.text import HIDDEN
-from warplog.core.verification import manifest
 from warplog.judge import claims, floors, samples
 from warplog.machine import device
 from warplog.plan import script
-from warplog.records import door
+from warplog.records import door, manifest
 from warplog.records.build import Build
 from warplog.records.campaign import Campaign
 from warplog.records.family_file import FOLDERS
@@ -39,6 +38,9 @@ RECORD: Any = functools.reduce(operator.or_, (*FOLDERS, Campaign, Build, Tune))
 ROWS = 40  # of a variant's metrics, lines and timeline
 
 
+KINDS = {"campaign": Campaign, "build": Build, **{stage: kind for kind, stage in FOLDERS.items()}}
+
+
 def planted(record: dict[str, Any], known: dict[tuple[str, ...], bool]) -> dict[str, Any]:
     """Returns the record with PLANTED in every text in which its type allows it, except the names of cases."""
 
@@ -50,11 +52,12 @@ def planted(record: dict[str, Any], known: dict[tuple[str, ...], bool]) -> dict[
             elif isinstance(value[key], dict | list):
                 yield from texts(value[key], place)
 
+    kind = KINDS[record["stage"]]
     for holder, key, place in texts(record, (record["stage"],)):
         before, holder[key] = holder[key], holder[key] + PLANTED
         if place not in known:
             try:
-                door.decode(record, RECORD, "")
+                door.decode(record, kind, "")
                 known[place] = True
             except WarplogError:
                 known[place] = False
@@ -81,7 +84,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
             target.write_text(json.dumps(planted(data, known) if "variants" not in data else data))
     assert sum(known.values()) > 60
     campaign = door.read(folder / "campaign" / "h200.json", Campaign)
-    manifest.write(folder, door.plain(campaign))
+    manifest.write(folder, campaign.campaign, campaign.commit)
     families = catalog.load([PROJECT / "kernels"])
     sgemm = families["sgemm"]
     source = Source(folder, "recorded", campaign, folder)

@@ -15,9 +15,9 @@ import host_family
 from sass_builds import built
 from warplog.catalog.family import load_family
 from warplog.core import process
-from warplog.core.records import read_json, write_json
 from warplog.machine import device
 from warplog.parsers import sass
+from warplog.records.door import read_json, write
 
 CHILD = Path(compare_timers.__file__).with_name("nvbench_child.py")
 FAMILY = load_family(compare_timers.FAMILY)
@@ -189,7 +189,7 @@ def run_child(folder, bench, body="for (int i = 0; i < a->N; i++) a->y[i] = a->f
         "answer": str(answer),
         **compare_timers.NVBENCH,
     }
-    write_json(folder / "task.json", task)
+    write(folder / "task.json", task)
     environment = process.minimal_env({"PYTHONPATH": str(folder / "site")})
     command = [sys.executable, str(CHILD), str(folder / "task.json")]
     done = process.run(command, timeout_s=60, env=environment)
@@ -240,7 +240,7 @@ def test_child_that_dies_has_a_status(tmp_path, done, status):
 
 
 def test_case_without_an_answer_is_an_error(tmp_path):
-    write_json(tmp_path / "answer.json", {"status": "ok", "reason": "", "cases": []})
+    write(tmp_path / "answer.json", {"status": "ok", "reason": "", "cases": []})
     times = compare_timers.read_nvbench(tmp_path / "answer.json", DONE, ["a"])
     assert times == {"a": Timing(None, "error", "no answer for this case")}
 

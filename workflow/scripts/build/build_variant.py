@@ -5,7 +5,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from warplog.catalog.family import Family, Variant, load_family
-from warplog.core import locks
+from warplog.core import locks, store
 from warplog.core.errors import WarplogError, note, progress
 from warplog.machine import device, toolchain
 from warplog.measure.building import build, python_build
@@ -24,7 +24,7 @@ def main(params: BuildJob, name: str, arch: str, record: Path) -> None:
         toolchain.ensure("cuda")
         nvcc = toolchain.find("nvcc")
     except WarplogError as error:
-        if recorded is None or not recorded.is_file():
+        if recorded is None or not store.is_file(recorded):
             raise
         note(f"  build   {family.name}/{name}  recorded ({error})")
         build.take_recorded(recorded, record.parent)
@@ -38,7 +38,7 @@ def python(
     family: Family, variant: Variant, arch: str, record: Path, recorded: Path | None, attempt: int
 ) -> None:
     gpu, name = device.detect(), f"{family.name}/{variant.name}"
-    if gpu is None and recorded is not None and recorded.is_file():
+    if gpu is None and recorded is not None and store.is_file(recorded):
         note(f"  build   {name}  recorded (no GPU: {device.why_not()})")
         build.take_recorded(recorded, record.parent)
         return

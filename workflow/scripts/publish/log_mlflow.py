@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from warplog.core import paths
+from warplog.core import paths, store
 from warplog.core.errors import note
 from warplog.core.files import write_text
 from warplog.plan.plan import Plan
@@ -50,7 +50,7 @@ def artefacts(plan: Plan) -> Iterator[tuple[tuple[str, str], VariantFiles]]:
         for variant in variants:
             records = {a: found[variant.name] for a, found in stored.items() if variant.name in found}
             built = plan.build_record(variant)
-            if built.is_file():
+            if store.is_file(built):
                 records["build.json"] = door.read(built, Build)
             beside = [built.with_name(file) for file in ("kernel.sass", "kernel.ptx", "compile.log")]
             report = kept_report(records.get("profile_ncu.json"), plan.families[name].baseline)

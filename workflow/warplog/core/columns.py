@@ -483,6 +483,9 @@ STAGES: Mapping[str, Column] = {
         "the variant's share of starting and ending the worker process that serves all variants, while the"
         " GPU is locked; empty if unknown",
     ),
+    "board": Column("str", "", "UUID of the GPU that ran the stage; empty for a build"),
+    "commit": Column("str", "", "commit that measured; empty for a build"),
+    "finished": Column("str", "", "end of the job, ISO 8601 UTC; empty for a build"),
     **ORIGIN,
 }
 

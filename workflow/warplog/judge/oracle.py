@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import TextIO
 
@@ -14,16 +15,16 @@ from warplog.catalog.contract import Case, Probe
 from warplog.catalog.family import Family
 from warplog.core import paths
 from warplog.core.columns import MEASUREMENTS, Cell, Row
-from warplog.core.csv_text import restored
+from warplog.core.csv_text import csv_of_table, restored
 from warplog.core.errors import WarplogError
 from warplog.core.formula import evaluate
 from warplog.core.paths import command
 from warplog.core.schema import suggest
 from warplog.core.text import printable
-from warplog.core.verification import manifest
 from warplog.machine import device
 from warplog.metrics import METRICS, STALL_REASONS, dominant_state, occupancy, occupancy_limiter
-from warplog.tables.files import as_rows
+from warplog.records import manifest
+from warplog.tables.files import as_rows, read_file
 
 RIGHT, WRONG, NOT_MEASURED = "right", "wrong", "not_measured"
 _STALL, _LIMITER, _BY_FORMULA = "dominant_stall", "occupancy_limiter", "occupancy_by_formula_pct"
@@ -214,7 +215,10 @@ def read_verdicts(folder: Path) -> list[dict[str, Cell]]:
     """
     import pandas as pd
 
-    path = folder / "oracle.csv"
+    path, packed = folder / "oracle.csv", folder / "oracle.parquet"
+    if not path.is_file() and packed.is_file():  # a recorded campaign
+        text = StringIO(csv_of_table(read_file(packed)))
+        return as_rows(restored(pd.read_csv(text, dtype=str, keep_default_na=False)))
     if not path.is_file():
         raise WarplogError(f"{path}: is missing; run `{command('oracle')}`")
     if path.stat().st_size > _MOST_BYTES:
@@ -281,7 +285,7 @@ def run_oracle(project: Path, out: TextIO) -> int:
             )
         command = [sys.executable, "-m", "snakemake", "--cores", "1", "oracle"]
         return 1 if subprocess.run(command, cwd=project, check=False).returncode else 0
-    recorded = sorted((project / paths.RECORDED).glob("[!.]*/tables/oracle.csv"))
+    recorded = sorted((project / paths.RECORDED).glob("[!.]*/tables/oracle.parquet"))
     if not recorded:
         raise WarplogError(
             f"no GPU found ({device.why_not()}), and no campaign in {paths.RECORDED} holds the oracle;"

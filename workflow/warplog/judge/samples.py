@@ -7,10 +7,9 @@ from pathlib import Path
 from statistics import median
 
 from warplog.analysis.verdicts import Timed
-from warplog.core import paths
+from warplog.core import paths, store
 from warplog.core.errors import WarplogError
-from warplog.core.verification import manifest
-from warplog.records import campaign, door
+from warplog.records import campaign, door, manifest
 from warplog.records.absent import Absent
 from warplog.records.check import Check
 from warplog.records.extract import Extract
@@ -124,11 +123,11 @@ def load(folder: Path, gpu: str = "", counted: bool = True) -> Campaign:
     gpu = gpu if gpu in found else found[0]
     cases: dict[Key, Measured] = {}
     failed: dict[tuple[str, str], str] = {}
-    for path in sorted((folder / "time" / gpu).glob("*.json")):
+    for path in store.glob(folder, f"time/{gpu}/*.json"):
         counts = paths.family_record(folder, "extract", gpu, path.stem)
         extracted = FamilyRecord.read_if_there(counts, Extract).variants if counted else {}
         checked = paths.family_record(folder, "check", gpu, path.stem)
-        checks = FamilyRecord.read(checked, Check).variants if checked.is_file() else None
+        checks = FamilyRecord.read(checked, Check).variants if store.is_file(checked) else None
         for variant, timed in FamilyRecord.read(path, Time).variants.items():
             key = (path.stem, variant)
             record = timed
@@ -163,13 +162,13 @@ def load_rounds(folder: Path, gpu: str, counted: bool = True) -> tuple[Campaign,
     Raises:
         WarplogError: a record is not readable.
     """
-    found = [path for path in folder.glob("aa/round*") if gpu in gpus(path)]
+    found = {path.parents[2] for path in store.glob(folder, f"aa/round*/time/{gpu}/*.json")}
     return tuple(load(path, gpu, counted) for path in sorted(found, key=lambda p: (len(p.name), p.name)))
 
 
 def gpus(folder: Path) -> list[str]:
     """Returns the slugs of the GPUs with timings in the folder."""
-    return sorted({path.parent.name for path in folder.glob("time/*/*.json")})
+    return sorted({path.parent.name for path in store.glob(folder, "time/*/*.json")})
 
 
 def _measured(record: Time, case: TimeCase, counters: Mapping[str, float], where: str) -> Measured:

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warplog.catalog.family import Family
-from warplog.core import paths
+from warplog.core import paths, store
 from warplog.core.errors import WarplogError
 from warplog.core.files import temporary_folder
-from warplog.core.verification import manifest
 from warplog.judge.samples import Campaign, Key, Measured, load
 from warplog.machine import device
-from warplog.records import campaign, door
+from warplog.migration import migrated
+from warplog.records import campaign, door, manifest
 from warplog.records.config import Config
 from warplog.records.extract import Extract
 from warplog.records.family_file import FOLDERS, Entry, FamilyRecord
@@ -66,7 +66,9 @@ def find(name: str, project: Path = Path(), holds: str = "time") -> Path | None:
     places = (Path(name), project / name, *recorded)
     if not holds:
         return next(filter(Path.is_dir, places), None)
-    return next((place for place in places if any((place / holds).glob("[!.]*"))), None)
+    return next(
+        (place for place in places if any((place / holds).glob("[!.]*")) or store.packs(place, holds)), None
+    )
 
 
 def folder_of(name: str, project: Path, holds: str = "time") -> Path:
@@ -218,4 +220,5 @@ def _logged(client: Any, run_id: str, kind: type[Entry]) -> Iterator[Entry]:
     name = f"records/{FOLDERS[kind]}.json"
     if name in {file.path for file in client.list_artifacts(run_id, "records")}:
         with temporary_folder() as part:
-            yield door.read(Path(client.download_artifacts(run_id, name, str(part))), kind)
+            file = Path(client.download_artifacts(run_id, name, str(part)))
+            yield door.decode(migrated(door.read_json(file), str(file)), kind, str(file))

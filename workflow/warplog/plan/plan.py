@@ -18,7 +18,7 @@ from warplog.catalog import family as catalog
 from warplog.catalog import order, winners
 from warplog.catalog.family import Family, Variant
 from warplog.catalog.languages import MODULES
-from warplog.core import paths, text
+from warplog.core import paths, store, text
 from warplog.core.columns import TABLES
 from warplog.core.errors import WarplogError
 from warplog.core.hashing import sha256_file, sha256_of
@@ -244,15 +244,23 @@ class Plan:
     # Files of the whole campaign
 
     def files(self, stage: str, suffix: str = ".json") -> list[str]:
-        """Returns the records of a stage for all chosen families.
+        """Returns the files with the records of a stage for all chosen families.
 
-        Recorded ones are listed only if they exist. The build record of a variant whose source differs from the
-        recorded one is in results/, where the variant is compiled.
+        Of a recorded campaign, which may lack some, these are the archives that hold them. The build record of a
+        variant whose source differs from the recorded one is in results/, where the variant is compiled.
         """
         if stage == "build":
-            return [str(record) for records in self._build_records.values() for record in records]
-        files = [paths.family_record(self.root, stage, self.gpu, family, suffix) for family in self.chosen]
-        return [str(f) for f in files if self.live or f.is_file()]
+            records = [record for of_family in self._build_records.values() for record in of_family]
+            return _distinct(map(store.holder, records))
+        files = map(store.holder, self._records(stage, self.chosen, suffix))
+        return _distinct(file for file in files if self.live or file.is_file())
+
+    def records(self, stage: str, suffix: str = ".json") -> list[Path]:
+        """Returns the records of a stage for all chosen families; recorded ones only if they exist."""
+        return [one for one in self._records(stage, self.chosen, suffix) if self.live or store.is_file(one)]
+
+    def _records(self, stage: str, families: Iterable[str], suffix: str = ".json") -> list[Path]:
+        return [paths.family_record(self.root, stage, self.gpu, family, suffix) for family in families]
 
     @cached_property
     def _build_records(self) -> dict[str, list[Path]]:
@@ -268,18 +276,22 @@ class Plan:
         return build_record(self.root, self.arch, variant)
 
     def profiles(self) -> list[str]:
-        """Returns the records of both profilers for all chosen families."""
-        return [*self.files("profile", ".ncu.json"), *self.files("profile", ".nsys.json")]
+        """Returns the files with the records of both profilers for all chosen families."""
+        return _distinct(self.files("profile", ".ncu.json") + self.files("profile", ".nsys.json"))
 
     def compiled(self) -> list[str]:
         """Returns the build records in results/ of everything that is run."""
         return [build for family in self.chosen for build in self.of(family).builds("record.json")]
 
     def sanitized(self) -> list[str]:
+        """Returns the files with the records of compute-sanitizer, for `sanitized_records`."""
+        return _distinct(map(store.holder, map(Path, self.sanitized_records())))
+
+    def sanitized_records(self) -> list[str]:
         """Returns the records of compute-sanitizer, including the oracle's if all families and variants are chosen."""
         everything = self.settings.families == self.settings.variants == "all"
-        oracle = self.oracle().files("sanitize") if everything else []
-        return [*self.files("sanitize"), *oracle]
+        oracle = self.oracle().records("sanitize") if everything else []
+        return _distinct([*self.records("sanitize"), *oracle])
 
     def campaign(self) -> str:
         """Returns the campaign record."""
@@ -334,14 +346,12 @@ class Plan:
     def timelines(self) -> list[str]:
         """Returns the records of timelines to capture, for families with a chosen variant that has one."""
         families = [family for family in self.chosen if self.of(family).with_marks().variants]
-        return [str(f) for f in self._timeline_records(families) if self.live]
+        return [str(f) for f in self._records("timeline", families) if self.live]
 
     def timelines_state(self, _wildcards: Any = None) -> str:
         """Returns the hash of the existing records of timelines, which are not captured for the tables."""
-        return sha256_of([sha256_file(f) for f in self._timeline_records(self.chosen) if f.is_file()])
-
-    def _timeline_records(self, families: Iterable[str]) -> list[Path]:
-        return [paths.family_record(self.root, "timeline", self.gpu, family) for family in families]
+        files = dict.fromkeys(map(store.holder, self._records("timeline", self.chosen)))
+        return sha256_of([sha256_file(f) for f in files if f.is_file()])
 
     @cached_property
     def tried(self) -> list[Family]:
@@ -569,7 +579,7 @@ def make_plan(config: Mapping[str, object], project: Path | None = None) -> Plan
     chosen = {
         name: tuple(families[name].variant(v.name) for v in variants) for name, variants in chosen.items()
     }
-    timelines = {f for f in chosen if paths.family_record(root, "timeline", gpu, f).is_file()}
+    timelines = {f for f in chosen if store.is_file(paths.family_record(root, "timeline", gpu, f))}
     drawn = choose_figures(chosen, families, timelines)
     on_host = frozenset(
         n for n, f in families.items() if f.work.limit == "pcie" or f.measuring.timing == "host"
@@ -593,6 +603,10 @@ def make_plan(config: Mapping[str, object], project: Path | None = None) -> Plan
         project,
         measuring,
     )
+
+
+def _distinct(files: Iterable[str | Path]) -> list[str]:
+    return list(dict.fromkeys(map(str, files)))
 
 
 def _refuse_several(config: Mapping[str, object]) -> None:
@@ -641,7 +655,7 @@ def _campaign(settings: Config, project: Path) -> tuple[str, str, bool, Path, st
     why = "mode: recorded" if settings.mode == "recorded" else f"no GPU here ({device.why_not()})"
     message = (
         f"{why}: using the recorded campaign {record.campaign}"
-        f" ({record.gpu_name}, {record.started[:10]}, commit {record.commit[:12] or 'unknown'})"
+        f" ({record.gpu_name}, {record.started[:10]}, commit {record.commits})"
     )
     return record.gpu, record.arch, False, root, message, ()
 

@@ -43,16 +43,21 @@ ROOTS: Mapping[str, tuple[str, ...]] = {
 }
 # These store data and start processes, but do not affect values: editing them must not repeat a campaign.
 _CARRIERS = frozenset(
-    f"core.{name}"
-    for name in (
-        "errors",
-        "files",
-        "locks",
-        "paths",
-        "process",
-        "records",
-        "schema",
-        "verification.manifest",
+    (
+        *(
+            f"core.{name}"
+            for name in (
+                "errors",
+                "files",
+                "locks",
+                "paths",
+                "process",
+                "records",
+                "schema",
+                "store",
+            )
+        ),
+        "records.manifest",
     )
 )
 # What these contribute to a measuring job is hashed into its inputs (contract, library, settings), or only affects how

@@ -81,3 +81,9 @@ class Campaign(Frozen, tag_field="stage", tag="campaign", frozen=True, kw_only=T
     device: Gpu
     tools: Versions
     evaluated_commit: Text = ""
+
+    @property
+    def commits(self) -> str:
+        """The measured commit, shortened, and the one that made the tables, if that is another."""
+        evaluated = f", evaluated at {self.evaluated_commit[:12]}" if self.evaluated_commit else ""
+        return f"{self.commit[:12] or 'unknown'}{evaluated}"

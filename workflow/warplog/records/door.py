@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from warplog.core import schema
+from warplog.core import schema, store
 from warplog.core.errors import WarplogError
-from warplog.core.files import read_bytes, write_text
+from warplog.core.files import write_text
 from warplog.core.parsing import parse_json
 from warplog.core.paths import own_command
 from warplog.records.fields import VERSION
@@ -65,7 +65,7 @@ def read_json(path: Path) -> Any:
         WarplogError: The file is missing, larger than 64 MiB, or not strict JSON (see `parse_json`).
     """
     try:
-        return parse_json(read_bytes(path, _MOST_BYTES, "is it the right file?"))
+        return parse_json(store.read(path, _MOST_BYTES, "is it the right file?"))
     except (ValueError, RecursionError) as error:
         raise WarplogError(f"{path}: is not a JSON record ({error}); delete it and run again") from None
 

@@ -17,7 +17,7 @@ from warplog.core.csv_text import csv_of_table, restored
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_bytes, write_text
 from warplog.core.text import one_line
-from warplog.core.verification import manifest
+from warplog.records import manifest
 
 _check_once = cache(manifest.check)  # a recorded campaign, when the first of its tables is read
 
@@ -31,8 +31,13 @@ def write_tables(rows: Mapping[str, Sequence[Row]], folder: Path) -> None:
     Raises:
         WarplogError: if a row has an undocumented column, or a file cannot be written.
     """
-    for name, columns in TABLES.items():
-        write_table(rows[name], columns, folder / name)
+    for name, described in TABLES.items():
+        write_table(rows[name], described, folder / name)
+    write_text(folder / "columns.csv", columns())
+
+
+def columns() -> str:
+    """Returns the columns of all tables as CSV: type, unit and meaning."""
     lines = [("table", "column", "type", "unit", "meaning")]
     described = {
         **TABLES,
@@ -44,7 +49,7 @@ def write_tables(rows: Mapping[str, Sequence[Row]], folder: Path) -> None:
     lines += [
         (t, c, d.kind, d.unit, d.meaning) for t, columns in described.items() for c, d in columns.items()
     ]
-    write_text(folder / "columns.csv", csv_of_table(pd.DataFrame(lines[1:], columns=list(lines[0]))))
+    return csv_of_table(pd.DataFrame(lines[1:], columns=list(lines[0])))
 
 
 def write_table(rows: Sequence[Row], columns: Mapping[str, Column], path: Path) -> None:
@@ -60,7 +65,7 @@ def write_table(rows: Sequence[Row], columns: Mapping[str, Column], path: Path) 
 
 def as_parquet(table: pd.DataFrame) -> bytes:
     """Returns a table as Parquet, with a checksum of each page."""
-    return table.to_parquet(index=False, write_page_checksum=True)
+    return table.to_parquet(index=False, write_page_checksum=True, compression="zstd")
 
 
 def as_rows(table: pd.DataFrame) -> list[dict[str, Cell]]:

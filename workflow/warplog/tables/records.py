@@ -7,7 +7,7 @@ from pathlib import Path
 from msgspec.structs import asdict, replace
 
 from warplog.catalog.family import Variant
-from warplog.core import paths
+from warplog.core import paths, store
 from warplog.core.columns import Cell
 from warplog.records import door
 from warplog.records.absent import Absent
@@ -84,7 +84,7 @@ def build_record(root: Path, arch: str, variant: Variant, results: Path = paths.
         paths.build_folder(place, arch, variant.family, variant.name) / "record.json"
         for place in (results, root)
     )
-    if recorded != live and recorded.is_file():
+    if recorded != live and store.is_file(recorded):
         return recorded if door.read(recorded, Build).source_sha256 == variant.fingerprint() else live
     return live
 
@@ -155,7 +155,7 @@ class FamilyRecords:
         return usable | {name: Absent(status="error", reason=f"{path}: {why}") for name, why in faults}
 
     def _build(self, path: Path) -> Build | Absent:
-        if not path.is_file():
+        if not store.is_file(path):
             return self._missing
         record = door.read(path, Build)
         place = dict(zip(("arch", "family", "variant"), path.parts[-4:-1], strict=True))

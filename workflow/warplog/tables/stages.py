@@ -27,7 +27,13 @@ def _cost(record: Build | Check | Time | Profile | Absent) -> Row:
     if isinstance(record, Build):
         return {"seconds": record.seconds}
     ran = [case.seconds for case in record.cases if case.seconds is not None]
-    return {"cases": len(ran), "seconds": sum(ran), "start_seconds": record.session.start_seconds or None}
+    made = record.provenance
+    return {
+        "cases": len(ran),
+        "seconds": sum(ran),
+        "start_seconds": record.session.start_seconds or None,
+        **{"board": made.gpu_uuid, "commit": made.commit, "finished": made.finished},
+    }
 
 
 def summary(rows: Iterable[Row]) -> str:

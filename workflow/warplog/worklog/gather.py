@@ -211,7 +211,7 @@ def _facts(tables: FigureTables, campaign: Campaign) -> tuple[tuple[str, str], .
         "GPU": ", ".join(gpu),
         "Campaign": f"{campaign.campaign} ({origins.replace('live', 'measured live')})",
         "Started": campaign.started.replace("T", " ").replace("Z", " UTC"),
-        "Commit": campaign.commit[:12],
+        "Commit": campaign.commits,
         "Clocks": f"{campaign.clocks}{spread}",
         "Tools": ", ".join(shown),
     }

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warplog.catalog.family import Variant
-from warplog.core import paths
+from warplog.core import paths, store
 from warplog.judge.summary.rows import Trouble
 from warplog.records import door
 from warplog.records.build import Build
@@ -69,7 +69,7 @@ def _present(
     build: Path, variant: Variant, stored: Mapping[str, Mapping[str, _Record]]
 ) -> Iterator[tuple[str, _Record]]:
     """Yields stage and record of those that belong to the variant's present source."""
-    made = door.read(build, Build) if build.is_file() else None
+    made = door.read(build, Build) if store.is_file(build) else None
     if made is None or made.source_sha256 != variant.fingerprint():
         return
     yield "build", made

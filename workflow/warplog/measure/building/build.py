@@ -237,7 +237,7 @@ def _best_binary(binaries: Sequence[str], arch: str) -> str:
 def take_recorded(recorded: Path, folder: Path) -> Build:
     """Copies a recorded build into `folder` in place of a live one, for machines without nvcc.
 
-    Files that the recorded campaign does not contain, such as kernel.so, become empty files.
+    The other files of a build, which no recorded campaign contains, become empty files.
 
     Args:
         recorded: the recorded record.json.
@@ -248,8 +248,7 @@ def take_recorded(recorded: Path, folder: Path) -> Build:
     """
     record = replace(door.read(recorded, Build), origin="recorded")
     for name in ("kernel.so", "kernel.sass", "compile.log"):
-        beside = recorded.with_name(name)
-        write_text(folder / name, beside.read_text() if beside.is_file() else "")
+        write_text(folder / name, "")
     door.write(folder / "record.json", record)
     return record
 

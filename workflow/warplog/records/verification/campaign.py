@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from warplog.core import paths
+from warplog.core import paths, store
 from warplog.core.errors import WarplogError
 from warplog.records import door
 from warplog.records.absent import Absent
@@ -44,7 +44,7 @@ def record_problems(root: Path) -> list[str]:
 def count(root: Path) -> int:
     """Returns the number of files with records below `root`."""
     patterns = (*_SINGLE_RECORDS, *_FAMILY_RECORDS)
-    return sum(len(list(one.glob(pattern))) for one in _roots(root) for pattern in patterns)
+    return sum(len(store.glob(one, pattern)) for one in _roots(root) for pattern in patterns)
 
 
 def _roots(root: Path) -> list[Path]:
@@ -54,7 +54,7 @@ def _roots(root: Path) -> list[Path]:
 
 def _single_problems(root: Path) -> Iterator[str]:
     for pattern, (kind, keys) in _SINGLE_RECORDS.items():
-        for path in sorted(root.glob(pattern)):
+        for path in store.glob(root, pattern):
             names = path.with_suffix("").parts[::-1]
             place = dict(zip(keys, names[1:] if names[0] == "record" else names, strict=False))
             try:
@@ -68,7 +68,7 @@ def _single_problems(root: Path) -> Iterator[str]:
 
 def _family_problems(root: Path) -> Iterator[str]:
     for pattern, kind in _FAMILY_RECORDS.items():
-        for path in sorted(root.glob(pattern)):
+        for path in store.glob(root, pattern):
             try:
                 found: FamilyRecord[Any] = FamilyRecord.inspect(path, kind)
                 yield from (f"{path}: {fault}" for fault in found.faults.values())
@@ -82,19 +82,20 @@ def _unbelieved(root: Path, stage: FamilyRecord[Any]) -> Iterator[str]:
     """Yields one line per variant whose results cannot be believed; an A/A round below `root` has no checks."""
     gpu, family = stage.path.parts[-2], stage.path.name.partition(".")[0]
     path = paths.family_record(root, "check", gpu, family)
-    checks = FamilyRecord.inspect_if_there(path, Check).variants
+    checks, checked = (
+        FamilyRecord.inspect_if_there(path, Check).variants,
+        bool(store.glob(root, "check/*/*.json")),
+    )
     for name, record in stage.variants.items():
         check = checks.get(name) or Absent(status="missing", reason=f"not in {path}")
-        proven = (
-            shown_correct(record, check, _build(root, family, name)) if path.parents[1].is_dir() else record
-        )
+        proven = shown_correct(record, check, _build(root, family, name)) if checked else record
         if (found := consistent(proven)) is not record:
             yield f"{stage.path}: {name}: {found.reason}"
 
 
 def _build(root: Path, family: str, variant: str) -> Build | None:
     """Returns the build record of a variant, if there is exactly one that is readable."""
-    files = list(root.glob(f"build/*/{family}/{variant}/record.json"))
+    files = store.glob(root, f"build/*/{family}/{variant}/record.json")
     try:
         return door.read(files[0], Build) if len(files) == 1 else None
     except WarplogError:

@@ -1,11 +1,8 @@
-"""Reads the sentences in records and tables that were written before these held codes.
-
-The two recorded campaigns hold such sentences; once they are migrated, this module goes.
-"""
+"""The sentences of version 1: remarks on times, limits of variants, verdicts of profilers, subjects of claims."""
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -32,60 +29,54 @@ _ABOUT = re.compile(r"about ([^:;]+)")
 _REMARKED = {"measurements", "variants", "published", "launches"}
 
 
-def of_record(record: dict[str, Any]) -> dict[str, Any]:
-    """Returns the record of a variant; if it is of stage `time`, with codes instead of sentences in its cases."""
-    if record["stage"] != "time":
-        return record
-    return {**record, "cases": [_of_case(one) for one in record["cases"]]}
+def of_case(case: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a timed case, or the status and reason of a row, with codes instead of sentences.
+
+    Raises:
+        ValueError: A sentence on a case that is ok is none of version 1; the text is that sentence.
+    """
+    reason = str(case["reason"])
+    if case["status"] == "unsupported" and (found := _OWN_LIMITS.fullmatch(reason)):
+        limits = (one.split(" to be at most ") for one in found[1].split(" and "))
+        return {**case, "own_limits": {name: int(most) for name, most in limits}}
+    if case["status"] != "ok" or not reason:
+        return dict(case)
+    return {**case, "reason": "", "remarks": [_remark(one) for one in dict.fromkeys(reason.split("; "))]}
 
 
 def of_table(table: "pd.DataFrame", name: str) -> "pd.DataFrame":
-    """Returns a table with the columns of codes that it lacks."""
+    """Returns a table with the columns of codes that it lacks; the table itself if it lacks none.
+
+    Raises:
+        ValueError: A sentence is none of version 1; the text is that sentence.
+    """
     if name in _REMARKED and "remarks" not in table:
-        pairs = list(zip(table["status"], table["reason"], strict=True)) if "reason" in table else []
-        told = {pair: _of_case({"status": pair[0], "reason": pair[1]}) for pair in dict.fromkeys(pairs)}
+        reasons = table["reason"].fillna("") if "reason" in table else [""] * len(table)
+        told = [of_case({"status": s, "reason": r}) for s, r in zip(table["status"], reasons, strict=True)]
         table = table.assign(
-            reason=[told[pair]["reason"] for pair in pairs] if pairs else "",
-            remarks=[_cell(told[pair].get("remarks", ())) for pair in pairs] if pairs else "",
+            reason=[one["reason"] for one in told], remarks=[_cell(one.get("remarks")) for one in told]
         )
         if name == "measurements":
-            limits = [told[pair].get("own_limits") for pair in pairs]
-            table = table.assign(
-                own_limits=[json.dumps(one) if one else "" for one in limits] if pairs else ""
-            )
+            table = table.assign(own_limits=[_cell(one.get("own_limits")) for one in told])
     if name == "measurements" and "agreement" in table and "agreement_notes" not in table:
         words = table["agreement"].fillna("").astype(str)
         table = table.assign(agreement=words.str.extract("^(ok|disagree)")[0].fillna(""), agreement_notes="")
     if name == "claims" and "about" not in table:
         about = [_ABOUT.match(str(reason)) for reason in table["reason"]]
-        table = table.assign(about=[found[1] if found else "" for found in about])
-        if {"evidence", "case"} <= set(table):
-            table = table.assign(cases=list(_cases(table)))
+        table = table.assign(about=[found[1] if found else "" for found in about], cases=list(_cases(table)))
     return table
 
 
-def _of_case(case: dict[str, Any]) -> dict[str, Any]:
-    if case["status"] == "unsupported" and (found := _OWN_LIMITS.fullmatch(str(case["reason"]))):
-        limits = (one.split(" to be at most ") for one in found[1].split(" and "))
-        return {**case, "own_limits": {name: int(most) for name, most in limits}}
-    if case["status"] != "ok" or not case["reason"] or case["reason"] != case["reason"]:
-        return case
-    told = {sentence: _remark(sentence) for sentence in str(case["reason"]).split("; ")}
-    known = [remark for remark in told.values() if remark]
-    rest = "; ".join(sentence for sentence, remark in told.items() if not remark)
-    return {**case, "reason": rest, **({"remarks": known} if known else {})}
-
-
-def _cell(remarks: Sequence[dict[str, Any]]) -> str:
-    return json.dumps(remarks, ensure_ascii=False) if remarks else ""
-
-
-def _remark(sentence: str) -> dict[str, Any] | None:
+def _remark(sentence: str) -> dict[str, Any]:
     for pattern, code in _SENTENCES.items():
         if found := re.fullmatch(pattern, sentence):
             values = {key: text if key == "gpu" else int(text) for key, text in found.groupdict().items()}
             return {"code": code, **values}
-    return None
+    raise ValueError(sentence)
+
+
+def _cell(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False) if value else ""
 
 
 def _cases(claims: "pd.DataFrame") -> Iterator[str]:

@@ -1,1 +1,0 @@
-"""The remarks of version 1."""

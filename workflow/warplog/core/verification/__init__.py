@@ -1,1 +1,0 @@
-"""Verifies files against their digests."""
