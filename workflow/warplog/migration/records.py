@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from warplog.core.errors import WarplogError
+from warplog.core.hashing import sha256_of
 from warplog.migration.words import of_case
 from warplog.records import door
 from warplog.records.build import Build
@@ -39,6 +40,8 @@ def migrated(data: Any, where: str) -> Any:
     if data.get("stage") not in _KINDS:
         raise WarplogError(f"{where}: stage is {data.get('stage')!r}, which no record of version 1 has")
     found = {**data, "schema": VERSION}
+    if data["stage"] == "campaign":
+        found.setdefault("id", sha256_of(data)[:16])  # by which its runs in a tracking store are known
     if data["stage"] == "time":
         try:
             found["cases"] = [_timed(case, where) for case in data["cases"]]

@@ -99,7 +99,7 @@ class Build(Identity, tag="build", frozen=True, kw_only=True):
     seconds: float
     tools: Versions
     compiler_output: Text = ""
-    attempt: int = 0
+    attempt: int = 1
     dependencies: Annotated[Mapping[str, Sha256], Meta(max_length=10_000)] = field(default_factory=dict)
     kernels: tuple[KernelCode, ...] = ()
 
