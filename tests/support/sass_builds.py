@@ -34,6 +34,7 @@ from warplog.parsers import ptxas, sass
 COMPILED = Path(__file__).parents[1] / "data" / "compiled"
 KEEP = bool(os.environ.get("WARPLOG_KEEP_COMPILED"))
 ENCODING = re.compile(r"\s*/\* 0x[0-9a-f]{16} \*/$", re.MULTILINE)
+INSTRUCTION = re.compile(r"^\s+/\*[0-9a-f]{4,5}\*/\s+(.*?)\s*;", re.MULTILINE)
 LONGEST_S = 900
 
 
@@ -97,6 +98,41 @@ def built(family, variant, arch, kept, kind=None):
         if KEEP and record["status"] == "ok" and kind is not Kind.LIBRARY:
             _keep_output(output, folder)
         return folder, record
+
+
+def assert_as_expected(variant, folder, record):
+    """The build has no warning, every instruction that family.yaml expects, and no more spills than it allows."""
+    assert record["status"] == "ok", record["reason"]
+    assert "warning" not in (folder / "compile.log").read_text()
+    for prefix in variant.expects.get("sass", ()):
+        names = (prefix, f"{prefix}G")  # ATOM and RED end in G where the address is known to be global
+        assert any(sass.matching(k["opcodes"], name) for k in record["kernels"] for name in names), prefix
+    for kernel in record["kernels"]:
+        spilled = kernel["spill_store_bytes"] + kernel["spill_load_bytes"]
+        assert spilled <= variant.expects.get("spills", spilled), kernel["kernel"]
+
+
+def assert_serves(arch, variant, folder, record, spills=0):
+    """A GPU of that architecture gets a build without warnings and spills, or is told what the variant needs."""
+    if variant.requires.why_not(build.capability_of(arch)):
+        assert (record["status"], variant.requires.arch in record["reason"]) == ("unsupported", True)
+        return
+    assert record["status"] == "ok", record["reason"]
+    assert "warning" not in (folder / "compile.log").read_text()
+    assert max((kernel["spill_store_bytes"] for kernel in record["kernels"]), default=0) <= spills
+
+
+def code(folder, kernel=None):
+    """The instructions in their order, without addresses; of the kernel with that word in its mangled name, or all."""
+    text = (folder / "kernel.sass").read_text()
+    if kernel:
+        (text,) = (part for part in text.split("Function : ")[1:] if kernel in part.split("\n", 1)[0])
+    return INSTRUCTION.findall(text)
+
+
+def where(instructions, *words):
+    """The places of the instructions that hold all words."""
+    return [i for i, line in enumerate(instructions) if all(word in line for word in words)]
 
 
 def _from_output(path, folder):
