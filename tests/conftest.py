@@ -31,6 +31,7 @@ gc.set_threshold(100_000, 50, 100)  # looking for garbage as often as Python doe
 
 PROJECT = Path(__file__).parents[1]
 LONGEST = [
+    "test_documented_commands",
     "test_end_to_end",
     "test_live_on_the_host",
     "test_figures",
