@@ -6,7 +6,7 @@ import re
 import pytest
 
 SEED = 20261122
-FEW, MANY = 4, 10_000
+FEW, MANY = 2, 10_000
 
 
 @pytest.fixture(params=["records", "tables"])

@@ -51,21 +51,9 @@ PAGE = """\
 "0","77","app","127.0.0.1","gemm","1","7","(256, 1, 1)","(8, 4, 1)","0","9.0","1000"
 """
 TOOLS = {
-    "git",
-    "rm",
-    "cp",
-    "mkdir",
-    "cd",
-    "pip",
-    "uv",
-    "pytest",
-    "ruff",
-    "mypy",
-    "lint-imports",
-    "snakefmt",
-    "pre-commit",
-}
-TOOLS |= {"ncu", "nsys", "rsync", "ssh", "tmux", "python", "docker", "mlflow", "psql"}
+    "git", "rm", "cp", "mkdir", "cd", "pip", "uv", "pytest", "ruff", "mypy", "lint-imports", "snakefmt",
+    "pre-commit", "ncu", "nsys", "rsync", "ssh", "tmux", "python", "docker", "mlflow", "psql",
+}  # fmt: skip
 
 pytestmark = pytest.mark.timeout(600)  # the first test waits for the campaign
 
