@@ -475,7 +475,6 @@ EACH = {"occupancy": {"theoretical_occupancy_pct": 50.0}, "bank_conflicts": {"ga
 @pytest.mark.parametrize(
     ("name", "values", "finding"),
     [
-        ("timeline", {"busy_pct": 41.5}, "the GPU is busy only 41.5 % of the time"),
         ("timeline", {"busy_pct": 99.5}, "the GPU is busy at least 99.5 % of the time in every variant"),
         ("timeline", {"busy_pct": np.nan}, ""),
         ("occupancy", {"theoretical_occupancy_pct": 100.0}, "no variant is limited"),
@@ -487,7 +486,6 @@ EACH = {"occupancy": {"theoretical_occupancy_pct": 50.0}, "bank_conflicts": {"ga
         ("occupancy", {"limiter": ""}, ""),
         ("warp_stalls", {"dominant_stall": "wait"}, "wait is the largest stall in 17 of 17 variants"),
         ("bank_conflicts", {"shared_conflict_ways": 1.001}, "none"),
-        ("bank_conflicts", {"shared_conflict_ways": 2.5}, "at most 2.50-way, in naive"),
         ("bank_conflicts", {"shared_conflict_ways": np.nan}, ""),
     ],
 )
@@ -495,3 +493,23 @@ def test_a_title_states_what_its_rows_have_in_common_or_only_the_subject(good, n
     rows = MODULES[name].data(good).assign(**EACH.get(name, {}) | values)
     title = MODULES[name].draw(rows, style.look(good)).get_suptitle().replace("\n", " ")
     assert finding in title.partition(":")[2] if finding else ":" not in title.partition(" · ")[0]
+
+
+def test_a_title_names_the_variant_that_stands_out_or_counts_the_many(good):
+    def title(name, rows):
+        return MODULES[name].draw(rows, style.look(good)).get_suptitle().replace("\n", " ")
+
+    rows = MODULES["timeline"].data(good)
+    rows.loc[rows["variant"] == "warptile", "busy_pct"] = 41.5
+    assert "in warptile the GPU is busy only 41.5 %" in title("timeline", rows)
+    rows = MODULES["occupancy"].data(good).assign(theoretical_occupancy_pct=50.0)
+    rows["limiter"] = ["registers, shared", *["shared"] * (len(rows) - 1)]
+    assert f": {len(rows) - 1} of {len(rows)} variants are limited by shared memory" in title(
+        "occupancy", rows
+    )
+    rows = MODULES["bank_conflicts"].data(good).assign(gap="", partly=False, shared_conflict_ways=1.001)
+    rows.loc[2, "shared_conflict_ways"] = 2.5
+    worst = rows.loc[2, "variant"]
+    assert f"at most 2.50-way, in {worst} · " in title("bank_conflicts", rows)
+    partly = rows.assign(partly=rows["variant"].ne(worst), excess_pct=0.0)
+    assert f", in {worst} (1 of {len(rows)} variants counted)" in title("bank_conflicts", partly)
