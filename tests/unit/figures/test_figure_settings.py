@@ -77,7 +77,7 @@ def written(name, tables, stem, **chosen):
     return figures.write(name, figures.module(name).data(tables), style.look(tables, settings), stem)
 
 
-def test_pdf_has_the_width_in_inches_and_its_fonts_embedded(good, tmp_path):
+def test_pdf_has_the_width_in_inches_and_its_fonts_embedded(good, tmp_path, sharp):
     files = written("ladder", good, tmp_path / "sgemm-ladder", style="paper", width_in=3.3)
     assert {path.suffix for path in files} == {".pdf", ".svg", ".png", ".txt", ".csv"}
     pdf = (tmp_path / "sgemm-ladder.pdf").read_bytes()
@@ -163,7 +163,7 @@ def test_another_font_and_size_are_used(good, tmp_path):
     assert (sizes, fonts) == ({"9.5px", "10px"}, {"DejaVu Serif"}), "the title has 10 points"
 
 
-def test_changed_settings_draw_again_and_files_that_are_not_wanted_go(tmp_path):
+def test_changed_settings_draw_again_and_files_that_are_not_wanted_go(tmp_path, sharp):
     tables, folder = tmp_path / "tables", tmp_path / "sgemm"
     write(sgemm(names=FEW), tables)
     PLOT.main(["ladder"], tables, [], folder, COLUMN)
