@@ -31,10 +31,10 @@ from warplog.measure import capture, provenance
 from warplog.measure.building import build
 from warplog.measure.job import Job, Settings, proofs, refuse_unproven
 from warplog.records.campaign import Gpu
+from warplog.records.config import CheckSettings, ProfileSettings, TimeSettings
 from warplog.records.door import read_json, write
 from warplog.records.extract import Extract, MetricRow
 from warplog.records.family_file import FamilyRecord
-from warplog.records.settings import CheckSettings, ProfileSettings, TimeSettings
 from warplog.records.time import Statistics, TimeCase
 
 PROJECT = Path(__file__).parents[2]

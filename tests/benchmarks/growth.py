@@ -89,7 +89,7 @@ def make_history(place: Path, count: int) -> None:
     """Writes a project with `count` recorded campaigns of sgemm, whose samples are drawn again."""
     sys.path.insert(0, str(PROJECT / "tests" / "support"))
     import made_up_campaigns
-    from warplog.records import manifest
+    from warplog.records.verification import manifest
 
     shutil.copytree(PROJECT / "kernels" / "sgemm", place / "kernels" / "sgemm")
     for number in range(count):

@@ -27,9 +27,10 @@ from warplog.judge import samples
 from warplog.machine import device
 from warplog.parsers.reports import read_any
 from warplog.parsers.rows import Row
-from warplog.records import door, manifest
+from warplog.records import door
 from warplog.records.campaign import Campaign
 from warplog.records.verification import campaign as verification
+from warplog.records.verification import manifest
 from warplog.tables.files import as_frame, as_parquet, read_table
 from warplog.tables.records import Source
 from warplog.tables.rows import make_rows

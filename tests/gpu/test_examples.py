@@ -9,7 +9,7 @@ from one_variant import check_variant
 from warplog.catalog.family import load_family
 from warplog.catalog.languages import MODULES
 from warplog.machine import packages
-from warplog.records.settings import CheckSettings
+from warplog.records.config import CheckSettings
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FAMILIES = {"row_sum": EXAMPLES / "cmake-style", "scale": EXAMPLES / "python-kernels"}

@@ -14,11 +14,11 @@ from warplog.machine import device, toolchain
 from warplog.measure import capture
 from warplog.measure.job import Job, Settings
 from warplog.records.check import Check
+from warplog.records.config import CheckSettings, ProfileSettings, TimeSettings
 from warplog.records.extract import Extract
 from warplog.records.family_file import FamilyRecord
 from warplog.records.profile import Profile
 from warplog.records.remarks import HostTime
-from warplog.records.settings import CheckSettings, ProfileSettings, TimeSettings
 from warplog.records.time import TimeCase
 from warplog.tables.rows import power_trace_rows, sustained_columns
 

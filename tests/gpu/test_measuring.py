@@ -11,10 +11,10 @@ from warplog.extract.stage import extract_family
 from warplog.machine import device, toolchain
 from warplog.measure import capture, check_time
 from warplog.measure.job import Job, Settings
+from warplog.records.config import CheckSettings, ProfileSettings, TimeSettings
 from warplog.records.extract import Extract
 from warplog.records.family_file import FamilyRecord
 from warplog.records.profile import Profile
-from warplog.records.settings import CheckSettings, ProfileSettings, TimeSettings
 from warplog.records.time import Time
 from warplog.tables.agreement import agreement
 

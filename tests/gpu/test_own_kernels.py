@@ -7,7 +7,7 @@ from gpu_jobs import build_variant, gpu_job
 
 from one_variant import check_variant
 from warplog.catalog.family import load_family
-from warplog.records.settings import CheckSettings
+from warplog.records.config import CheckSettings
 
 FAMILY = Path(__file__).parents[1] / "data" / "own_kernels" / "every_type" / "family.yaml"
 

@@ -15,11 +15,11 @@ from warplog.measure.job import Job, Settings
 from warplog.records import door
 from warplog.records.build import Build
 from warplog.records.check import Check
+from warplog.records.config import CheckSettings, ProfileSettings, SanitizeSettings, TimeSettings
 from warplog.records.extract import Extract
 from warplog.records.family_file import FamilyRecord
 from warplog.records.profile import Profile
 from warplog.records.remarks import NoGraph
-from warplog.records.settings import CheckSettings, ProfileSettings, SanitizeSettings, TimeSettings
 
 FAMILY = Path(__file__).parents[1] / "data" / "wrong_kernels" / "wrong_python" / "family.yaml"
 RIGHT = ("in_triton", "in_cupy", "eager")

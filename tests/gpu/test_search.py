@@ -11,7 +11,7 @@ from warplog.catalog.family import load_family
 from warplog.machine import toolchain
 from warplog.measure.tuning import record as tuning_record
 from warplog.measure.tuning import search as tuning
-from warplog.records.settings import TimeSettings, TuneSettings
+from warplog.records.config import TimeSettings, TuneSettings
 
 PROJECT = Path(__file__).parents[2]
 

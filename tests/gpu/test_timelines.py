@@ -13,8 +13,8 @@ from warplog.measure import timeline
 from warplog.measure.building import build
 from warplog.measure.check_time import check_family
 from warplog.records.check import Check
+from warplog.records.config import CheckSettings, TimelineSettings
 from warplog.records.family_file import FamilyRecord
-from warplog.records.settings import CheckSettings, TimelineSettings
 from warplog.records.timeline import Timeline
 from warplog.tables import timelines
 

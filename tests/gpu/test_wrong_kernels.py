@@ -8,7 +8,7 @@ from gpu_jobs import build_variant, gpu_job
 from one_variant import check_variant
 from warplog.catalog.family import load_family
 from warplog.records.check import Check
-from warplog.records.settings import CheckSettings
+from warplog.records.config import CheckSettings
 
 WRONG = Path(__file__).parents[1] / "data" / "wrong_kernels"
 FAMILY = WRONG / "wrong_sgemm" / "family.yaml"

@@ -13,15 +13,14 @@ from shipped_families import EDITED, FOUND, NEW
 from warplog.catalog import winners
 from warplog.core.columns import TABLES
 from warplog.metrics import occupancy
-from warplog.records import door, manifest
+from warplog.records import door
 from warplog.records.build import Build
 from warplog.records.campaign import Campaign
-from warplog.records.config import Config
+from warplog.records.config import Config, SanitizeSettings
 from warplog.records.family_file import FOLDERS, FamilyRecord
 from warplog.records.measured import Identity, Measured
-from warplog.records.settings import SanitizeSettings
 from warplog.records.tune import Tune
-from warplog.records.verification import campaign
+from warplog.records.verification import campaign, manifest
 
 PROJECT = Path(__file__).parents[2]
 ROOT = PROJECT / "results" / "recorded" / Config().recorded

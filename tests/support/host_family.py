@@ -17,7 +17,7 @@ from warplog.measure.job import Job
 from warplog.records import door
 from warplog.records.build import Build
 from warplog.records.campaign import Gpu
-from warplog.records.settings import CheckSettings
+from warplog.records.config import CheckSettings
 
 T = TypeVar("T")
 YAML = """

@@ -8,10 +8,10 @@ from warplog.records import door
 from warplog.records.build import Build, KernelCode
 from warplog.records.campaign import Campaign, Gpu
 from warplog.records.check import Check, CheckCase
+from warplog.records.config import CheckSettings, TimelineSettings, TimeSettings
 from warplog.records.extract import Event, Extract, Launched, MetricRow
 from warplog.records.measured import Provenance, Session
 from warplog.records.profile import CapturedCase, Profile
-from warplog.records.settings import CheckSettings, TimelineSettings, TimeSettings
 from warplog.records.time import Board, Cold, Hot, Process, Sustained, SustainedRun, Time, TimeCase
 from warplog.records.timeline import Timeline, TimelineCase
 

@@ -9,9 +9,9 @@ from warplog.machine.toolchain import Tool
 from warplog.measure import check_time, sanitize
 from warplog.measure.job import Entry, Job
 from warplog.records.check import Check
+from warplog.records.config import CheckSettings, SanitizeSettings, TimeSettings
 from warplog.records.family_file import FamilyRecord
 from warplog.records.sanitize import Sanitize
-from warplog.records.settings import CheckSettings, SanitizeSettings, TimeSettings
 from warplog.records.time import Time
 
 _T = TypeVar("_T")

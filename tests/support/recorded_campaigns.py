@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from warplog.core import store
-from warplog.records import manifest
 from warplog.records.campaign import Campaign, Gpu
+from warplog.records.verification import manifest
 
 FOLDER = Path(__file__).parents[2] / "results" / "recorded"
 CAMPAIGN = Campaign(

@@ -14,9 +14,10 @@ from warplog.core.columns import FLOORS
 from warplog.core.files import write_bytes
 from warplog.judge import floors, samples
 from warplog.machine import device
-from warplog.records import door, manifest
+from warplog.records import door
 from warplog.records.campaign import Campaign
 from warplog.records.family_file import FOLDERS, FamilyRecord
+from warplog.records.verification import manifest
 from warplog.tables.files import write_table, write_tables
 from warplog.tables.records import Source
 from warplog.tables.rows import make_rows

@@ -13,7 +13,7 @@ import snakemake_runs
 from copied_project import copy_project
 from made_up_campaigns import dated, make
 from small_campaign import FOLDER
-from warplog.records import manifest
+from warplog.records.verification import manifest
 
 OPTIONS = ("--cores", "2", "--nocolor")
 SMALL = "results/recorded/small"

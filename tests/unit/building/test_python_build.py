@@ -14,10 +14,9 @@ from warplog.catalog.family import Family
 from warplog.core.errors import WarplogError
 from warplog.machine import device, packages, toolchain
 from warplog.measure.building import python_build
-from warplog.measure.results import Compiled, Result
+from warplog.measure.results import Compiled, LaunchFailed, Result
 from warplog.measure.task import CaseRun, Task
 from warplog.measure.worker import compile_case as compiling
-from warplog.measure.worker.backend import LaunchFailed
 from warplog.parsers import sass, usage
 from warplog.plan import staleness
 from warplog.records import door

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from warplog.cli import main
-from warplog.records import manifest
+from warplog.records.verification import manifest
 
 PROJECT = Path(__file__).parents[3]
 RECORDED = PROJECT / "results" / "recorded"

@@ -132,7 +132,7 @@ def test_the_example_variant_of_the_readme_is_valid_and_compiles(tmp_path, kept_
     (folder / "family.yaml").write_text(f"{listed[:end]}{block('README.md', 'yaml', 'mine')}{listed[end:]}")
     family = catalog.load_family(folder / "family.yaml")
     _, made = built(family, family.variant("mine"), "sm_90", kept_builds)
-    assert made["status"] == "ok", made
+    assert made.status == "ok", made
 
 
 @pytest.fixture

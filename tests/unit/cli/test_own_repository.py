@@ -57,7 +57,7 @@ def test_the_family_fits_its_schema_and_its_reference_its_arguments(tmp_path, op
 def test_the_first_kernel_compiles(tmp_path, kept_builds, operation, dtype):
     family = load_family(written(tmp_path, "--op", operation, "--dtype", dtype) / operation / "family.yaml")
     _, made = built(family, family.variant("naive"), "sm_90", kept_builds)
-    assert made["status"] == "ok", made["reason"]
+    assert made.status == "ok", made.reason
 
 
 def test_without_a_terminal_nothing_is_asked(tmp_path, capsys):
@@ -244,7 +244,7 @@ def test_the_kernel_of_the_page_compiles(tmp_path, kept_builds):
         file.write(block("yaml", "tiled"))
     family = load_family(folder / "family.yaml")
     _, made = built(family, family.variant("tiled"), "sm_90", kept_builds)
-    assert made["status"] == "ok", made["reason"]
+    assert made.status == "ok", made.reason
 
 
 def test_the_files_that_the_page_shows_are_written(tmp_path):

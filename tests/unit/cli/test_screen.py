@@ -23,11 +23,12 @@ from warplog.core.text import HIDDEN
 from warplog.judge import claims, floors, samples
 from warplog.machine import device
 from warplog.plan import script
-from warplog.records import door, manifest
+from warplog.records import door
 from warplog.records.build import Build
 from warplog.records.campaign import Campaign
 from warplog.records.family_file import FOLDERS
 from warplog.records.tune import Tune
+from warplog.records.verification import manifest
 from warplog.tables.files import write_table, write_tables
 from warplog.tables.records import Source
 from warplog.tables.rows import make_rows

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 import recorded_campaigns
 from small_campaign import FOLDER as RECORDED
 from warplog.cli.main import main
-from warplog.records import door, manifest, recorded
+from warplog.records import door, recorded
 from warplog.records.campaign import Campaign
+from warplog.records.verification import manifest
 
 
 @pytest.fixture
@@ -130,7 +132,7 @@ def test_a_packed_campaign_is_consistent_and_says_when_and_where_each_stage_was_
     assert main(["verify", "small"]) == 0
     first, about, *stages = capsys.readouterr().out.splitlines()
     assert re.fullmatch(rf"{packed}: \d\d consistent records, 6 files as in manifest.json", first)
-    assert re.fullmatch(r"h200-\S+: NVIDIA H200, commit [0-9a-f]{12}", about)
+    assert re.fullmatch(r"h200-\S+: NVIDIA H200, commit [0-9a-f]{12}, evaluated at [0-9a-f]{12}", about)
     assert [line.split()[0] for line in stages] == ["check", "time", "profile"]
     assert all(re.fullmatch(r"  \w+ +20\d\d-\d\d-\d\d  [0-9a-f]{7}  1 board", line) for line in stages)
 
@@ -182,7 +184,7 @@ def test_a_campaign_that_was_evaluated_anew_names_both_commits(
     packed: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = packed / "campaign" / "h200.json"
-    path.write_text(path.read_text().replace('"evaluated_commit": ""', f'"evaluated_commit": "{"f" * 40}"'))
+    door.write(path, structs.replace(door.read(path, Campaign), evaluated_commit="f" * 40))
     manifest.write(packed, "small", "")
     assert main(["verify", "small"]) == 0
     assert re.search(

@@ -13,7 +13,7 @@ from warplog.core.errors import WarplogError
 from warplog.judge import oracle
 from warplog.judge import oracle as oracle_report
 from warplog.plan.evaluate import labels_of
-from warplog.records import manifest
+from warplog.records.verification import manifest
 from warplog.tables import files
 from warplog.tables.records import Source
 

@@ -9,8 +9,8 @@ from host_family import make_job, make_timer, named
 from warplog.core import paths
 from warplog.judge import aa
 from warplog.measure import check_time
+from warplog.records.config import TimeSettings
 from warplog.records.family_file import FamilyRecord
-from warplog.records.settings import TimeSettings
 from warplog.records.time import Time
 
 BODY = """

@@ -11,8 +11,8 @@ from one_variant import check_variant, record_of
 from warplog.catalog.contract import Measuring
 from warplog.machine.toolchain import Tool
 from warplog.measure import capture
+from warplog.records.config import ProfileSettings
 from warplog.records.profile import Profile
-from warplog.records.settings import ProfileSettings
 
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
 SETTINGS = ProfileSettings(metrics="lean", launches=3, timeout_s=20.0)

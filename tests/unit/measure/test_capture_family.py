@@ -12,10 +12,10 @@ from warplog.machine.toolchain import Tool
 from warplog.measure import capture, check_time
 from warplog.measure.job import Job
 from warplog.measure.results import Captured, Result
+from warplog.records.config import CheckSettings, ProfileSettings
 from warplog.records.family_file import FamilyRecord
 from warplog.records.measured import Session
 from warplog.records.profile import Profile
-from warplog.records.settings import CheckSettings, ProfileSettings
 
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
 NCU = Tool("ncu", Path("/opt/ncu"), "2025.3.1", "")

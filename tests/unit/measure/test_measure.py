@@ -23,7 +23,7 @@ from warplog.measure.task import CaptureWork, CheckWork
 from warplog.measure.worker.case_data import CaseData
 from warplog.records import door
 from warplog.records.check import Check
-from warplog.records.settings import CheckSettings, TimeSettings
+from warplog.records.config import CheckSettings, TimeSettings
 from warplog.records.time import TimeCase
 
 CHECK, CAPTURE = CheckWork(rounds=1), CaptureWork(tool="ncu", launches=1)

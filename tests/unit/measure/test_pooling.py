@@ -11,8 +11,8 @@ from warplog.measure.pooling import missing_runs, missing_sustained, pooled
 from warplog.measure.results import AtRest, Result, Sustained
 from warplog.measure.task import CaseRun
 from warplog.records import remarks
+from warplog.records.config import TimeSettings
 from warplog.records.fields import Status
-from warplog.records.settings import TimeSettings
 from warplog.records.time import Board, Cold, Hot, SustainedRun, TimeCase, Trace
 
 BOARD = Board(

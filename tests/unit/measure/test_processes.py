@@ -22,9 +22,9 @@ from warplog.measure.journal import Note
 from warplog.measure.results import AtRest, Result, Sustained
 from warplog.measure.task import CaseRun, Task
 from warplog.records import door
+from warplog.records.config import CheckSettings, TimeSettings
 from warplog.records.family_file import FamilyRecord
 from warplog.records.measured import Session
-from warplog.records.settings import CheckSettings, TimeSettings
 from warplog.records.time import Board, Cold, Hot, SustainedRun, Time, TimeCase
 
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"

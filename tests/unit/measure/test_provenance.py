@@ -11,8 +11,8 @@ from warplog.measure import job as jobs
 from warplog.measure import provenance
 from warplog.records import door
 from warplog.records.campaign import Campaign, Gpu, Project
+from warplog.records.config import CheckSettings
 from warplog.records.measured import Session
-from warplog.records.settings import CheckSettings
 
 KERNELS = Path(__file__).parents[3] / "kernels"
 GPU = Gpu(

@@ -12,8 +12,8 @@ from warplog.catalog.contract import Measuring
 from warplog.core.locks import PATIENCE_S
 from warplog.machine.toolchain import Tool
 from warplog.measure import sanitize
+from warplog.records.config import SanitizeSettings
 from warplog.records.sanitize import Sanitize
-from warplog.records.settings import SanitizeSettings
 
 # Options come first, each with a value; then the worker's command. Like the real tool, it reports failed API calls of
 # libraries unless an option turns that off.

@@ -24,8 +24,8 @@ from warplog.measure.family_board import boards_of
 from warplog.measure.job import Job, family_task
 from warplog.measure.supervise import finished, run_cases
 from warplog.measure.task import CheckWork
+from warplog.records.config import TimeSettings
 from warplog.records.family_file import FamilyRecord
-from warplog.records.settings import TimeSettings
 from warplog.records.time import Time
 
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"

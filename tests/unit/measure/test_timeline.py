@@ -13,10 +13,10 @@ from made_up_launch import case_of, pipelined, times
 from warplog.core.hashing import sha256_file
 from warplog.measure import check_time, timeline
 from warplog.records import door
-from warplog.records.absent import Absent
 from warplog.records.build import Build
+from warplog.records.config import TimelineSettings
 from warplog.records.family_file import FamilyRecord
-from warplog.records.settings import TimelineSettings
+from warplog.records.measured import Absent
 from warplog.records.timeline import Timeline
 from warplog.records.verification import invariants, timelines
 from warplog.records.verification.campaign import record_problems

@@ -23,7 +23,7 @@ from warplog.measure.results import Result
 from warplog.measure.task import CaseRun, CheckWork, Task
 from warplog.measure.worker import main as worker
 from warplog.records import door
-from warplog.records.settings import CheckSettings
+from warplog.records.config import CheckSettings
 
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
 LONG_S = 600.0  # longer than a start may take, and than a wait without a message

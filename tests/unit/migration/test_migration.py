@@ -18,9 +18,10 @@ from warplog.core import store
 from warplog.core.errors import WarplogError
 from warplog.migration import migrated
 from warplog.migration.folder import migrate
-from warplog.records import door, manifest
+from warplog.records import door
 from warplog.records.family_file import FOLDERS, FamilyRecord
 from warplog.records.time import Time
+from warplog.records.verification import manifest
 
 FAMILY = "transfer"  # its times have a remark, since they include the host
 BUILD = "build/sm_90/transfer/to_device_pinned/record.json"

@@ -8,7 +8,7 @@ import pytest
 from host_family import YAML, make_family
 from warplog.catalog.family import load_family
 from warplog.machine import device
-from warplog.measure.supervise import Task
+from warplog.measure.task import CheckWork, Task
 from warplog.plan import plan
 
 ENTRY = "{name: right, parameters: {A: 2}, idea: as it should be"
@@ -41,8 +41,8 @@ MEASURED = [
 
 def journal(file: Path, **changes: object) -> str:
     """Returns what a journal must have been written for, if its results are to be kept."""
-    task = {"mode": "check", "backend": "cupy", "library": file, "library_sha256": "", "cases": ()}
-    return Task(family_file=file, folder=file.parent, **{**task, **changes}).fingerprint()
+    task = {"work": CheckWork(rounds=3), "backend": "cupy", "libraries": {}, "library_sha256": "", "runs": ()}
+    return Task(**task, family_file=str(file), folder=str(file.parent), **changes).fingerprint()
 
 
 def jobs(file: Path) -> list[object]:

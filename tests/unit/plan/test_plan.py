@@ -21,7 +21,8 @@ from warplog.plan import plan
 from warplog.plan.family import FamilyPlan
 from warplog.plan.jobs import CheckJob
 from warplog.plan.selection import choose_figures
-from warplog.records import door, manifest
+from warplog.records import door
+from warplog.records.verification import manifest
 
 LIVE = {"mode": "live", "gpu": "h200"}
 

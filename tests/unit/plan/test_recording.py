@@ -20,8 +20,9 @@ from warplog.core import store
 from warplog.core.errors import WarplogError
 from warplog.judge.audit import audit
 from warplog.judge.sources import Sources, recorded_campaign
-from warplog.records import door, manifest
+from warplog.records import door
 from warplog.records.config import Config
+from warplog.records.verification import manifest
 from warplog.tables.files import read_table
 
 INTERRUPTED = "its replacement was interrupted and had left it as .mine.old\n"

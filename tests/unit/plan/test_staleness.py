@@ -79,7 +79,7 @@ def test_a_module_is_code_of_the_stages_whose_results_it_decides(module: str, st
         ("machine/device.py", {"tables", "oracle"}),
         ("tables/published.py", {"tables", "worklog"}),
         ("core/columns.py", {"tables", "claims", "oracle"}),
-        ("core/text.py", {"time", "tables", "worklog"}),
+        ("core/text.py", {"trial", "tables", "worklog"}),
         ("parsers/sass.py", {"build", "claims"}),
         ("plotting/labels.py", {"plot", "judge", "plot_tuning"}),
     ],

@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 import made_up_records
 from made_up_records import LIBRARY, process, run
-from warplog.records.absent import Absent
 from warplog.records.build import Build
 from warplog.records.check import Check
+from warplog.records.measured import Absent
 from warplog.records.time import TimeCase
 from warplog.records.verification import invariants
 

@@ -14,8 +14,7 @@ from warplog.catalog.family import load_family
 from warplog.core.columns import TABLES
 from warplog.machine import device
 from warplog.records import remarks
-from warplog.records.absent import Absent
-from warplog.records.measured import Session
+from warplog.records.measured import Absent, Session
 from warplog.records.profile import CapturedCase
 from warplog.records.time import TimeCase, Trace
 from warplog.tables import rows as table_rows

@@ -13,7 +13,7 @@ from warplog.machine.toolchain import Tool
 from warplog.measure.job import Job
 from warplog.measure.tuning.search import Search, make_search
 from warplog.records.campaign import Gpu
-from warplog.records.settings import TimeSettings, TuneSettings
+from warplog.records.config import TimeSettings, TuneSettings
 
 TUNE = """
     parameters: {A: 2, B: 2, FIXED: 7}

@@ -115,4 +115,4 @@ def test_a_table_of_many_variants_compiles(tmp_path, arch):
     assert "warning" not in (folder / "compile.log").read_text()
     called = {"sm_75": {"warptile", "split_k"}, "sm_90": {"stream_k", "split_k"}}[arch]
     for name in called:
-        assert any(name in kernel["mangled"] for kernel in record.kernels), name
+        assert any(name in kernel.mangled for kernel in record.kernels), name

@@ -26,8 +26,8 @@ from warplog.measure.tuning import search as tuning
 from warplog.measure.tuning.search import Search
 from warplog.plan.jobs import TuneJob
 from warplog.records import door, remarks
+from warplog.records.config import TuneSettings
 from warplog.records.measured import Session
-from warplog.records.settings import TuneSettings
 from warplog.records.tune import Tune
 from warplog.tables import rows as table_rows
 from warplog.tables.records import Source

@@ -6,7 +6,7 @@ from warplog.measure import check_time, trial
 from warplog.measure.job import Job
 from warplog.plan.jobs import CheckJob
 from warplog.plan.script import family_jobs, job, parameters
-from warplog.records.settings import CheckSettings
+from warplog.records.config import CheckSettings
 
 
 def main(jobs: Sequence[Job[CheckSettings]]) -> None:

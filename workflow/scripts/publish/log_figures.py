@@ -9,7 +9,7 @@ from warplog.plan.script import job
 from warplog.records import door
 from warplog.track import log
 from warplog.track.address import tracking_uri
-from warplog.track.logged import LoggedCampaign
+from warplog.track.presence import LoggedCampaign
 
 
 def main(logged: Path, folders: Iterable[Path], uri: str, done: Path) -> None:

@@ -89,8 +89,9 @@ def evaluate_anew(project: Path, name: str) -> tuple[Path, int]:
     from warplog.measure.provenance import commit_of
     from warplog.plan import evaluate
     from warplog.plan.plan import make_plan
-    from warplog.records import door, manifest, recorded
+    from warplog.records import door, recorded
     from warplog.records.campaign import Campaign
+    from warplog.records.verification import manifest
 
     target = _target(project, name)
     if not target.is_dir():

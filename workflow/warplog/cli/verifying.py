@@ -40,8 +40,8 @@ def run(options: argparse.Namespace, folder: Path, note: Callable[[str], None]) 
     Raises:
         WarplogError: The folder holds no campaign, or its manifest must not be replaced.
     """
-    from warplog.records import door, manifest
-    from warplog.records.verification import campaign
+    from warplog.records import door
+    from warplog.records.verification import campaign, manifest
 
     path = folder / manifest.NAME
     # An archive that was changed is one problem, not one for each of its records.
@@ -93,8 +93,9 @@ def _measured(folder: Path) -> Iterator[str]:
 
 
 def _write_manifest(folder: Path) -> None:
-    from warplog.records import door, manifest
+    from warplog.records import door
     from warplog.records.campaign import Campaign
+    from warplog.records.verification import manifest
 
     campaigns = list((folder / "campaign").glob("*.json"))
     if (folder / manifest.NAME).is_file() or len(campaigns) != 1:

@@ -18,7 +18,8 @@ from warplog.judge.audited import Check, Place, agrees
 from warplog.judge.audited_sentences import RULES
 from warplog.judge.audited_tables import TABLES
 from warplog.judge.evidence import Evidence
-from warplog.records import manifest, remarks
+from warplog.records import remarks
+from warplog.records.verification import manifest
 
 # A number: not a part of a name (float64, L2, x128) and not followed by a letter (64Mi), which names a case.
 _NUMBER = re.compile(r"(?<![\w.\-/#])\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w])")

@@ -16,10 +16,9 @@ from pyarrow import ArrowException
 
 from warplog.analysis import verdicts
 from warplog.core import paths
-from warplog.core.columns import Row, number, text
+from warplog.core.columns import Cell, Row, number, text
 from warplog.core.errors import WarplogError
 from warplog.records import remarks
-from warplog.tables.files import as_rows
 
 _TABLES = (
     "measurements",
@@ -80,13 +79,13 @@ class Evidence:
     def __init__(self, tables: Mapping[str, pd.DataFrame]) -> None:
         self.tables = tables
         variants = tables["variants"].sort_values(["order", "variant"], kind="stable")
-        self.variants: dict[str, Row] = {str(r["variant"]): r for r in as_rows(variants)}
+        self.variants: dict[str, Row] = {str(r["variant"]): r for r in _rows(variants)}
         self.case = str(variants["headline_case"].iloc[0])
         key, floors = ["family", "variant", "case", "gpu"], tables["floors"]
         rest = floors.loc[floors["regime"] == "rest", [*key, "deviation", "freedom", "groups"]]
         measured = tables["measurements"].merge(rest, on=key, how="left")
         self.rows: dict[tuple[str, str], dict[Any, Any]] = {
-            (str(r["variant"]), str(r["case"])): r for r in as_rows(measured)
+            (str(r["variant"]), str(r["case"])): r for r in _rows(measured)
         }
         self.cases = list(dict.fromkeys(case for _, case in self.rows))
 
@@ -110,7 +109,7 @@ class Evidence:
         for variant, own in rows.groupby("variant"):
             times = own[own["metric"] == "duration_us"]
             if len(times):
-                main = max(as_rows(times), key=lambda row: number(row, "value"))
+                main = max(_rows(times), key=lambda row: number(row, "value"))
                 own = own[(own["kernel"] == main["kernel"]) & (own["launch"] == main["launch"])]
             found[str(variant)] = dict(zip(own["metric"], own["value"].astype(float), strict=True))
         return found
@@ -123,7 +122,7 @@ class Evidence:
         rows = rows[(rows["case"] == self.profiled) & rows["value"].notna()]
         found = {}
         for variant, own in rows.groupby("variant"):
-            found[str(variant)] = str(max(as_rows(own), key=lambda row: number(row, "value"))["kernel"])
+            found[str(variant)] = str(max(_rows(own), key=lambda row: number(row, "value"))["kernel"])
         return found
 
     def hot(self, variant: str) -> list[Row]:
@@ -175,7 +174,7 @@ class Evidence:
         """The metrics that nsys gives for whole launches at the headline case, by variant and metric."""
         metrics = self.tables["metrics"]
         rows = metrics[(metrics["tool"] == "nsys") & (metrics["case"] == self.case)]
-        return {(str(r["variant"]), str(r["metric"])): number(r, "value") for r in as_rows(rows)}
+        return {(str(r["variant"]), str(r["metric"])): number(r, "value") for r in _rows(rows)}
 
     def measured(self, variant: str, column: str, case: str = "") -> float:
         """Returns a column of `measurements`; NaN if it is missing."""
@@ -362,7 +361,7 @@ class Evidence:
 
     def tile_end(self, variant: str) -> float:
         """Returns the median gap at a tile end in the timeline of a variant, in microseconds; NaN without one."""
-        launches = as_rows(self.tables["launches"])
+        launches = _rows(self.tables["launches"])
         mine = (row for row in launches if (row["variant"], row["case"]) == (variant, self.profiled))
         return next((number(row, "bubble_us") for row in mine), math.nan)
 
@@ -389,7 +388,7 @@ class Evidence:
     def _claims(self) -> dict[str, list[Row]]:
         """The claims beside each variant: the last one, of at most three, that a claim names."""
         found: dict[str, list[Row]] = {}
-        for row in as_rows(self.tables["claims"]):
+        for row in _rows(self.tables["claims"]):
             words = set(re.findall(r"\w+", " ".join(str(row.get(c) or "") for c in _NAMING)))
             named = [name for name in self.variants if name in words]
             own = [name for name in named if name != self.baseline()] or named
@@ -405,7 +404,7 @@ class Evidence:
     def peak(self, column: str) -> float:
         """Returns a column of the table `gpus`."""
         gpus = self.tables["gpus"]
-        return number(as_rows(gpus)[0], column) if len(gpus) else math.nan
+        return number(_rows(gpus)[0], column) if len(gpus) else math.nan
 
     def parameters(self, variant: str) -> dict[str, int]:
         """Returns the compile-time parameters of a variant."""
@@ -435,9 +434,13 @@ def _plain(kernel: str) -> str:
     return re.sub(r"^void |<unnamed>::|\(anonymous namespace\)::|\w+::", "", kernel)
 
 
+def _rows(table: pd.DataFrame) -> list[dict[str, Cell]]:
+    return [{str(name): cell for name, cell in row.items()} for row in table.to_dict("records")]
+
+
 def _by_variant(table: pd.DataFrame) -> dict[str, list[Row]]:
     """Returns the rows of a table by the variant they name."""
     found: dict[str, list[Row]] = {}
-    for row in as_rows(table):
+    for row in _rows(table):
         found.setdefault(str(row["variant"]), []).append(row)
     return found

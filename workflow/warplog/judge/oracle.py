@@ -23,7 +23,7 @@ from warplog.core.schema import suggest
 from warplog.core.text import printable
 from warplog.machine import device
 from warplog.metrics import METRICS, STALL_REASONS, dominant_state, occupancy, occupancy_limiter
-from warplog.records import manifest
+from warplog.records.verification import manifest
 from warplog.tables.files import as_rows, read_file
 
 RIGHT, WRONG, NOT_MEASURED = "right", "wrong", "not_measured"

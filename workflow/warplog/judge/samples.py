@@ -9,12 +9,13 @@ from statistics import median
 from warplog.analysis.verdicts import Timed
 from warplog.core import paths, store
 from warplog.core.errors import WarplogError
-from warplog.records import campaign, door, manifest
-from warplog.records.absent import Absent
+from warplog.records import campaign, door
 from warplog.records.check import Check
 from warplog.records.extract import Extract
 from warplog.records.family_file import FamilyRecord
+from warplog.records.measured import Absent
 from warplog.records.time import Cold, Process, Time, TimeCase
+from warplog.records.verification import manifest
 from warplog.records.verification.invariants import shown_correct
 
 # The counters that are compared: sums over the kernels of a case, and maxima.

@@ -13,11 +13,12 @@ from warplog.core.files import temporary_folder
 from warplog.judge.samples import Campaign, Key, Measured, load
 from warplog.machine import device
 from warplog.migration import migrated
-from warplog.records import campaign, door, manifest
+from warplog.records import campaign, door
 from warplog.records.config import Config
 from warplog.records.extract import Extract
 from warplog.records.family_file import FOLDERS, Entry, FamilyRecord
 from warplog.records.time import Time
+from warplog.records.verification import manifest
 from warplog.track import address, connection, identity, versions
 
 if TYPE_CHECKING:

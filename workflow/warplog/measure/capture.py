@@ -29,10 +29,10 @@ from warplog.measure.task import CaptureWork
 from warplog.metrics import counters_to_collect
 from warplog.parsers.ncu.source import SAMPLING
 from warplog.records import door, fields
+from warplog.records.config import ProfileSettings
 from warplog.records.family_file import FamilyRecord
 from warplog.records.measured import Session, worst
 from warplog.records.profile import CapturedCase, Profile
-from warplog.records.settings import ProfileSettings
 
 _EXPORT_S = 300
 _DENIED = "ERR_NVGPUCTRPERM"

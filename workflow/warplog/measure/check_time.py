@@ -32,8 +32,8 @@ from warplog.measure.supervise import BREAKS, discard, run_cases
 from warplog.measure.task import CaseRun, CheckWork, SustainWork, TimeWork
 from warplog.records import door
 from warplog.records.check import Check, CheckCase
+from warplog.records.config import CheckSettings, TimeSettings
 from warplog.records.measured import Case, Session, worst
-from warplog.records.settings import CheckSettings, TimeSettings
 from warplog.records.time import NoSustained, Time, TimeCase
 
 Pair = tuple[str, str]  # variant and case

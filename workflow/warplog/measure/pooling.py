@@ -11,6 +11,7 @@ from warplog.measure.power_limit import times_at_limit
 from warplog.measure.results import AtRest, Result, Sustained
 from warplog.measure.worker.timer import FULL_CLOCK
 from warplog.records import time as records
+from warplog.records.config import TimeSettings
 from warplog.records.measured import worst
 from warplog.records.remarks import (
     Discarded,
@@ -21,7 +22,6 @@ from warplog.records.remarks import (
     NotBlocked,
     TimeRemark,
 )
-from warplog.records.settings import TimeSettings
 from warplog.records.time import Board, Cold, Hot, NoSustained, Process, SustainedRun, TimeCase
 
 _LEAST_GAP_US = 0.2

@@ -7,6 +7,15 @@ from warplog.records.timeline import Overhead
 from warplog.records.tune import TunedCase
 
 
+class LaunchFailed(Exception):
+    """A case cannot be measured, as a launcher or the device says, or its results; status and reason of the record."""
+
+    def __init__(self, status: Status, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+
+
 class _Found(Frozen, tag_field="mode", frozen=True, kw_only=True):
     """What a mode measures."""
 

@@ -20,9 +20,9 @@ from warplog.measure.supervise import BREAKS, discard, run_cases
 from warplog.measure.task import SanitizeWork, Task
 from warplog.parsers import sanitizer
 from warplog.records import door
+from warplog.records.config import SanitizerTool, SanitizeSettings
 from warplog.records.measured import Session, worst
 from warplog.records.sanitize import Sanitize, SanitizerFinding, ToolCheck
-from warplog.records.settings import SanitizerTool, SanitizeSettings
 
 # The second is printed under confidential computing: the program then runs unchecked, without any error.
 _NOT_HERE = ("Device not supported", "anitizer will be disabled")

@@ -9,8 +9,8 @@ from msgspec import field
 from warplog.catalog.family import load_family
 from warplog.core.hashing import sha256_file, sha256_of
 from warplog.records import door
+from warplog.records.config import TimelineSettings, TimeSettings
 from warplog.records.fields import CaseName, Count, Frozen, Sha256, Tool
-from warplog.records.settings import TimelineSettings, TimeSettings
 
 
 class CaseRun(Frozen, frozen=True, kw_only=True):

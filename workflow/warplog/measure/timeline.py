@@ -30,8 +30,8 @@ from warplog.parsers.timeline_buffer import Launch
 from warplog.records import door
 from warplog.records import timeline as records
 from warplog.records.build import Build
+from warplog.records.config import TimelineSettings
 from warplog.records.measured import Session
-from warplog.records.settings import TimelineSettings
 from warplog.records.timeline import Timeline, TimelineCase
 
 _MOST_TRACE_EVENTS = 300_000  # about 3 MB when compressed

@@ -7,17 +7,17 @@ besides its files and the other parameters.
 from collections.abc import Mapping
 from typing import Generic, Literal, TypeVar
 
-from warplog.records.config import Config
-from warplog.records.fields import Arch, Frozen, Name, Slug
-from warplog.records.remarks import TuneRemark
-from warplog.records.settings import (
+from warplog.records.config import (
     CheckSettings,
+    Config,
     ProfileSettings,
     SanitizeSettings,
     TimelineSettings,
     TimeSettings,
     TuneSettings,
 )
+from warplog.records.fields import Arch, Frozen, Name, Slug
+from warplog.records.remarks import TuneRemark
 
 Cases = Mapping[str, tuple[str, ...]]  # by variant
 Settings = TypeVar("Settings")

@@ -12,7 +12,7 @@ from warplog.judge import sources as campaigns
 from warplog.judge.sources import MLFLOW, PARENTS
 from warplog.measure.provenance import now
 from warplog.plan.plan import Plan
-from warplog.records import manifest
+from warplog.records.verification import manifest
 from warplog.track.address import own_file
 
 _JUDGED = ("time/*/*.json", "extract/*/*.json", "aa/round*/time/*/*.json", "campaign/*.json")

@@ -52,12 +52,11 @@ _CARRIERS = frozenset(
                 "locks",
                 "paths",
                 "process",
-                "records",
                 "schema",
                 "store",
             )
         ),
-        "records.manifest",
+        "records.verification.manifest",
     )
 )
 # What these contribute to a measuring job is hashed into its inputs (contract, library, settings), or only affects how
@@ -66,7 +65,10 @@ _MEASURING = frozenset(("build", "trial", "check", "sanitize", "time", "profile"
 _HASHED_OTHERWISE = frozenset(
     (
         *("catalog", "machine.toolchain", "machine.wheels", "records"),
-        *(f"measure.{name}" for name in ("family_board", "job", "journal", "provenance", "supervise")),
+        *(
+            f"measure.{name}"
+            for name in ("family_board", "job", "journal", "provenance", "results", "supervise", "task")
+        ),
     )
 )
 # Builds with these statuses are tried again; `unsupported` depends on family.yaml and the GPU only.

@@ -99,3 +99,10 @@ def only_if_ok(case: Case, *results: str) -> None:
             raise ValueError(
                 f"{name}: a case has it if and only if its status is ok, and that is {case.status}"
             )
+
+
+class Absent(Frozen, frozen=True, kw_only=True):
+    """No record, and why: it is missing, or damaged, misplaced or of another GPU (error)."""
+
+    status: Literal["missing", "error"]
+    reason: Text

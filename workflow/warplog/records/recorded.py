@@ -10,8 +10,8 @@ from pathlib import Path
 from warplog.core import store
 from warplog.core.errors import WarplogError, say
 from warplog.core.files import read_bytes, write_bytes
-from warplog.records import manifest
 from warplog.records.campaign import Campaign
+from warplog.records.verification import manifest
 
 RECORDS = (
     "build/*/*/*/record.json",

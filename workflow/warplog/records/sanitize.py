@@ -1,8 +1,8 @@
 """Record of stage sanitize: what the tools of compute-sanitizer found."""
 
+from warplog.records.config import SanitizerTool, SanitizeSettings
 from warplog.records.fields import CaseName, Count, Frozen, Name, Status, Text
 from warplog.records.measured import Measured
-from warplog.records.settings import SanitizerTool, SanitizeSettings
 
 
 class SanitizerFinding(Frozen, frozen=True, kw_only=True):

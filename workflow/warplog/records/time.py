@@ -5,10 +5,10 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from warplog.records.config import TimeSettings
 from warplog.records.fields import Count, Frozen, Number, Status, Text
 from warplog.records.measured import Case, Measured, Session, only_if_ok
 from warplog.records.remarks import TimeRemark
-from warplog.records.settings import TimeSettings
 
 Traced = Annotated[tuple[float | None, ...], Meta(max_length=100_000)]
 NoHot = Literal["", "not_captured", "not_recorded"]

@@ -17,7 +17,7 @@ from warplog.core.csv_text import csv_of_table, restored
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_bytes, write_text
 from warplog.core.text import one_line
-from warplog.records import manifest
+from warplog.records.verification import manifest
 
 _check_once = cache(manifest.check)  # a recorded campaign, when the first of its tables is read
 

@@ -10,14 +10,13 @@ from warplog.catalog.family import Variant
 from warplog.core import paths, store
 from warplog.core.columns import Cell
 from warplog.records import door
-from warplog.records.absent import Absent
 from warplog.records.build import Build
 from warplog.records.campaign import Campaign
 from warplog.records.check import Check
 from warplog.records.extract import Extract
 from warplog.records.family_file import FOLDERS, Entry, FamilyRecord, misplaced
 from warplog.records.fields import Origin, Tool
-from warplog.records.measured import Measured
+from warplog.records.measured import Absent, Measured
 from warplog.records.profile import Profile
 from warplog.records.time import Time
 from warplog.records.timeline import Timeline

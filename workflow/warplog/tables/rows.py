@@ -13,10 +13,10 @@ from warplog.catalog.header import read_header
 from warplog.core.columns import TABLES, Cell, Row, number
 from warplog.machine.device import Peaks
 from warplog.records import remarks
-from warplog.records.absent import Absent
 from warplog.records.build import Build, KernelCode
 from warplog.records.extract import MetricRow
 from warplog.records.fields import Versions
+from warplog.records.measured import Absent
 from warplog.records.remarks import EarlierSource, OtherBoard, Remark
 from warplog.records.time import Cold, Time, TimeCase
 from warplog.tables import published, timelines

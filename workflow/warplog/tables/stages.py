@@ -4,9 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from warplog.core.columns import Cell, Row
-from warplog.records.absent import Absent
 from warplog.records.build import Build
 from warplog.records.check import Check
+from warplog.records.measured import Absent
 from warplog.records.profile import Profile
 from warplog.records.time import Time
 from warplog.tables.records import Source, VariantRecords

@@ -8,7 +8,7 @@ from warplog.core.columns import Cell, Row
 from warplog.metrics.tracks import Numbers, Track, numbers, roles
 from warplog.records import remarks
 from warplog.records import timeline as records
-from warplog.records.absent import Absent
+from warplog.records.measured import Absent
 from warplog.records.remarks import EarlierSource
 from warplog.records.timeline import Launch, Timeline
 

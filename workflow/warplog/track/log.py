@@ -24,7 +24,7 @@ from warplog.tables.view import FigureTables
 from warplog.track import address, connection, identity, notes, versions
 from warplog.track import runs as mlflow_runs
 from warplog.track import view as mlflow_view
-from warplog.track.logged import LoggedCampaign, LoggedExperiment
+from warplog.track.presence import LoggedCampaign, LoggedExperiment
 from warplog.track.runs import Run
 from warplog.track.store import Lines, Logged, Store
 from warplog.track.view import View

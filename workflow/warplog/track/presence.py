@@ -5,6 +5,7 @@ Importing MLflow takes more than a second. A database is asked with one query, a
 
 import os
 import sqlite3
+from collections.abc import Mapping
 from contextlib import closing
 from functools import cache
 from pathlib import Path
@@ -12,8 +13,34 @@ from typing import Any
 
 from warplog.core.errors import WarplogError
 from warplog.records import door
+from warplog.records.fields import Frozen
 from warplog.track.address import is_database, is_server, shown, sqlite_file
-from warplog.track.logged import LoggedCampaign
+
+
+class LoggedExperiment(Frozen, frozen=True, kw_only=True):
+    """One experiment; `home` is the variant whose run holds what belongs to the whole family. runs: ids by variant."""
+
+    family: str
+    experiment_id: str
+    link: str
+    home: str
+    runs: Mapping[str, str]
+
+
+class LoggedCampaign(Frozen, frozen=True, kw_only=True):
+    """The content of the store after logging, the same after a second run that changed nothing.
+
+    Attributes:
+        uri: the store, without a password.
+        last: the run that was written last.
+        attempt: number of the attempt, see `presence.destination`.
+    """
+
+    uri: str
+    experiments: tuple[LoggedExperiment, ...]
+    last: str
+    attempt: int = 1
+
 
 _PATIENCE_S = 2.0
 _QUERY = (

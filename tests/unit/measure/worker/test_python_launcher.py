@@ -9,10 +9,11 @@ import pytest
 from host_family import PYTHON_RIGHT, make_job, make_python_family, make_python_job, make_timer
 from one_variant import check_variant, time_variant, write_record
 from warplog.core.errors import WarplogError
-from warplog.measure.worker.backend import LaunchFailed, NumpyBackend
+from warplog.measure.results import LaunchFailed
+from warplog.measure.worker.backend import NumpyBackend
 from warplog.measure.worker.problem import Problem
 from warplog.measure.worker.python_launcher import PythonLauncher, failure_of, first_message
-from warplog.records.settings import TimeSettings
+from warplog.records.config import TimeSettings
 
 TIMING = TimeSettings(processes=1, most_processes=1, max_seconds=0.2, timeout_s=20.0)
 TRITON_MESSAGE = (

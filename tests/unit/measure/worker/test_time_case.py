@@ -14,14 +14,14 @@ from fake_driver import H200
 from host_family import make_job
 from warplog.catalog.contract import Measuring
 from warplog.machine import clocks
-from warplog.measure.results import AtRest, Sustained
+from warplog.measure.results import AtRest, LaunchFailed, Sustained
 from warplog.measure.worker import sampling
 from warplog.measure.worker import time_case as timing
-from warplog.measure.worker.backend import Launcher, LaunchFailed, NumpyBackend
+from warplog.measure.worker.backend import Launcher, NumpyBackend
 from warplog.measure.worker.problem import Problem
 from warplog.measure.worker.time_case import sustain_case, time_case
 from warplog.measure.worker.timer import ColdSample, WarmUp
-from warplog.records.settings import TimeSettings
+from warplog.records.config import TimeSettings
 
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
 LATER_WRONG = f"static int calls; if (++calls > 1) {{ a->y[0] = 0; return 0; }} {RIGHT}"

@@ -26,10 +26,9 @@ from warplog.machine import device, packages
 from warplog.machine.toolchain import Tool
 from warplog.measure.building.build import capability_of, kernel_record, record_head
 from warplog.measure.building.quoting import Places
-from warplog.measure.results import Compiled
+from warplog.measure.results import Compiled, LaunchFailed
 from warplog.measure.supervise import discard, run_cases
 from warplog.measure.task import CaseRun, CompileWork, Task
-from warplog.measure.worker.backend import LaunchFailed
 from warplog.parsers import sass, usage
 from warplog.records import door
 from warplog.records.build import Build, KernelCode

@@ -24,8 +24,8 @@ from warplog.measure.supervise import discard, finished, run_cases
 from warplog.measure.task import CaseRun, Task, TuneWork
 from warplog.measure.tuning.builds import Builds
 from warplog.records.build import Build
+from warplog.records.config import TimeSettings, TuneSettings
 from warplog.records.measured import Session
-from warplog.records.settings import TimeSettings, TuneSettings
 from warplog.records.tune import TunedCase
 
 

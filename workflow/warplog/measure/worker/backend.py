@@ -14,18 +14,10 @@ from warplog.records.fields import Status
 from warplog.records.measured import Session
 
 if TYPE_CHECKING:
-    from warplog.measure.worker.problem import Problem
+    from warplog.measure.results import LaunchFailed
+from warplog.measure.worker.problem import Problem
 
 _Pointer = ctypes.c_uint64
-
-
-class LaunchFailed(Exception):
-    """A case cannot be measured, as a launcher or the device says, or its results; status and reason of the record."""
-
-    def __init__(self, status: Status, reason: str) -> None:
-        super().__init__(reason)
-        self.status = status
-        self.reason = reason
 
 
 class NumpyBackend:

@@ -4,8 +4,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from warplog.measure.results import Compiled
-from warplog.measure.worker.backend import DriverBackend, Launcher, LaunchFailed
+from warplog.measure.results import Compiled, LaunchFailed
+from warplog.measure.worker.backend import DriverBackend, Launcher
 from warplog.measure.worker.case_data import SEEDS
 from warplog.measure.worker.problem import Problem
 from warplog.measure.worker.sanitize_case import sanitize_case

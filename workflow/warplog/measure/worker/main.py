@@ -30,7 +30,7 @@ from warplog.core.process import die_with_parent
 from warplog.machine.clocks import Sampler
 from warplog.machine.nvml import kept_loaded
 from warplog.measure.journal import Begun, Opened, Started, Waiting, note
-from warplog.measure.results import AtRest, Result, Sustained
+from warplog.measure.results import AtRest, LaunchFailed, Result, Sustained
 from warplog.measure.task import (
     CaptureWork,
     CaseRun,
@@ -48,7 +48,6 @@ from warplog.measure.worker.backend import (
     CupyBackend,
     DriverBackend,
     Launcher,
-    LaunchFailed,
     NumpyBackend,
     classify,
     import_arrays,

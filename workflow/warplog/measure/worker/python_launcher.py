@@ -16,7 +16,8 @@ from typing import Any
 
 from warplog.catalog.family import Variant
 from warplog.catalog.languages import LAUNCH, MODULES
-from warplog.measure.worker.backend import Backend, Launcher, LaunchFailed, classify
+from warplog.measure.results import LaunchFailed
+from warplog.measure.worker.backend import Backend, Launcher, classify
 from warplog.measure.worker.encoding import Arrays
 from warplog.measure.worker.problem import Problem
 from warplog.measure.worker.python_arrays import Scalars, arguments_of, make_caller

@@ -7,14 +7,14 @@ from msgspec.structs import replace
 
 from warplog.core.statistics import summarise
 from warplog.machine.clocks import Sampler
-from warplog.measure.results import AtRest, Sustained
+from warplog.measure.results import AtRest, LaunchFailed, Sustained
 from warplog.measure.worker import sampling
-from warplog.measure.worker.backend import Backend, Launcher, LaunchFailed
+from warplog.measure.worker.backend import Backend, Launcher
 from warplog.measure.worker.case_data import SEEDS
 from warplog.measure.worker.problem import Problem
 from warplog.measure.worker.sampling import ColdRun, StopRule
 from warplog.measure.worker.timer import Timer
-from warplog.records.settings import TimeSettings
+from warplog.records.config import TimeSettings
 from warplog.records.time import Cold, Hot, NoHot, SustainedRun
 
 _SEED = SEEDS["time"]

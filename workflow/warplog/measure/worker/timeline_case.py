@@ -8,13 +8,13 @@ import numpy as np
 
 from warplog.core.errors import WarplogError, naming
 from warplog.core.statistics import summarise
-from warplog.measure.results import Marked
-from warplog.measure.worker.backend import Backend, Launcher, LaunchFailed
+from warplog.measure.results import LaunchFailed, Marked
+from warplog.measure.worker.backend import Backend, Launcher
 from warplog.measure.worker.case_data import SEEDS
 from warplog.measure.worker.problem import Problem
 from warplog.measure.worker.timer import Timer
 from warplog.parsers.timeline_buffer import EVENT, HEAD, WARP
-from warplog.records.settings import TimelineSettings
+from warplog.records.config import TimelineSettings
 from warplog.records.timeline import Overhead
 from warplog.records.verification.timelines import overhead
 

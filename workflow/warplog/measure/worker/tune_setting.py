@@ -6,9 +6,9 @@ from pathlib import Path
 from warplog.catalog.family import Family
 from warplog.core.errors import WarplogError
 from warplog.machine.clocks import Sampler
-from warplog.measure.results import Tuned
+from warplog.measure.results import LaunchFailed, Tuned
 from warplog.measure.task import TuneWork
-from warplog.measure.worker.backend import Backend, Launcher, LaunchFailed
+from warplog.measure.worker.backend import Backend, Launcher
 from warplog.measure.worker.check_case import check_case
 from warplog.measure.worker.problem import Problem
 from warplog.measure.worker.time_case import time_case

@@ -9,11 +9,11 @@ from msgspec.structs import asdict
 from warplog.core import paths, store
 from warplog.core.errors import WarplogError
 from warplog.records import door
-from warplog.records.absent import Absent
 from warplog.records.build import Build
 from warplog.records.campaign import Campaign
 from warplog.records.check import Check
 from warplog.records.family_file import FOLDERS, FamilyRecord, misplaced
+from warplog.records.measured import Absent
 from warplog.records.profile import Profile
 from warplog.records.time import Time
 from warplog.records.timeline import Timeline

@@ -9,10 +9,9 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from warplog.core.statistics import summarise
-from warplog.records.absent import Absent
 from warplog.records.build import Build
 from warplog.records.check import Check
-from warplog.records.measured import Case
+from warplog.records.measured import Absent, Case
 from warplog.records.profile import Profile
 from warplog.records.time import Process, Statistics, Time, TimeCase
 from warplog.records.timeline import Timeline, TimelineCase
