@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from warplog.core.errors import WarplogError
 from warplog.machine import toolchain
+from warplog.measure.results import LaunchFailed
 from warplog.records.fields import Status
 from warplog.records.measured import Session
 
 if TYPE_CHECKING:
-    from warplog.measure.results import LaunchFailed
-from warplog.measure.worker.problem import Problem
+    from warplog.measure.worker.problem import Problem
 
 _Pointer = ctypes.c_uint64
 
