@@ -87,7 +87,7 @@ def _case(name: str, state: Any) -> dict[str, Any]:
         reason = (state and state.skip_reason) or "NVBench kept no samples"
         return {"case": name, "status": "error", "reason": reason, "median_us": None}
     times_us = [s * 1e6 for s in state.samples]
-    return {"case": name, "status": "ok", "reason": "", **summarise(times_us).as_record(times_us)}
+    return {"case": name, "status": "ok", "reason": "", **vars(summarise(times_us)), "samples_us": times_us}
 
 
 if __name__ == "__main__":

@@ -91,13 +91,13 @@ def board(**changed: Any) -> Board:
 
 
 def cold(samples_us: Sequence[float], **changed: Any) -> Cold:
-    facts = {**summarise(samples_us).as_record(samples_us), "empty_us": 1.0, "discarded": 0, "not_blocked": 0}
+    facts = {**vars(summarise(samples_us)), "empty_us": 1.0, "discarded": 0, "not_blocked": 0}
     facts |= {"sm_mhz": 1630.0, "set_mhz": 1980.0, "sm_mhz_samples": (), "samples_us": tuple(samples_us)}
     return Cold(**{**facts, **changed})
 
 
 def hot(samples_us: Sequence[float], **changed: Any) -> Hot:
-    facts = {**summarise(samples_us).as_record(samples_us), "samples_us": tuple(samples_us), "launches": 100}
+    facts = {**vars(summarise(samples_us)), "samples_us": tuple(samples_us), "launches": 100}
     return Hot(**{**facts, **changed})
 
 
