@@ -12,7 +12,6 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
@@ -26,13 +25,17 @@ from warplog.core import process
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
 from warplog.core.locks import hold
-from warplog.core.records import FamilyRecord, read_json, write_json
 from warplog.extract.stage import extract_family
 from warplog.machine import device, toolchain
 from warplog.measure import capture, provenance
 from warplog.measure.building import build
-from warplog.measure.job import Job, refuse_unproven
-from warplog.plan.plan import DEFAULTS
+from warplog.measure.job import Job, Settings, proofs, refuse_unproven
+from warplog.records.campaign import Gpu
+from warplog.records.config import CheckSettings, ProfileSettings, TimeSettings
+from warplog.records.door import read_json, write
+from warplog.records.extract import Extract, MetricRow
+from warplog.records.family_file import FamilyRecord
+from warplog.records.time import Statistics, TimeCase
 
 PROJECT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
@@ -52,12 +55,12 @@ class Bench:
 
     folder: Path
     family: Family
-    gpu: device.Gpu
+    gpu: Gpu
     tools: Mapping[str, toolchain.Tool]
     commit: str
     content_sha256: str
 
-    def job(self, variant: Variant, stage: str, settings: Mapping[str, Any]) -> Job:
+    def job(self, variant: Variant, stage: str, settings: Settings) -> Job[Settings]:
         """Returns the job of one stage; record, reports and scratch files are in the variant's folder."""
         place = self.folder / variant.name
         return Job(
@@ -120,36 +123,36 @@ def measure_variant(bench: Bench, variant: Variant) -> Iterator[Row]:
     place = bench.folder / variant.name
     cases = tuple(name for name, case in family.cases.items() if not variant.requires.why_not_case(case))
     built = build.build_variant(family, variant, gpu.arch, tools["nvcc"], tools["cuobjdump"], place / "build")
-    _show("build", f"{family.name}/{variant.name}  {built['status']}  {built['reason']}")
-    check = bench.job(variant, "check", DEFAULTS["check"])
+    _show("build", f"{family.name}/{variant.name}  {built.status}  {built.reason}")
+    check = bench.job(variant, "check", CheckSettings())
     check_variant(check)
     timer = bench.folder / "timer.so"
     timed = time_variant(
-        bench.job(variant, "time", {**DEFAULTS["time"], "hot_cases": "all"}), check.record, timer, cases
+        bench.job(variant, "time", TimeSettings(hot_cases="all")), check.record, timer, cases
     )
     profiled = _profile(bench, variant, check.record, cases)
     nvbench = time_with_nvbench(bench, variant, check.record, cases)
-    for case, entry in zip(cases, timed["cases"], strict=True):
+    for case, entry in zip(cases, timed.cases, strict=True):
         found = {
             "nvbench_us": nvbench[case],
-            "warplog_cold_us": _timing(entry, "cold"),
+            "warplog_cold_us": _timing(entry, entry.cold),
             "ncu_us": _metric(profiled, case, "duration_us"),
-            "warplog_hot_us": _timing(entry, "hot"),
+            "warplog_hot_us": _timing(entry, entry.hot),
             "nsys_us": _metric(profiled, case, "nsys_duration_us"),
         }
-        megabytes = family.value(family.bytes_moved, family.cases[case]) / 1e6
+        megabytes = family.value(family.work.bytes, family.cases[case]) / 1e6
         yield make_row(variant.name, case.removeprefix(f"{variant.name}-"), megabytes, found)
 
 
-def _profile(bench: Bench, variant: Variant, check: Path, cases: tuple[str, ...]) -> Sequence[Row]:
+def _profile(bench: Bench, variant: Variant, check: Path, cases: tuple[str, ...]) -> Sequence[MetricRow]:
     """Returns the metrics of both profilers: ncu with a cold L2, nsys over back-to-back launches."""
-    settings = {**DEFAULTS["profile"], "metrics": "lean"}
+    settings = ProfileSettings(metrics="lean")
     ncu, nsys = bench.job(variant, "ncu", settings), bench.job(variant, "nsys", settings)
     capture.capture_ncu([ncu], check, bench.tools["ncu"], {variant.name: cases})
     capture.capture_nsys([nsys], check, bench.tools["nsys"], {variant.name: cases})
     output, of_variant = bench.folder / variant.name / "extract.json", {variant.name: cases}
     extract_family(ncu.record, nsys.record, of_variant, of_variant, output)
-    return FamilyRecord.read(output).variants[variant.name]["rows"]
+    return FamilyRecord.read(output, Extract).variants[variant.name].rows
 
 
 def time_with_nvbench(
@@ -157,7 +160,7 @@ def time_with_nvbench(
 ) -> dict[str, Timing]:
     """Returns NVBench's cold medians by case, from a separate process with the same lock and environment."""
     job = bench.job(variant, "nvbench", NVBENCH)
-    refusal = refuse_unproven(FamilyRecord.read(check).variants[variant.name], job.build)
+    refusal = refuse_unproven(proofs(check, [job])[0], job.build)
     if refusal is not None:
         return dict.fromkeys(cases, Timing(None, *refusal))
     task, answer = job.record.with_suffix(".task.json"), job.record
@@ -170,7 +173,7 @@ def time_with_nvbench(
         "answer": str(answer.resolve()),
         **NVBENCH,
     }
-    write_json(task, content)
+    write(task, content)
     answer.unlink(missing_ok=True)
     with hold(bench.gpu.uuid):
         done = process.run(
@@ -189,7 +192,7 @@ def time_with_nvbench(
     return found
 
 
-def _child_environment(gpu: device.Gpu) -> dict[str, str]:
+def _child_environment(gpu: Gpu) -> dict[str, str]:
     path = f"{PROJECT / 'workflow'}:{os.environ.get('PYTHONPATH', '')}".rstrip(":")
     return process.minimal_env({"PYTHONPATH": path, "CUPY_ACCELERATORS": "", **gpu.environment})
 
@@ -207,15 +210,14 @@ def read_nvbench(answer: Path, done: process.Completed, cases: Sequence[str]) ->
     return {case: timings.get(case, Timing(None, "error", "no answer for this case")) for case in cases}
 
 
-def _timing(entry: Mapping[str, Any], kind: str) -> Timing:
-    us = entry[kind]["median_us"] if entry["status"] == "ok" else None
-    return Timing(us, entry["status"], entry["reason"])
+def _timing(entry: TimeCase, time: Statistics | None) -> Timing:
+    return Timing(time.median_us if time else None, entry.status, entry.reason)
 
 
-def _metric(rows: Sequence[Row], case: str, metric: str) -> Timing:
+def _metric(rows: Sequence[MetricRow], case: str, metric: str) -> Timing:
     """Returns the single value of a metric for a case, since these variants launch one kernel."""
-    row = next(r for r in rows if (r["case"], r["metric"]) == (case, metric))
-    return Timing(row["value"], row["status"], row["reason"])
+    row = next(r for r in rows if (r.case, r.metric) == (case, metric))
+    return Timing(row.value, row.status, row.reason)
 
 
 def headline(bench: Bench) -> str:

@@ -25,8 +25,10 @@ from typing import Any
 
 import pandas as pd
 from mlflow import MlflowClient
+from msgspec.structs import replace
 
-from warplog.core.records import read_json
+from warplog.records import door
+from warplog.records.campaign import Campaign
 from warplog.track import log, view
 
 RECORDED = Path(__file__).parents[2] / "results" / "recorded" / "h200"
@@ -70,7 +72,7 @@ def log_again(tables: Path, campaign: str, store: str) -> log.LoggedFamily:
         tables.mkdir(exist_ok=True)
         renamed = table.assign(campaign=campaign) if "campaign" in table else table
         renamed.to_parquet(tables / path.name, index=False)
-    named = {**read_json(record, "record"), "campaign": campaign}
+    named = replace(door.read(record, Campaign), campaign=campaign)
     return log.log_campaign(tables, named, {}, store).experiments[0]
 
 

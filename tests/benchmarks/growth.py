@@ -26,7 +26,6 @@ from types import ModuleType
 import yaml
 
 PROJECT = Path(__file__).parents[2]
-SOURCE = PROJECT / "results" / "recorded" / "h200"
 TOLERANCE = 1.15
 # Largest share of the first time that a step may take if it is done again although nothing changed, with the start of
 # its process. In a run, Snakemake starts no job for what is unchanged.
@@ -34,8 +33,12 @@ AGAIN = {"figures": 0.35, "mlflow": 0.7}
 FOLDERS = ("check", "time", "profile", "extract")
 
 
-def make_campaign(place: Path, families: Sequence[str], times: int, source: Path = SOURCE) -> None:
+def make_campaign(place: Path, families: Sequence[str], times: int) -> None:
     """Writes a project with `times` copies of each variant, and the records of its live campaign."""
+    sys.path.insert(0, str(PROJECT / "tests" / "support"))
+    import recorded_campaigns
+
+    source = recorded_campaigns.unpacked("h200")
     for family in families:
         folder = Path(shutil.copytree(PROJECT / "kernels" / family, place / "kernels" / family))
         path = folder / "family.yaml"
@@ -53,8 +56,6 @@ def make_campaign(place: Path, families: Sequence[str], times: int, source: Path
                 target = place / "results" / record.relative_to(source).parents[1] / name
                 target.mkdir(parents=True)
                 (target / "record.json").write_text(json.dumps({**one, "variant": name}))
-                if (sass := record.with_name("kernel.sass")).is_file():
-                    shutil.copy(sass, target)
     shutil.copytree(source / "campaign", place / "results" / "campaign")
 
 
@@ -88,14 +89,14 @@ def make_history(place: Path, count: int) -> None:
     """Writes a project with `count` recorded campaigns of sgemm, whose samples are drawn again."""
     sys.path.insert(0, str(PROJECT / "tests" / "support"))
     import made_up_campaigns
-    from warplog.core.verification import manifest
+    from warplog.records.verification import manifest
 
     shutil.copytree(PROJECT / "kernels" / "sgemm", place / "kernels" / "sgemm")
     for number in range(count):
         started = f"2026-01-01T00:{number // 60:02}:{number % 60:02}Z"
         about = {"campaign": f"made-up-{number}", "started": started}
         folder = made_up_campaigns.make(place / "results" / "recorded" / f"c{number}", number, about=about)
-        manifest.write(folder, {**about, "commit": ""})
+        manifest.write(folder, f"made-up-{number}", "")
 
 
 def script(name: str) -> ModuleType:
@@ -137,10 +138,13 @@ def do_plan() -> None:
 
 def do_tables() -> None:
     """Tables, floors and claims."""
+    from warplog.plan import evaluate
+
     plan, folder = plan_of(), Path("results/tables")
-    script("evaluate/make_tables").main(plan, folder)
-    script("evaluate/judge_floors").main(plan, folder)
-    script("evaluate/judge_claims").main(plan, folder)
+    source = plan.source()  # type: ignore[attr-defined]
+    evaluate.write_measured(plan, source, folder)
+    evaluate.write_floors(plan, source, folder)
+    evaluate.write_claims(plan, folder)
 
 
 def do_figures() -> None:

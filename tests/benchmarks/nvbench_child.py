@@ -16,10 +16,10 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[2] / "workflow"))
 
 from warplog.catalog.family import load_family
-from warplog.core.records import read_json, write_json
 from warplog.core.statistics import summarise
 from warplog.measure.worker.backend import Launcher, make_backend
 from warplog.measure.worker.problem import Problem
+from warplog.records.door import read_json, write
 
 _REMEDY = "uv sync --inexact --extra peers, or pip install 'cuda-bench[cu13]'"
 _SEED = 40_000
@@ -36,14 +36,14 @@ def main(task_file: Path) -> int:
         nvbench.run_all_benchmarks  # noqa: B018 - the native part is loaded on first use
     except ImportError as error:
         reason = f"cuda.bench cannot be imported ({error}); {_REMEDY}"
-        write_json(answer, {"status": "missing", "reason": " ".join(reason.split()), "cases": []})
+        write(answer, {"status": "missing", "reason": " ".join(reason.split()), "cases": []})
         return 0
     wrong = _run(nvbench, task)
     cases = _read(Path(task["samples"]), task["cases"])
     for case in cases:
         if reason := wrong.get(case["case"]):
             case.update(status="wrong", reason=reason, median_us=None)
-    write_json(answer, {"status": "ok", "reason": "", "version": nvbench.__version__, "cases": cases})
+    write(answer, {"status": "ok", "reason": "", "version": nvbench.__version__, "cases": cases})
     return 0
 
 
@@ -87,7 +87,7 @@ def _case(name: str, state: Any) -> dict[str, Any]:
         reason = (state and state.skip_reason) or "NVBench kept no samples"
         return {"case": name, "status": "error", "reason": reason, "median_us": None}
     times_us = [s * 1e6 for s in state.samples]
-    return {"case": name, "status": "ok", "reason": "", **summarise(times_us).as_record(times_us)}
+    return {"case": name, "status": "ok", "reason": "", **vars(summarise(times_us)), "samples_us": times_us}
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from warplog.core.records import worst
-from warplog.core.remarks import agreement_words
+from warplog.records.measured import worst
+from warplog.records.remarks import agreement_words
 from warplog.tables.agreement import agreement
 
 TIMERS = ("nvbench_us", "warplog_cold_us", "ncu_us", "warplog_hot_us", "nsys_us")

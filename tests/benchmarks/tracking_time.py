@@ -14,8 +14,10 @@ import time
 from pathlib import Path
 
 import pandas as pd
+from msgspec.structs import replace
 
-from warplog.core.records import read_json
+from warplog.records import door
+from warplog.records.campaign import Campaign
 from warplog.track import log
 
 PROJECT = Path(__file__).parents[2]
@@ -25,7 +27,7 @@ def main(root: Path, uri: str) -> None:
     """Logs the campaign twice, under a name of its own, and prints the times and the number of runs."""
     name = f"timed-{os.getpid()}-{int(time.time())}"
     (record,) = (root / "campaign").glob("*.json")
-    campaign = {**read_json(record, "record"), "campaign": name}
+    campaign = replace(door.read(record, Campaign), campaign=name)
     with tempfile.TemporaryDirectory() as folder:
         for path in (root / "tables").glob("*.parquet"):
             table = pd.read_parquet(path)

@@ -9,9 +9,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from warplog.core import paths
-from warplog.core.records import FamilyRecord, Record, read_json, write_json
+from msgspec import structs
+
+from warplog.core import paths, store
 from warplog.plan.script import job
+from warplog.records import door
+from warplog.records.build import Build
+from warplog.records.campaign import Campaign
+from warplog.records.family_file import FOLDERS, FamilyRecord
+from warplog.records.profile import Profile
 
 SCRIPTS = (
     "build/start_campaign",
@@ -29,17 +35,22 @@ def replay(project: Path) -> None:
 def write_campaign(root: Path, gpu: str, record: Path) -> None:
     """Writes the recorded campaign as another one: with the copy's GPU, another name and no id."""
     (source,) = (root / "campaign").glob("*.json")
-    recorded = {key: value for key, value in read_json(source, "record").items() if key != "id"}
-    write_json(record, {**recorded, "gpu": gpu, "campaign": f"replayed-{gpu}"}, "record")
+    recorded = door.read(source, Campaign)
+    door.write(record, structs.replace(recorded, id="", gpu=gpu, campaign=f"replayed-{gpu}"))
 
 
-def write_family(root: Path, gpu: str, record: Path, builds: Mapping[str, Record]) -> None:
+def write_family(root: Path, gpu: str, record: Path, builds: Mapping[str, Any]) -> None:
     """Writes the recorded results of a stage for the variants in `builds`, as if they were of these builds."""
-    (source,) = (root / record.parent.parent.name).glob(f"*/{record.name}")
-    recorded, made = FamilyRecord.read(source).variants, FamilyRecord(record, {})
+    stage = record.parent.parent.name
+    (source,) = store.glob(root, f"{stage}/*/{record.name}")
+    kind = next(kind for kind, folder in FOLDERS.items() if folder == stage)
+    recorded, made = FamilyRecord.read(source, kind).variants, FamilyRecord(record, kind, {})
     for variant, build in builds.items():
-        of_build = {key: build[key] for key in recorded[variant].keys() & {"source_sha256", "library_sha256"}}
-        made.put({**recorded[variant], **of_build, "gpu": gpu})
+        one = recorded[variant]
+        of_build = {
+            key: getattr(build, key) for key in ("source_sha256", "library_sha256") if hasattr(one, key)
+        }
+        made.put(structs.replace(one, **of_build, gpu=gpu))
     made.write()
 
 
@@ -48,10 +59,10 @@ def main(inputs: Any, variants: Sequence[str], gpu: str, record: Path) -> None:
     if record.parent.name == "campaign":
         write_campaign(root, gpu, record)
     elif files := inputs.get("builds"):
-        built = [read_json(Path(path)) for path in files]
+        built = [door.read(Path(path), Build) for path in files]
         write_family(root, gpu, record, dict(zip(variants, built, strict=True)))
     else:  # extracted metrics name no build
-        write_family(root, gpu, record, FamilyRecord.read(Path(inputs.ncu)).variants)
+        write_family(root, gpu, record, FamilyRecord.read(Path(inputs.ncu), Profile).variants)
 
 
 if "snakemake" in globals():

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -13,13 +12,19 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from msgspec import structs
 
+from warplog.core import store
 from warplog.core.errors import WarplogError
-from warplog.core.records import FamilyRecord, read_json
+from warplog.core.files import write_bytes
 from warplog.judge import comparison
 from warplog.judge.sources import Sources
-from warplog.machine.device import Gpu
 from warplog.measure import provenance
+from warplog.records import door
+from warplog.records.campaign import Campaign
+from warplog.records.extract import Extract
+from warplog.records.family_file import FOLDERS, FamilyRecord
+from warplog.records.time import Time
 from warplog.track import log, versions
 from warplog.track.log import VariantFiles
 
@@ -35,11 +40,12 @@ LOG = """
 import sys
 from pathlib import Path
 from warplog.core.errors import as_one_line
-from warplog.core.records import read_json
+from warplog.records import door
+from warplog.records.campaign import Campaign
 from warplog.track import log
 with as_one_line():
     folder = Path(sys.argv[1])
-    log.log_campaign(folder, read_json(folder / "campaign.json", "record"), {}, sys.argv[2])
+    log.log_campaign(folder, door.read(folder / "campaign.json", Campaign), {}, sys.argv[2])
 """
 
 
@@ -88,7 +94,7 @@ def renamed(folder: Path, name: str, families: list[str] | None = None) -> Path:
         table = table.assign(campaign=name) if "campaign" in table else table
         table.to_parquet(folder / path.name, index=False)
     (record,) = (RECORDED / "campaign").glob("*.json")
-    (folder / "campaign.json").write_text(json.dumps({**read_json(record, "record"), "campaign": name}))
+    door.write(folder / "campaign.json", structs.replace(door.read(record, Campaign), campaign=name))
     return folder
 
 
@@ -102,8 +108,8 @@ def writer(tables: Path, user: tuple[str, str] = ADMIN) -> "subprocess.Popen[str
     )
 
 
-def campaign_of(tables: Path) -> dict[str, Any]:
-    return dict(read_json(tables / "campaign.json", "record"))
+def campaign_of(tables: Path) -> Campaign:
+    return door.read(tables / "campaign.json", Campaign)
 
 
 def states(tables: Path, family: str = FAMILY) -> list[tuple[str, str]]:
@@ -113,7 +119,7 @@ def states(tables: Path, family: str = FAMILY) -> list[tuple[str, str]]:
 
 def runs(tables: Path, family: str = FAMILY) -> list[dict[str, str]]:
     """Returns the tags of the runs with the campaign's name on the server."""
-    name = campaign_of(tables)["campaign"]
+    name = campaign_of(tables).campaign
     experiment = ask(f"/api/2.0/mlflow/experiments/get-by-name?experiment_name=warplog/{family}")[
         "experiment"
     ]
@@ -157,8 +163,8 @@ def test_two_projects_with_one_campaign_name_keep_all_their_runs(
         monkeypatch.chdir(tmp_path / project)
         tables = renamed(tmp_path / project / "tables", name, ["transpose"])
         record = campaign_of(tables)
-        gpu = Gpu(**record["device"])
-        provenance.write_campaign(tables / "campaign.json", gpu, name, "auto", "0" * 64, record["tools"])
+        path = tables / "campaign.json"
+        provenance.write_campaign(path, record.device, name, "auto", "0" * 64, record.tools)
         of_project[project] = tables
     for tables in (*of_project.values(), *of_project.values()):
         log.log_campaign(tables, campaign_of(tables), {}, SERVER)
@@ -227,8 +233,10 @@ def test_a_campaign_on_the_server_is_compared_with_the_recorded_one(
     tables: Path, login: None, tmp_path: Path
 ) -> None:
     records = {
-        name: FamilyRecord.read(RECORDED / stage / "h200" / f"{FAMILY}.json").variants
-        for name, stage in (("time.json", "time"), ("extract.json", "extract"))
+        f"{FOLDERS[kind]}.json": FamilyRecord.read(
+            RECORDED / FOLDERS[kind] / "h200" / f"{FAMILY}.json", kind
+        ).variants
+        for kind in (Time, Extract)
     }
     files = {
         (FAMILY, variant): VariantFiles((), {name: found[variant] for name, found in records.items()})
@@ -236,9 +244,10 @@ def test_a_campaign_on_the_server_is_compared_with_the_recorded_one(
     }
     log.log_campaign(tables, campaign_of(tables), files, SERVER)
     base = tmp_path / "base" / "time" / "h200"
-    base.mkdir(parents=True)
-    shutil.copy(RECORDED / "time" / "h200" / f"{FAMILY}.json", base)
-    names = (str(tmp_path / "base"), f"mlflow:{campaign_of(tables)['campaign']}")
+    write_bytes(
+        base / f"{FAMILY}.json", store.read(RECORDED / "time" / "h200" / f"{FAMILY}.json", 1 << 24, "")
+    )
+    names = (str(tmp_path / "base"), f"mlflow:{campaign_of(tables).campaign}")
     found = comparison.run(names, Sources(tmp_path, SERVER))
     assert {row.verdict.time.ratio for row in found.rows if row.verdict} == {1.0}
     assert not {row.word for row in found.rows} & {"FASTER", "SLOWER", "REFUSED"}

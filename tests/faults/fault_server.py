@@ -27,7 +27,7 @@ _IMPORTED = (
     "mlflow", "mlflow.store.tracking.sqlalchemy_store", "mlflow.store.db.utils", "mlflow.artifacts",
     "mlflow.store.tracking.sqlalchemy_workspace_store", "alembic.command", "alembic.autogenerate",
     "sqlalchemy.dialects.sqlite", "pyarrow.dataset", "pyarrow.pandas_compat", "pandas.io.formats.csvs", "jsonschema_rs",
-    "tracked_project", "warplog.plotting.style", "warplog.cli.recording", "warplog.core.records",
+    "tracked_project", "warplog.plotting.style", "warplog.cli.recording", "warplog.records.door",
     "made_up_tables", "warplog.tables.files",
 )  # fmt: skip
 
@@ -64,15 +64,16 @@ def track(folder: Path) -> None:
 
 def track_another(folder: Path) -> None:
     """Logs the tables of another campaign to the same store."""
+    from msgspec import structs
     from track_tables import CAMPAIGN
     from tracked_project import Project
 
     project = Project(folder)
     for table in ("variants", "measurements", "metrics", "timeline"):
         project.edit(table, lambda rows: rows.assign(campaign="earlier"))
-    project.log({**CAMPAIGN, "campaign": "earlier"})
+    project.log(structs.replace(CAMPAIGN, campaign="earlier"))
     for table in ("variants", "measurements", "metrics", "timeline"):
-        project.edit(table, lambda rows: rows.assign(campaign=CAMPAIGN["campaign"]))
+        project.edit(table, lambda rows: rows.assign(campaign=CAMPAIGN.campaign))
 
 
 def state(folder: Path) -> dict[str, Any]:
@@ -106,10 +107,11 @@ def hidden(folder: Path) -> list[str]:
 
 def records(folder: Path) -> None:
     """Writes a stage's record, variant by variant, as a measuring job does."""
-    from warplog.core.records import FamilyRecord
+    from warplog.records.check import Check
+    from warplog.records.family_file import FamilyRecord
 
-    for record in FamilyRecord.read(RECORDED).variants.values():
-        written = FamilyRecord.read_if_there(folder / "results" / "overlap.json")
+    for record in FamilyRecord.read(RECORDED, Check).variants.values():
+        written = FamilyRecord.read_if_there(folder / "results" / "overlap.json", Check)
         written.put(record)
         written.write()
 
@@ -121,9 +123,10 @@ def read_records(folder: Path) -> list[str]:
 
 def read_records_of(path: Path) -> list[str]:
     """Returns the variants in a stage's record; none if there is no file."""
-    from warplog.core.records import FamilyRecord
+    from warplog.records.check import Check
+    from warplog.records.family_file import FamilyRecord
 
-    return list(FamilyRecord.read_if_there(path).variants)
+    return list(FamilyRecord.read_if_there(path, Check).variants)
 
 
 def tables(folder: Path) -> None:
@@ -223,7 +226,7 @@ def main(answers: Path) -> None:
         importlib.import_module(module)
     from warplog.track import database
 
-    read_records_of(RECORDED)  # children inherit the compiled schema
+    read_records_of(RECORDED)  # children inherit what was imported and unpacked
     database._pattern()  # and the tables of an empty store
     database._newest()
     gc.freeze()  # what was imported is shared with the children, which look for no garbage in it

@@ -39,14 +39,9 @@ class Faults:
         subprocess.run(
             [
                 "cc",
-                "-shared",
-                "-fPIC",
-                "-O1",
-                "-Wall",
-                "-Werror",
-                HERE / "interpose.c",
-                "-o",
+                *("-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o"),
                 library,
+                HERE / "interpose.c",
                 "-ldl",
             ],
             check=True,

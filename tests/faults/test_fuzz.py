@@ -17,22 +17,26 @@ import mutators
 import pytest
 from unit.parsers.printed_pages import SPEED, details_page, raw_page, text_page
 
+from recorded_campaigns import unpacked
 from report_files import Launch, Nsys, write_ncu
 from warplog.catalog import family as catalog
+from warplog.core import store
 from warplog.core.columns import TABLES
 from warplog.core.errors import WarplogError
-from warplog.core.records import read_json
-from warplog.core.verification import campaign as verification
-from warplog.core.verification import manifest
 from warplog.judge import samples
 from warplog.machine import device
 from warplog.parsers.reports import read_any
+from warplog.parsers.rows import Row
+from warplog.records import door
+from warplog.records.campaign import Campaign
+from warplog.records.verification import campaign as verification
+from warplog.records.verification import manifest
 from warplog.tables.files import as_frame, as_parquet, read_table
 from warplog.tables.records import Source
 from warplog.tables.rows import make_rows
 
 PROJECT = Path(__file__).parents[2]
-RECORDED = PROJECT / "results" / "recorded" / "h200"
+RECORDED = unpacked("h200")
 SEED = int(os.environ.get("WARPLOG_FUZZ_SEED", "2026"))  # another one finds others
 FAMILY, VARIANTS = "scan", ("cub", "decoupled_lookback")
 MOST = 20  # metrics, lines and events of a variant
@@ -59,7 +63,7 @@ def changed(
     """Returns the mutations that are read otherwise than the file, and what is read; each breaks the manifest."""
     data, whole = path.read_bytes(), read()
     assert not isinstance(whole, WarplogError)
-    manifest.write(folder, {"campaign": "fuzzed", "commit": ""})
+    manifest.write(folder, "fuzzed", "")
     found = []
     for mutated in mutators.mutations(kinds, data, SEED, count):
         path.write_bytes(mutated)
@@ -99,7 +103,7 @@ def shortened(record: dict[str, Any]) -> dict[str, Any]:
     for name in {"rows", "lines", "timeline"} & set(record):
         record[name] = record[name][:MOST]
     for case in record.get("cases", ()):
-        if "launch" in case:
+        if isinstance(case, dict) and case.get("launch"):
             case["launch"]["tracks"] = case["launch"]["tracks"][:TRACKS]
     return record
 
@@ -115,12 +119,10 @@ def test_a_mutated_record_is_refused_or_its_manifest_shows_it(campaign: Path, co
         """What `warplog verify`, the tables and `warplog compare` make of the records."""
         if problems := verification.record_problems(campaign):
             return WarplogError(problems[0])
-        record = read_json(campaign / "campaign" / "h200.json", "record")
-        source = Source(campaign, "h200", "sm_90", "recorded", record, campaign)
-        peaks = device.peaks(source.device, known)
-        rows = make_rows(
-            source, families, {FAMILY: tuple(family.cases)}, {FAMILY: variants}, source.device, peaks
-        )
+        record = door.read(campaign / "campaign" / "h200.json", Campaign)
+        peaks = device.peaks(record.device, known)
+        source = Source(campaign, "recorded", record, campaign)
+        rows = make_rows(source, families, {FAMILY: tuple(family.cases)}, {FAMILY: variants}, peaks)
         for name, columns in TABLES.items():
             as_frame(rows[name], columns, name)
         return repr(rows), samples.load(campaign)
@@ -130,21 +132,21 @@ def test_a_mutated_record_is_refused_or_its_manifest_shows_it(campaign: Path, co
         changed(campaign, path, mutators.JSON, max(1, count // len(files)), use)
 
 
-def rows(path: Path) -> list[dict[str, Any]]:
+def rows(path: Path) -> list[Row]:
     """Returns the rows of a report; each value is a number from 0, or missing with a reason."""
-    found = [{**row, "source": ""} for row in read_any(path)]
+    found = [row._replace(source="") for row in read_any(path)]
     for row in found:
-        if row["status"] == "ok":
-            assert math.isfinite(row["value"])
-            assert row["value"] >= 0
+        if row.status == "ok":
+            assert math.isfinite(row.value)
+            assert row.value >= 0
         else:
-            assert row["value"] is None
-            assert row["reason"]
+            assert row.value is None
+            assert row.reason
     return found
 
 
-def values(found: Sequence[dict[str, Any]]) -> list[tuple[str, str, Any]]:
-    return [(row["kernel"], row["metric"], row["value"]) for row in found if row["status"] == "ok"]
+def values(found: Sequence[Row]) -> list[tuple[str, str, Any]]:
+    return [(row.kernel, row.metric, row.value) for row in found if row.status == "ok"]
 
 
 @counts
@@ -172,7 +174,7 @@ def test_a_mutated_log_of_ptxas_is_refused_or_read_number_by_number(tmp_path: Pa
     path = tmp_path / "ptxas.log"
     text = (PROJECT / "tests" / "data" / "parsers" / "ptxas_sm90.log").read_bytes()
     path.write_bytes(text)
-    whole = {(row["kernel"], row["metric"]): row["value"] for row in rows(path)}
+    whole = {(row.kernel, row.metric): row.value for row in rows(path)}
     for mutated, found in changed(tmp_path, path, mutators.TEXT, count, lambda: values(rows(path))):
         numbers = set(map(int, re.findall(rb"[0-9]+", b" ".join(new_lines(text, mutated)))))
         for kernel, metric, value in found:  # of all kernels, or of the first ones, if it ends between two
@@ -197,8 +199,8 @@ def test_a_mutated_dump_of_sass_is_refused_or_holds_as_many_instructions(tmp_pat
             assert number >= whole.get(kernel, 0) - 2
 
 
-def instructions(found: Sequence[dict[str, Any]]) -> dict[str, float]:
-    return {row["kernel"]: row["value"] for row in found if row["metric"] == "sass_instructions"}
+def instructions(found: Sequence[Row]) -> dict[str, float]:
+    return {row.kernel: row.value for row in found if row.metric == "sass_instructions"}
 
 
 DURATION = "gpu__time_duration.sum"
@@ -222,7 +224,7 @@ def test_a_mutated_page_of_ncu_is_refused_or_read(tmp_path: Path, page: str, cou
     path.write_text(PAGES[page])
     for _, found in changed(tmp_path, path, mutators.TEXT, count, lambda: rows(path)):
         # A page may end after its first launch, and a row with another number is a launch of its own.
-        assert len({row["launch"] for row in found}) in (1, 2, 3)
+        assert len({row.launch for row in found}) in (1, 2, 3)
 
 
 @counts
@@ -244,6 +246,21 @@ def test_a_mutated_table_is_refused_or_the_same(tmp_path: Path, name: str, count
         return found.to_dict("list").__repr__(), list(map(str, found.dtypes))
 
     assert not changed(tmp_path, path, mutators.BYTES, count, table)
+
+
+@counts
+def test_a_mutated_archive_is_refused_or_the_same(tmp_path: Path, count: int) -> None:
+    path = tmp_path / "records" / "check.tar.xz"
+    path.parent.mkdir()
+    path.write_bytes(
+        store.pack({f"check/h200/{name}.json": name.encode() * 500 for name in ("sgemm", "scan")})
+    )
+
+    def members() -> dict[str, bytes]:
+        store._unpacked.cache_clear()  # a file system may give two writes the same time
+        return dict(store.members(path))
+
+    assert not changed(tmp_path, path, mutators.BYTES, count, members)
 
 
 @counts

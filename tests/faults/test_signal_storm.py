@@ -18,14 +18,8 @@ SEED = 20261124
 ENDS_WITHIN_S = 60
 FINISHED_WITHIN_S = 600  # the jobs that run, after one SIGTERM to Snakemake alone
 COMMAND = (
-    *(
-        "-m",
-        "snakemake",
-        "-s",
-        PROJECT / "workflow" / "Snakefile",
-        "--workflow-profile",
-        PROJECT / "profiles/default",
-    ),
+    *("-m", "snakemake", "-s", PROJECT / "workflow/Snakefile"),
+    *("--workflow-profile", PROJECT / "profiles/default"),
     *("--cores", "2", "tables", "figures", "--config", "mode=recorded", "families=transpose,bf16_gemm"),
 )
 

@@ -197,6 +197,7 @@ def test_a_locked_store_is_one_error_and_is_completed_later(faults, begun, tmp_p
     assert completed(faults, begun, project) == []
 
 
+@pytest.mark.parametrize("begun", [LATER], indirect=True)  # a first store: test_tracking_database.py
 def test_four_processes_at_once_log_each_run_once(faults, begun, tmp_path):
     project = copy_of(begun.project, tmp_path / "project")
     assert faults.well("track_four_times", project) == [0, 0, 0, 0]

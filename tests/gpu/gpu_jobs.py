@@ -1,14 +1,12 @@
 """Builds variants for this machine's GPU and makes the jobs that measure them."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from warplog.catalog.family import Family
 from warplog.machine import device, toolchain
-from warplog.machine.device import Gpu
 from warplog.measure.building import build, python_build
-from warplog.measure.job import Job
+from warplog.measure.job import Job, Settings
+from warplog.records.campaign import Gpu
 
 
 def this_gpu() -> Gpu:
@@ -36,8 +34,8 @@ def build_variant(family: Family, variant: str, folder: Path) -> None:
 
 
 def gpu_job(
-    family: Family, variant: str, build_folder: Path, record: Path, settings: Mapping[str, Any]
-) -> Job:
+    family: Family, variant: str, build_folder: Path, record: Path, settings: Settings
+) -> Job[Settings]:
     return Job(
         family=family,
         variant=family.variant(variant),

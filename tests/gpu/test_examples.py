@@ -9,6 +9,7 @@ from one_variant import check_variant
 from warplog.catalog.family import load_family
 from warplog.catalog.languages import MODULES
 from warplog.machine import packages
+from warplog.records.config import CheckSettings
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FAMILIES = {"row_sum": EXAMPLES / "cmake-style", "scale": EXAMPLES / "python-kernels"}
@@ -26,6 +27,6 @@ def test_a_kernel_of_the_examples_is_right(tmp_path: Path, name: str, variant: s
         if module != "cupy" and not packages.version(module):
             pytest.skip(f"no {module}")
     build_variant(family, variant, tmp_path / "build")
-    policy = {"rounds": 2, "timeout_s": 120}
+    policy = CheckSettings(rounds=2, timeout_s=120.0)
     record = check_variant(gpu_job(family, variant, tmp_path / "build", tmp_path / "check.json", policy))
-    assert record["status"] == "ok", record["reason"]
+    assert record.status == "ok", record.reason

@@ -1,7 +1,6 @@
 """Kernels in Triton, CuPy and PyTorch on the GPU: compiled, checked, timed, profiled and sanitised, or refused."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from gpu_jobs import build_timer, build_variant, gpu_job, this_gpu
@@ -9,12 +8,18 @@ from gpu_jobs import build_timer, build_variant, gpu_job, this_gpu
 from one_variant import check_variant, record_of, sanitize_variant, time_variant
 from warplog.catalog.family import load_family
 from warplog.catalog.languages import MODULES
-from warplog.core.records import FamilyRecord, Record, read_json
 from warplog.extract.stage import extract_family
 from warplog.machine import packages, toolchain
 from warplog.measure import capture
-from warplog.measure.job import Job
-from warplog.plan.plan import DEFAULTS
+from warplog.measure.job import Job, Settings
+from warplog.records import door
+from warplog.records.build import Build
+from warplog.records.check import Check
+from warplog.records.config import CheckSettings, ProfileSettings, SanitizeSettings, TimeSettings
+from warplog.records.extract import Extract
+from warplog.records.family_file import FamilyRecord
+from warplog.records.profile import Profile
+from warplog.records.remarks import NoGraph
 
 FAMILY = Path(__file__).parents[1] / "data" / "wrong_kernels" / "wrong_python" / "family.yaml"
 RIGHT = ("in_triton", "in_cupy", "eager")
@@ -31,7 +36,7 @@ OTHERS = ("tuned", "uncapturable")
 pytestmark = pytest.mark.gpu
 
 
-def job(variant: str, folder: Path, stage: str, settings: Any) -> Job:
+def job(variant: str, folder: Path, stage: str, settings: Settings) -> Job[Settings]:
     """Builds the variant in `folder` and returns the job of a stage; skips without the packages of its language."""
     family = load_family(FAMILY)
     for module in MODULES[family.variant(variant).language]:
@@ -53,23 +58,23 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def checked(variant: str, folder: Path) -> tuple[Job, Record]:
-    one = job(variant, folder, "check", {"rounds": 2, "timeout_s": 120})
+def checked(variant: str, folder: Path) -> tuple[Job[CheckSettings], Check]:
+    one = job(variant, folder, "check", CheckSettings(rounds=2, timeout_s=120.0))
     return one, check_variant(one)
 
 
 @pytest.mark.parametrize("variant", [*RIGHT, *OTHERS])
 def test_a_right_kernel_passes(variant: str, folder: Path) -> None:
     _, record = checked(variant, folder)
-    assert (record["status"], record["reason"]) == ("ok", "")
+    assert (record.status, record.reason) == ("ok", "")
 
 
 @pytest.mark.parametrize("variant", FAULTS)
 def test_a_wrong_kernel_is_refused_with_the_reason(variant: str, folder: Path) -> None:
     _, record = checked(variant, folder)
     status, words = FAULTS[variant]
-    assert record["status"] == status, record["reason"]
-    assert words in record["reason"]
+    assert record.status == status, record.reason
+    assert words in record.reason
 
 
 def test_every_variant_has_an_expectation() -> None:
@@ -78,32 +83,32 @@ def test_every_variant_has_an_expectation() -> None:
 
 @pytest.mark.parametrize("variant", ["in_triton", "in_cupy", "tuned"])
 def test_the_compiled_kernel_has_its_resources_and_code(variant: str, folder: Path) -> None:
-    job(variant, folder, "check", {})
-    record = read_json(folder / variant / "record.json", "record")
-    assert (record["status"], record["reason"]) == ("ok", "")
-    (kernel,) = record["kernels"]
-    assert kernel["kernel"].startswith("scale_add")
-    assert 8 <= kernel["registers_per_thread"] <= 255
-    assert any(opcode.startswith("LDG") for opcode in kernel["opcodes"])
+    job(variant, folder, "check", CheckSettings())
+    record = door.read(folder / variant / "record.json", Build)
+    assert (record.status, record.reason) == ("ok", "")
+    (kernel,) = record.kernels
+    assert kernel.kernel.startswith("scale_add")
+    assert 8 <= kernel.registers_per_thread <= 255
+    assert any(opcode.startswith("LDG") for opcode in kernel.opcodes)
     assert "Function : scale_add" in (folder / variant / "kernel.sass").read_text()
-    if record["language"] == "triton":
+    if record.language == "triton":
         assert ".entry scale_add" in (folder / variant / "kernel.ptx").read_text()
 
 
 @pytest.mark.parametrize("variant", [*RIGHT, "uncapturable"])
 def test_it_is_timed_without_the_host_part_which_is_recorded_apart(variant: str, folder: Path) -> None:
     one, _ = checked(variant, folder)
-    settings = {**DEFAULTS["time"], "processes": 2, "most_processes": 1, "hot_cases": "all"}
+    settings = TimeSettings(processes=2, most_processes=1, hot_cases="all")
     timed = job(variant, folder, "time", settings)
     record = time_variant(timed, one.record, folder / "timer.so", ["1Mi"])
-    assert record["status"] == "ok", record["reason"]
-    (case,) = record["cases"]
-    assert case["cold"]["not_blocked"] == 0
-    assert 1 < case["launch_host_us"] < 2000
-    assert 1 < case["cold"]["median_us"] < 50
-    assert case["hot"]["median_us"] > 1
-    assert ("uncaptured" in case["hot"]) == (variant == "uncapturable"), case["hot"].get("uncaptured")
-    assert ("without a CUDA graph" in case["reason"]) == (variant == "uncapturable")
+    assert record.status == "ok", record.reason
+    (case,) = record.cases
+    assert case.cold.not_blocked == 0
+    assert 1 < case.launch_host_us < 2000
+    assert 1 < case.cold.median_us < 50
+    assert case.hot.median_us > 1
+    assert bool(case.hot.uncaptured) == (variant == "uncapturable"), case.hot.uncaptured
+    assert (NoGraph() in case.remarks) == (variant == "uncapturable")
 
 
 def test_both_profilers_see_the_kernel_and_lines_of_triton_have_their_text(folder: Path) -> None:
@@ -115,21 +120,21 @@ def test_both_profilers_see_the_kernel_and_lines_of_triton_have_their_text(folde
         found = toolchain.find(name)
         if found.path is None:
             pytest.skip(f"no {name}: {found.remedy}")
-        captured = job("in_triton", folder, name, DEFAULTS["profile"])
+        captured = job("in_triton", folder, name, ProfileSettings())
         tool([captured], one.record, found, cases)
-        record = record_of(captured)
-        if record["status"] == "denied":
-            pytest.skip(record["reason"])
-        assert record["status"] == "ok", record["reason"]
+        record = record_of(captured, Profile)
+        if record.status == "denied":
+            pytest.skip(record.reason)
+        assert record.status == "ok", record.reason
         captures[name] = captured.record
     output = folder / "extract.json"
     extract_family(
         captures["ncu"], captures["nsys"], cases, cases, output, [family.variant("in_triton").file]
     )
-    record = FamilyRecord.read(output).variants["in_triton"]
-    assert {row["kernel"] for row in record["rows"] if row["tool"] == "ncu"} == {"scale_add"}
-    assert {line["file"] for line in record["lines"]} >= {"in_triton.py"}
-    assert any("tl.load" in line["text"] for line in record["lines"])
+    record = FamilyRecord.read(output, Extract).variants["in_triton"]
+    assert {row.kernel for row in record.rows if row.tool == "ncu"} == {"scale_add"}
+    assert {line.file for line in record.lines} >= {"in_triton.py"}
+    assert any("tl.load" in line.text for line in record.lines)
 
 
 @pytest.mark.parametrize("variant", ["in_triton", "in_cupy", "writes_one_more"])
@@ -137,9 +142,9 @@ def test_compute_sanitizer_runs_over_it(variant: str, folder: Path) -> None:
     tool = toolchain.find("compute-sanitizer")
     if tool.path is None:
         pytest.skip(tool.remedy)
-    settings = {"tools": ["memcheck"], "largest_elements": 1 << 20, "timeout_s": 300}
+    settings = SanitizeSettings(tools=("memcheck",), largest_elements=1 << 20, timeout_s=300.0)
     one = job(variant, folder, "sanitize", settings)
     record = sanitize_variant(one, tool)
-    if record["status"] == "unsupported":
-        pytest.skip(record["reason"])
-    assert record["status"] == ("finding" if variant == "writes_one_more" else "ok"), record["reason"]
+    if record.status == "unsupported":
+        pytest.skip(record.reason)
+    assert record.status == ("finding" if variant == "writes_one_more" else "ok"), record.reason

@@ -11,7 +11,7 @@ from warplog.catalog.family import load_family
 from warplog.machine import toolchain
 from warplog.measure.tuning import record as tuning_record
 from warplog.measure.tuning import search as tuning
-from warplog.plan.plan import DEFAULTS
+from warplog.records.config import TimeSettings, TuneSettings
 
 PROJECT = Path(__file__).parents[2]
 
@@ -34,17 +34,17 @@ def test_search_times_correct_settings_rejects_wrong_ones_and_writes_the_winner(
     assert good in source.read_text()
     source.write_text(source.read_text().replace(good, "result.lane[lane] = (BK == 32 ? 1.1f : alpha) * sum"))
     build_timer(tmp_path)
-    policy = {"minutes": 5, "timeout_s": 60}
+    policy = TuneSettings(minutes=5.0, timeout_s=60.0)
     family, record = load_family(folder / "family.yaml"), tmp_path / "autotuned.json"
     job, gpu = gpu_job(family, "autotuned", tmp_path / "settings", record, policy), this_gpu()
     tools = toolchain.find("nvcc"), toolchain.find("cuobjdump")
-    search = tuning.make_search(job, "c", gpu.arch, tools, tmp_path / "timer.so", DEFAULTS["time"], 4)
+    search = tuning.make_search(job, "c", gpu.arch, tools, tmp_path / "timer.so", TimeSettings(), 4)
     search.run()
     record = tuning_record.write(search)
     assert search.complete
-    for entry in record["settings"]:
-        assert entry["status"] == ("wrong" if entry["parameters"]["BK"] == 32 else "ok"), entry
+    for entry in record.settings:
+        assert entry.status == ("wrong" if entry.parameters["BK"] == 32 else "ok"), entry
     winner = yaml.safe_load((folder / "tuned" / gpu.slug / "autotuned.yaml").read_text())
     assert winner["score_us"] <= winner["default"]["score_us"]
-    finals = [e["score_us"] for e in record["settings"] if e["cases"] and e["cases"][0]["final_us"]]
+    finals = [e.score_us for e in record.settings if e.cases and e.cases[0].final_us]
     assert winner["score_us"] == min(finals)

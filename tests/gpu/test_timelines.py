@@ -5,18 +5,22 @@ from pathlib import Path
 
 import pytest
 from gpu_jobs import build_timer, build_variant, gpu_job, this_gpu
+from msgspec import structs
 
 from shipped_families import FAMILIES
-from warplog.core.records import FamilyRecord, Record
 from warplog.machine import toolchain
 from warplog.measure import timeline
 from warplog.measure.building import build
 from warplog.measure.check_time import check_family
+from warplog.records.check import Check
+from warplog.records.config import CheckSettings, TimelineSettings
+from warplog.records.family_file import FamilyRecord
+from warplog.records.timeline import Timeline
 from warplog.tables import timelines
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(900)]
 MARKED = [(family.name, name) for family in FAMILIES.values() for name in family.timeline]
-SETTINGS = {"rounds": 6, "samples": 5, "pause_us": 2000, "most_mib": 512, "timeout_s": 120}
+SETTINGS = TimelineSettings()
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +29,7 @@ def captured(tmp_path_factory: pytest.TempPathFactory):
     folder, known = tmp_path_factory.mktemp("timelines"), {}
     build_timer(folder)
 
-    def capture(family: str, name: str) -> tuple[Record, dict]:
+    def capture(family: str, name: str) -> tuple[Timeline, dict]:
         if (family, name) not in known:
             known[family, name] = _capture(folder / name, folder / "timer.so", family, name)
         return known[family, name]
@@ -33,25 +37,25 @@ def captured(tmp_path_factory: pytest.TempPathFactory):
     return capture
 
 
-def _capture(folder: Path, timer: Path, family_name: str, name: str) -> tuple[Record, dict]:
+def _capture(folder: Path, timer: Path, family_name: str, name: str) -> tuple[Timeline, dict]:
     family = FAMILIES[family_name]
     variant = family.variant(name)
     if reason := variant.requires.why_not(this_gpu().compute_capability):
         pytest.skip(reason)
     build_variant(family, name, folder / "plain")
-    marked = replace(variant, parameters={**variant.parameters, "WARPLOG_TIMELINE": 1})
+    marked = structs.replace(variant, parameters={**variant.parameters, "WARPLOG_TIMELINE": 1})
     tools = toolchain.find("nvcc"), toolchain.find("cuobjdump")
     record = build.build_variant(family, marked, this_gpu().arch, *tools, folder / "marked")
-    assert record["status"] == "ok", record["reason"]
+    assert record.status == "ok", record.reason
     results = folder / "results"
     check = results / "check" / this_gpu().slug / f"{family_name}.json"
-    job = gpu_job(family, name, folder / "plain", check, {"rounds": 1, "timeout_s": 120})
+    job = gpu_job(family, name, folder / "plain", check, CheckSettings(rounds=1, timeout_s=120.0))
     check_family([job])
-    assert FamilyRecord.read(check).variants[name]["status"] == "ok"
+    assert FamilyRecord.read(check, Check).variants[name].status == "ok"
     job = replace(job, record=results / "timeline" / this_gpu().slug / check.name, settings=SETTINGS)
     timeline.capture_timelines([job], check, timer, [folder / "marked" / "record.json"])
-    found = FamilyRecord.read(job.record).variants[name]
-    (row,) = timelines.rows(found, variant, "live")["launches"]
+    found = FamilyRecord.read(job.record, Timeline).variants[name]
+    (row,) = (row for table, row in timelines.rows(found, variant, "live") if table == "launches")
     print(name, {key: value for key, value in row.items() if key not in ("source_sha256", "reason")})
     return found, row
 
@@ -59,7 +63,7 @@ def _capture(folder: Path, timer: Path, family_name: str, name: str) -> tuple[Re
 @pytest.mark.parametrize(("family", "name"), MARKED)
 def test_a_launch_is_captured_whole_and_with_its_overhead(captured, family, name):
     record, row = captured(family, name)
-    assert (record["status"], record["reason"]) == ("ok", "")
+    assert (record.status, record.reason) == ("ok", "")
     assert (row["lost_events"], row["lost_warps"]) == (0, 0)
     assert row["sms"] > 0.9 * this_gpu().sms
     assert 300 < row["sm_mhz"] < 3000

@@ -7,7 +7,8 @@ from gpu_jobs import build_variant, gpu_job
 
 from one_variant import check_variant
 from warplog.catalog.family import load_family
-from warplog.core.records import Record
+from warplog.records.check import Check
+from warplog.records.config import CheckSettings
 
 WRONG = Path(__file__).parents[1] / "data" / "wrong_kernels"
 FAMILY = WRONG / "wrong_sgemm" / "family.yaml"
@@ -34,8 +35,8 @@ EXPECTED = {
 }
 
 
-def check(variant: str, folder: Path) -> Record:
-    family, policy = load_family(FAMILY), {"rounds": 2, "timeout_s": 10}
+def check(variant: str, folder: Path) -> Check:
+    family, policy = load_family(FAMILY), CheckSettings(rounds=2, timeout_s=10.0)
     build_variant(family, variant, folder / "build")
     return check_variant(gpu_job(family, variant, folder / "build", folder / "check.json", policy))
 
@@ -44,8 +45,8 @@ def check(variant: str, folder: Path) -> Record:
 def test_wrong_kernel_is_rejected_with_the_reason(variant: str, tmp_path: Path) -> None:
     record = check(variant, tmp_path)
     status, words = EXPECTED[variant]
-    assert record["status"] == status, record["reason"]
-    assert words in record["reason"]
+    assert record.status == status, record.reason
+    assert words in record.reason
 
 
 def test_every_wrong_kernel_has_an_expectation() -> None:

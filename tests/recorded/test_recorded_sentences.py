@@ -11,16 +11,17 @@ import shipped_families
 from warplog import worklog
 from warplog.catalog import winners
 from warplog.catalog.header import read_source
-from warplog.core.defaults import DEFAULTS
-from warplog.core.records import read_json
 from warplog.judge import evidence
 from warplog.judge.audit import Audit, PageAudit
+from warplog.records import door
+from warplog.records.campaign import Campaign
+from warplog.records.config import Config
 from warplog.tables import view
 from warplog.worklog import explain
 from warplog.worklog.sentences import sentence
 
 _PAGES = ("sgemm", "bf16_gemm", "softmax", "layernorm", "reduction", "overlap")
-ROOT = Path(__file__).parents[2] / "results" / "recorded" / DEFAULTS["recorded"]
+ROOT = Path(__file__).parents[2] / "results" / "recorded" / Config().recorded
 TABLES = ROOT / "tables"
 CAPTIONS = Path(__file__).parents[2] / "workflow" / "report"
 
@@ -130,7 +131,7 @@ def test_a_kernel_that_executes_no_mbarrier_instruction_does_not_wait_at_one():
 def test_the_case_where_a_variant_differs_most_is_told_once():
     """With its kernel at the headline case, if the expectation does not name that case."""
     family = shipped_families.FAMILIES["softmax"]
-    campaign = read_json(next((ROOT / "campaign").glob("*.json")), "record")
+    campaign = door.read(next((ROOT / "campaign").glob("*.json")), Campaign)
     tables = tables_of("softmax")
 
     def step(expected):
@@ -150,8 +151,8 @@ def test_the_case_where_a_variant_differs_most_is_told_once():
 @pytest.fixture(scope="module")
 def pages():
     """The pages of three families as Markdown, with the evidence of their tables."""
-    campaign = read_json(next((ROOT / "campaign").glob("*.json")), "record")
-    families = winners.with_winners(shipped_families.FAMILIES, campaign["gpu"])
+    campaign = door.read(next((ROOT / "campaign").glob("*.json")), Campaign)
+    families = winners.with_winners(shipped_families.FAMILIES, campaign.gpu)
     found = {}
     for name in _PAGES:
         page = worklog.gather(families[name], tables_of(name), campaign, [], CAPTIONS)

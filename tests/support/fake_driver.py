@@ -3,7 +3,7 @@
 import sys
 from types import ModuleType, SimpleNamespace
 
-from warplog.machine.device import Gpu
+from warplog.records.campaign import Gpu
 
 H200 = {
     "GetName": "NVIDIA H200",

@@ -7,14 +7,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
+
+from msgspec import structs
 
 from warplog.catalog.family import Family, load_family
 from warplog.core.hashing import sha256_file
-from warplog.core.records import write_json
-from warplog.machine.device import Gpu
 from warplog.measure.job import Job
+from warplog.records import door
+from warplog.records.build import Build
+from warplog.records.campaign import Gpu
+from warplog.records.config import CheckSettings
 
+T = TypeVar("T")
 YAML = """
 family: scale
 title: scaling
@@ -74,14 +79,14 @@ def make_family(folder: Path) -> Family:
     return load_family(place / "family.yaml")
 
 
-def named(job: Job, *names: str) -> list[Job]:
+def named(job: Job[T], *names: str) -> list[Job[T]]:
     """Returns one job per name: variants of one family, which share its record file."""
     right = job.family.variants[0]
-    family = replace(job.family, variants=tuple(replace(right, name=name) for name in names))
+    family = structs.replace(job.family, variants=tuple(structs.replace(right, name=name) for name in names))
     return [replace(job, family=family, variant=variant) for variant in family.variants]
 
 
-def make_job(folder: Path, body: str, rounds: int = 2, timeout_s: float = 20) -> Job:
+def make_job(folder: Path, body: str, timeout_s: float = 20.0) -> Job[CheckSettings]:
     """Returns a job whose launcher executes the C statements `body`, with the arguments in `a` (struct A)."""
     family = make_family(folder / "kernels")
     build = folder / "build"
@@ -92,25 +97,35 @@ def make_job(folder: Path, body: str, rounds: int = 2, timeout_s: float = 20) ->
     )
     library = build / "kernel.so"
     compile_c(source, library)
-    record = {
-        "schema": 1,
-        "stage": "build",
-        "family": "scale",
-        "variant": "right",
-        "arch": "sm_90",
-        "status": "ok",
-        "reason": "",
-        "origin": "live",
-        "source_sha256": "",
-        "library_sha256": sha256_file(library),
-        "parameters": {},
-        "command": [],
-        "seconds": 0.0,
-        "tools": {},
-        "kernels": [],
-    }
-    write_json(build / "record.json", record, "record")
-    gpu = Gpu("none", "no GPU", f"host of {os.getpid()}", (9, 0), "sm_90", 0, 0, "", "", 0, None, "")
+    record = Build(
+        family="scale",
+        variant="right",
+        status="ok",
+        reason="",
+        origin="live",
+        arch="sm_90",
+        source_sha256="",
+        library_sha256=sha256_file(library),
+        parameters={},
+        command=(),
+        seconds=0.0,
+        tools={},
+    )
+    door.write(build / "record.json", record)
+    gpu = Gpu(
+        slug="none",
+        name="no GPU",
+        uuid=f"host of {os.getpid()}",
+        compute_capability=(9, 0),
+        arch="sm_90",
+        sms=0,
+        memory_bytes=0,
+        driver="",
+        cuda_driver="",
+        max_sm_mhz=0,
+        power_limit_w=None,
+        pci_bus_id="",
+    )
     return Job(
         family=family,
         variant=family.variants[0],
@@ -118,7 +133,7 @@ def make_job(folder: Path, body: str, rounds: int = 2, timeout_s: float = 20) ->
         build_folder=build,
         record=folder / "check" / "none" / "scale.json",
         scratch=folder / "work",
-        settings={"rounds": rounds, "timeout_s": timeout_s},
+        settings=CheckSettings(rounds=2, timeout_s=timeout_s),
         tools={},
         commit="",
         content_sha256="",
@@ -230,12 +245,12 @@ def make_python_family(
     return load_family(place / "family.yaml")
 
 
-def make_python_job(folder: Path, module: str, options: str = "", **settings: Any) -> Job:
+def make_python_job(folder: Path, module: str, options: str = "") -> Job[CheckSettings]:
     """Returns a job whose launcher is the module; its build record is that of a successful build."""
     job = make_job(folder, "")  # for the rest of a job
     family = make_python_family(folder / "kernels", {"right": module}, options)
     variant = family.variants[0]
-    job = replace(job, family=family, variant=variant, settings={**job.settings, **settings})
+    job = replace(job, family=family, variant=variant)
     library = {"source_sha256": variant.fingerprint(), "library_sha256": "a" * 64, "language": "cupy"}
-    write_json(job.build_folder / "record.json", {**job.build, **library}, "record")
+    door.write(job.build_folder / "record.json", structs.replace(job.build, **library))
     return replace(job)  # without the cached build record

@@ -3,28 +3,35 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, TypeVar
 
-from warplog.core.records import FamilyRecord, Record
 from warplog.machine.toolchain import Tool
 from warplog.measure import check_time, sanitize
-from warplog.measure.job import Job
+from warplog.measure.job import Entry, Job
+from warplog.records.check import Check
+from warplog.records.config import CheckSettings, SanitizeSettings, TimeSettings
+from warplog.records.family_file import FamilyRecord
+from warplog.records.sanitize import Sanitize
+from warplog.records.time import Time
+
+_T = TypeVar("_T")
 
 
-def check_variant(job: Job) -> Record:
+def check_variant(job: Job[CheckSettings]) -> Check:
     check_time.check_family([job])
-    return record_of(job)
+    return record_of(job, Check)
 
 
-def time_variant(job: Job, check_record: Path, timer: Path, cases: Sequence[str]) -> Record:
+def time_variant(job: Job[TimeSettings], check_record: Path, timer: Path, cases: Sequence[str]) -> Time:
     job = _of_stage(job, "time")
     check_time.time_family([job], check_record, timer, cases)
-    return record_of(job)
+    return record_of(job, Time)
 
 
-def sanitize_variant(job: Job, tool: Tool) -> Record:
+def sanitize_variant(job: Job[SanitizeSettings], tool: Tool) -> Sanitize:
     job = _of_stage(job, "sanitize")
     sanitize.sanitize_family([job], tool)
-    return record_of(job)
+    return record_of(job, Sanitize)
 
 
 def _of_stage(job: Job, stage: str) -> Job:
@@ -32,13 +39,13 @@ def _of_stage(job: Job, stage: str) -> Job:
     return replace(job, record=job.record.parents[2] / stage / job.gpu.slug / job.record.name)
 
 
-def record_of(job: Job) -> Record:
-    return FamilyRecord.read(job.record).variants[job.variant.name]
+def record_of(job: Job[Any], kind: type[Entry]) -> Entry:
+    return FamilyRecord.read(job.record, kind).variants[job.variant.name]
 
 
-def write_record(path: Path, *records: Record) -> Path:
+def write_record(path: Path, *records: Entry) -> Path:
     """Writes a family's record file that contains these records of variants."""
-    together = FamilyRecord(path, {})
+    together = FamilyRecord(path, type(records[0]), {})
     for record in records:
         together.put(record)
     together.write()

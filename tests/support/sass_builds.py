@@ -17,11 +17,11 @@ import re
 import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from warplog.core.files import write_text
 from warplog.core.hashing import sha256_of
@@ -30,6 +30,9 @@ from warplog.core.process import minimal_env, run
 from warplog.machine import aslr, toolchain
 from warplog.measure.building import build
 from warplog.parsers import ptxas, sass
+from warplog.records import door
+from warplog.records.build import KernelCode
+from warplog.records.fields import Frozen, Status
 
 COMPILED = Path(__file__).parents[1] / "data" / "compiled"
 KEEP = bool(os.environ.get("WARPLOG_KEEP_COMPILED"))
@@ -43,6 +46,14 @@ class Kind(StrEnum):
     LIBRARY = "library"  # as the workflow does: kernel.so, compile.log, kernel.sass
     KERNELS = "kernels"  # compile.log and kernel.sass
     RESOURCES = "resources"  # compile.log; the record's kernels have registers and spills but no opcodes
+
+
+class Outcome(Frozen, frozen=True, kw_only=True):
+    """What became of a build."""
+
+    status: Status = "ok"
+    reason: str = ""
+    kernels: tuple[KernelCode, ...] = ()
 
 
 def compilers():
@@ -74,7 +85,7 @@ def built(family, variant, arch, kept, kind=None):
     library is one in any case. Variants of the same source and parameters are the same build.
     """
     nvcc, cuobjdump = compilers()
-    variant = replace(variant, name=variant.file.stem)
+    variant = structs.replace(variant, name=variant.file.stem)
     if (variant.library and kind is None) or variant.requires.why_not(build.capability_of(arch)):
         kind = Kind.LIBRARY  # no kernels, or nothing is compiled
     parameters = sha256_of(dict(variant.parameters))[:12]
@@ -94,7 +105,7 @@ def built(family, variant, arch, kept, kind=None):
             [inspect.getsource(module) for module in (sys.modules[__name__], build, ptxas, sass, aslr)],
         )
         record = _compiled(family, variant, arch, folder, kind, key)
-        if KEEP and record["status"] == "ok" and kind is not Kind.LIBRARY:
+        if KEEP and record.status == "ok" and kind is not Kind.LIBRARY:
             _keep_output(output, folder)
         return folder, record
 
@@ -105,7 +116,7 @@ def _from_output(path, folder):
     folder.mkdir(exist_ok=True)
     write_text(folder / "compile.log", output["log"])
     write_text(folder / "kernel.sass", output["sass"])
-    return {"status": "ok", "reason": "", "kernels": build.kernel_facts(output["log"], output["sass"])}
+    return Outcome(kernels=tuple(build.kernel_facts(output["log"], output["sass"])))
 
 
 def _keep_output(path, folder):
@@ -122,15 +133,16 @@ def _compiled(family, variant, arch, folder, kind, key):
     note = folder / "made.json"
     made = json.loads(note.read_text()) if note.is_file() else {}
     if made.get("key") == key:
-        return made["record"]
+        return door.decode(made["outcome"], Outcome, str(note))
     shutil.rmtree(folder, ignore_errors=True)
     if kind in (None, Kind.LIBRARY):
         record = build.build_variant(family, variant, arch, nvcc, cuobjdump, folder)
+        outcome = Outcome(status=record.status, reason=record.reason, kernels=record.kernels)
     else:
-        record = _kernels(family, variant, arch, nvcc, cuobjdump, folder, kind)
-    if record["status"] in ("ok", "unsupported"):
-        write_text(note, json.dumps({"key": key, "record": record}))
-    return record
+        outcome = _kernels(family, variant, arch, nvcc, cuobjdump, folder, kind)
+    if outcome.status in ("ok", "unsupported"):
+        write_text(note, json.dumps({"key": key, "outcome": door.plain(outcome)}))
+    return outcome
 
 
 def _kernels(family, variant, arch, nvcc, cuobjdump, folder, kind):
@@ -142,15 +154,15 @@ def _kernels(family, variant, arch, nvcc, cuobjdump, folder, kind):
     with aslr.fixed():
         done = run(command, timeout_s=LONGEST_S, env=minimal_env(), log=log)
     if not done.ok:
-        return {"status": "compile_error", "reason": done.output_tail}
+        return Outcome(status="compile_error", reason=done.output_tail)
     if kind is Kind.RESOURCES:
-        kernels = [vars(kernel) for kernel in ptxas.parse(log.read_text())]
+        kernels = [build.kernel_record(kernel, {}) for kernel in ptxas.parse(log.read_text())]
     else:
         command = [cuobjdump.path, "-sass", folder / "kernel.cubin"]
         dumped = run(command, timeout_s=LONGEST_S, env=minimal_env(), log=dump)
         assert dumped.ok, dumped.output_tail
         kernels = build.kernel_facts(log.read_text(), dump.read_text())
-    return {"status": "ok", "reason": "", "kernels": kernels}
+    return Outcome(kernels=tuple(kernels))
 
 
 def _target(variant, arch):

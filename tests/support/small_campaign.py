@@ -4,17 +4,20 @@ Each process cuts its own, so the records have the format of the shipped ones, a
 """
 
 import atexit
-import json
 import shutil
 import tempfile
 from pathlib import Path
 
 import shipped_families
+from warplog.core import store
 from warplog.core.columns import FLOORS
-from warplog.core.records import FamilyRecord, read_json
-from warplog.core.verification import manifest
+from warplog.core.files import write_bytes
 from warplog.judge import floors, samples
 from warplog.machine import device
+from warplog.records import door
+from warplog.records.campaign import Campaign
+from warplog.records.family_file import FOLDERS, FamilyRecord
+from warplog.records.verification import manifest
 from warplog.tables.files import write_table, write_tables
 from warplog.tables.records import Source
 from warplog.tables.rows import make_rows
@@ -42,27 +45,27 @@ def _cut(folder: Path) -> None:
     shutil.copytree(WHOLE / "campaign", folder / "campaign")
     for family, variants in CHOSEN.items():
         names = [variant.name for variant in variants]
-        for path in WHOLE.glob(f"*/h200/{family}.*json"):
-            record = FamilyRecord(folder / path.relative_to(WHOLE), json.loads(path.read_text())["variants"])
-            record.keep_only(names)
-            record.write()
+        for kind, stage in FOLDERS.items():
+            for path in store.glob(WHOLE, f"{stage}/h200/{family}.*json"):
+                record = FamilyRecord.read(path, kind)
+                record.path = folder / path.relative_to(WHOLE)
+                record.keep_only(names)
+                record.write()
         for name in names:
-            shutil.copytree(
-                WHOLE / "build" / "sm_90" / family / name, folder / "build" / "sm_90" / family / name
-            )
-        for stage in ("figures", "profile/h200"):
-            if (WHOLE / stage / family).is_dir():
-                shutil.copytree(WHOLE / stage / family, folder / stage / family)
-    campaign = read_json(folder / "campaign" / "h200.json", "record")
-    source = Source(folder, "h200", campaign["arch"], "live", campaign, folder)
-    peaks = device.peaks(source.device, {})
+            build = f"build/sm_90/{family}/{name}/record.json"
+            write_bytes(folder / build, store.read(WHOLE / build, 1 << 20, ""))
+        if (WHOLE / "figures" / family).is_dir():
+            shutil.copytree(WHOLE / "figures" / family, folder / "figures" / family)
+    campaign = door.read(folder / "campaign" / "h200.json", Campaign)
+    source = Source(folder, "live", campaign, folder)
+    peaks = device.peaks(campaign.device, {})
     cases = {name: tuple(family.cases) for name, family in FAMILIES.items()}
-    write_tables(make_rows(source, FAMILIES, cases, CHOSEN, source.device, peaks), folder / "tables")
+    write_tables(make_rows(source, FAMILIES, cases, CHOSEN, peaks), folder / "tables")
     measured = samples.load(folder, counted=False)
     write_table(
         [row | source.labels() for row in floors.table_rows(measured)], FLOORS, folder / "tables" / "floors"
     )
-    manifest.write(folder, campaign)
+    manifest.write(folder, campaign.campaign, campaign.commit)
 
 
 FOLDER = Path(tempfile.mkdtemp(prefix="warplog-small-")) / "small"

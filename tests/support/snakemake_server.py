@@ -32,30 +32,13 @@ import snakemake.cli
 import vl_convert
 
 LIBRARIES = (
-    *(
-        "numpy",
-        "pandas",
-        "pyarrow.dataset",
-        "pyarrow.pandas_compat",
-        "yaml",
-        "jsonschema_rs",
-        "simpleeval",
-        "grimp",
-        "pynvml",
-        "symtable",
-        "nbformat",
-    ),
-    *(
-        "matplotlib.backends.backend_agg",
-        "matplotlib.backends.backend_svg",
-        "seaborn",
-        "scipy.optimize",
-        "scipy.stats",
-    ),
-    *("PIL.Image", "jinja2", "pygments.lexers", "altair"),
-    *("mlflow", "mlflow.store.tracking.sqlalchemy_store", "mlflow.store.tracking.sqlalchemy_workspace_store"),
-    *("alembic.command", "alembic.autogenerate", "sqlalchemy.dialects.sqlite"),
-)
+    "numpy", "pandas", "pyarrow.dataset", "pyarrow.pandas_compat", "yaml", "jsonschema_rs", "simpleeval",
+    "grimp", "pynvml", "symtable", "nbformat", "matplotlib.backends.backend_agg",
+    "matplotlib.backends.backend_svg", "seaborn", "scipy.optimize", "scipy.stats", "PIL.Image", "jinja2",
+    "pygments.lexers", "altair", "mlflow", "mlflow.store.tracking.sqlalchemy_store",
+    "mlflow.store.tracking.sqlalchemy_workspace_store", "alembic.command", "alembic.autogenerate",
+    "sqlalchemy.dialects.sqlite",
+)  # fmt: skip
 # Snakemake starts the script of a job with this program instead of Python, and tests start Snakemake with it.
 INTERPRETER = """\
 #!{python} -IS

@@ -57,6 +57,21 @@ def blocks() -> list[Block]:
     return found
 
 
+def first_lines(found: list[Block]) -> dict[str, list[str]]:
+    """Returns the lines of each block by its name, without those that stand in an earlier block too."""
+    seen: set[str] = set()
+    lines: dict[str, list[str]] = {}
+    for block in found:
+        own = {
+            line.partition(" # ")[0].strip().removeprefix("uv run "): line
+            for line in block.text.splitlines()
+            if line.strip()
+        }
+        lines[block.name] = [line for text, line in own.items() if text not in seen]
+        seen |= own.keys()
+    return {name: new for name, new in lines.items() if new}
+
+
 def commands(shell: str) -> Iterator[list[str]]:
     """Yields the words of each simple command of a shell text, without comments, variables and redirections.
 

@@ -8,16 +8,32 @@ import subprocess
 from dataclasses import replace
 from pathlib import Path
 
+from msgspec import structs
+
 from host_family import HEADER, STRUCT, make_timer
 from warplog.core import locks
 from warplog.core.hashing import sha256_file
-from warplog.core.records import write_json
 from warplog.machine import device, toolchain
 from warplog.measure import job as jobs
 from warplog.measure.building import build, python_build
 from warplog.measure.worker import python_arrays, python_launcher
+from warplog.records import door
+from warplog.records.campaign import Gpu
 
-GPU = device.Gpu("host", "pretended GPU", "GPU-0", (9, 0), "sm_90", 4, 1 << 30, "0", "0", 1000, None, "")
+GPU = Gpu(
+    slug="host",
+    name="pretended GPU",
+    uuid="GPU-0",
+    compute_capability=(9, 0),
+    arch="sm_90",
+    sms=4,
+    memory_bytes=1 << 30,
+    driver="0",
+    cuda_driver="0",
+    max_sm_mhz=1000,
+    power_limit_w=None,
+    pci_bus_id="",
+)
 
 
 def visible():
@@ -25,7 +41,7 @@ def visible():
     shown = os.environ.get("CUDA_VISIBLE_DEVICES")
     lost = os.environ.get("LOST_BOARDS", "").split(",")
     uuids = [f"GPU-{number}" for number in range(int(os.environ.get("PRETENDED_BOARDS", "1")))]
-    boards = [replace(GPU, uuid=uuid) for uuid in uuids if shown is None or uuid in shown.split(",")]
+    boards = [structs.replace(GPU, uuid=uuid) for uuid in uuids if shown is None or uuid in shown.split(",")]
     return [board for board in boards if board.uuid not in lost]
 
 
@@ -41,20 +57,13 @@ def build_variant(family, variant, arch, nvcc, cuobjdump, folder, attempt):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     (folder / "compile.log").write_text(done.stderr)
     (folder / "kernel.sass").write_text("")
+    record = build.record_head(family, variant, arch, {"nvcc": "", "cuobjdump": ""}, attempt)
     if done.returncode:
         library.write_bytes(b"")
-        outcome = {"status": "compile_error", "reason": "error: expected expression"}
+        record = structs.replace(record, status="compile_error", reason="error: expected expression")
     else:
-        outcome = {"library_sha256": sha256_file(library), "kernels": []}
-    record = {
-        **{"schema": 1, "stage": "build", "family": family.name, "variant": variant.name, "arch": arch},
-        **{"status": "ok", "reason": "", "origin": "live", "parameters": {}, "command": [], "seconds": 0.0},
-        "source_sha256": variant.fingerprint(),
-        "tools": {"nvcc": "", "cuobjdump": ""},
-        "attempt": attempt,
-        **outcome,
-    }
-    write_json(folder / "record.json", record, "record")
+        record = structs.replace(record, status="ok", library_sha256=sha256_file(library))
+    door.write(folder / "record.json", record)
     return record
 
 
@@ -75,6 +84,6 @@ toolchain.ensure = lambda *_: None
 build.build_variant = build_variant
 build.build_timer = build_timer
 python_build.why_not_here = lambda *_: ""
-python_build._compile = lambda *_: {"status": "ok", "reason": "", "kernels": []}
+python_build._compile = lambda *_: []
 python_launcher.import_languages = lambda _: None
 python_launcher.make_caller = lambda *_: python_arrays.HostCaller()

@@ -17,14 +17,16 @@ import report_files
 import snakemake_runs
 from copied_project import RestoredCopy, copy_project
 from warplog.cli import main, running
-from warplog.core import schema
 from warplog.core.errors import WarplogError
+from warplog.records import door
+from warplog.records.config import Config
 
 # Documents whose blocks in `bash` other tests run: test_contained and test_remote_recipe.
 RUN_APART = {"security.md", "remote.md"}
 LANGUAGES = {"sh", "bash", "console", "text", "c++", "python", "yaml", "json", "ini"}
 SHELL = [block for block in documented.blocks() if block.is_shell]
 RUN = [block for block in SHELL if not block.needs]
+NEW = documented.first_lines(RUN)
 PARSED = [block for block in documented.blocks() if block.is_shell or block.words == ("console",)]
 PARSED = [block for block in PARSED if block not in RUN]
 # A part of two ladders is enough for any of the commands.
@@ -50,21 +52,9 @@ PAGE = """\
 "0","77","app","127.0.0.1","gemm","1","7","(256, 1, 1)","(8, 4, 1)","0","9.0","1000"
 """
 TOOLS = {
-    "git",
-    "rm",
-    "cp",
-    "mkdir",
-    "cd",
-    "pip",
-    "uv",
-    "pytest",
-    "ruff",
-    "mypy",
-    "lint-imports",
-    "snakefmt",
-    "pre-commit",
-}
-TOOLS |= {"ncu", "nsys", "rsync", "ssh", "tmux", "python", "docker", "mlflow", "psql"}
+    "git", "rm", "cp", "mkdir", "cd", "pip", "uv", "pytest", "ruff", "mypy", "lint-imports", "snakefmt",
+    "pre-commit", "ncu", "nsys", "rsync", "ssh", "tmux", "python", "docker", "mlflow", "psql",
+}  # fmt: skip
 
 pytestmark = pytest.mark.timeout(600)  # the first test waits for the campaign
 
@@ -145,10 +135,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     return Place(tmp_path_factory.mktemp("documented"))
 
 
-@pytest.mark.parametrize("block", RUN, ids=lambda block: block.name)
-def test_the_commands_of_a_block_work(place: Place, block: Block) -> None:
+@pytest.mark.parametrize("name", NEW)
+def test_the_commands_of_a_block_work(place: Place, name: str) -> None:
     place.restore()
-    for line in block.text.splitlines():
+    for line in NEW[name]:
         place.run(line, {0, 1} if "exit status 1 if" in line else {0})
 
 
@@ -211,7 +201,7 @@ def _snakemake(arguments: Sequence[str]) -> None:
 
     try:
         options = get_argument_parser().parse_args(list(arguments))
-        schema.check(parse_config(options.config), "config", "--config")
+        door.decode(parse_config(options.config), Config, "--config")
     except (SystemExit, ValueError, WarplogError) as error:
         raise AssertionError(f"snakemake {' '.join(arguments)}: {error}") from None
     unknown = set(options.targets) - TARGETS

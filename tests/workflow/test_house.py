@@ -49,7 +49,7 @@ PLANTED = {  # module: an import that breaks a rule, and how lint-imports report
         "track.runs -> warplog.measure.building.build",
     ),
     "machine/nvml.py": ("from warplog.machine import device", ".nvml -> .device"),
-    "core/records.py": ("import snakemake", "core.records -> snakemake"),
+    "core/files.py": ("import snakemake", "core.files -> snakemake"),
 }
 
 

@@ -114,6 +114,27 @@ def test_new_parameter_reruns_its_variant_only(place: Path) -> None:
     assert {variant for _, variant in jobs(place) if variant} == {"blocktile_1d"}
 
 
+def test_edited_descriptions_rerun_tables_pages_and_figures_and_no_measurement(place: Path) -> None:
+    """Of each key, test_descriptive_keys.py shows that no build or measurement depends on it."""
+    path = place / "kernels" / "sgemm" / "family.yaml"
+    text, described = (
+        path.read_text(),
+        ("title", "summary", "size_label", "idea", "credit", "claim", "published"),
+    )
+    for key in described:
+        assert re.search(rf"\b{key}: ", text), key
+    edited = re.sub(r"\b(title|summary|size_label|idea|credit|claim): (['\"]?)", r"\1: \2also ", text)
+    path.write_text(
+        re.sub(r"value: ([0-9.]+), unit: GFLOP/s", r"value: 2\1, unit: GFLOP/s", edited) + "\n# edited\n"
+    )
+    rules = {rule for rule, _ in jobs(place)}
+    assert {"make_tables", "plot_family", "write_worklog"} <= rules
+    assert rules <= {
+        *("make_tables", "judge_claims", "judge_floors", "plot_family", "write_worklog", "summarize"),
+        *("log_mlflow", "log_figures", "all"),
+    }
+
+
 def test_changed_timing_settings_rerun_timing_and_no_build(place: Path) -> None:
     rules = {rule for rule, _ in jobs(place, 'time={"max_samples": 50}')}
     assert "time_family" in rules

@@ -13,7 +13,7 @@ import snakemake_runs
 from copied_project import copy_project
 from made_up_campaigns import dated, make
 from small_campaign import FOLDER
-from warplog.core.verification import manifest
+from warplog.records.verification import manifest
 
 OPTIONS = ("--cores", "2", "--nocolor")
 SMALL = "results/recorded/small"
@@ -93,7 +93,7 @@ def test_recorded_rounds_are_judged_without_a_gpu(place: Path) -> None:
     for number in (1, 2, 3):
         make(place / SMALL / "aa" / f"round{number}", number)
     about = json.loads((place / SMALL / "campaign" / "h200.json").read_text())
-    manifest.write(place / SMALL, about)
+    manifest.write(place / SMALL, about["campaign"], about["commit"])
     done = run(place, "aa", "--config", *RECORDED)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "floor to use:" in done.stderr

@@ -11,7 +11,10 @@ import pytest
 import snakemake_runs
 from copied_project import copy_project
 from host_family import DRIVER, REFERENCE, YAML
-from warplog.core.records import FamilyRecord
+from warplog.records.check import Check
+from warplog.records.family_file import FamilyRecord
+from warplog.records.profile import Profile
+from warplog.records.time import Time
 
 PROJECT = Path(__file__).parents[2]
 CONFIG = (
@@ -161,8 +164,8 @@ def test_page_figures_and_runs_are_written(place: Path) -> None:
     page = (results / "worklog" / "scale.md").read_text()
     assert "module (cupy)" in page
     assert "```python\ndef launch(arrays, scalars, stream):" in page
-    record = FamilyRecord.read(results / "profile" / "host" / "scale.ncu.json").variants["right"]
-    assert (record["status"], record["reason"]) == ("skipped", "config: profile.ncu is off")
+    record = FamilyRecord.read(results / "profile" / "host" / "scale.ncu.json", Profile).variants["right"]
+    assert (record.status, record.reason) == ("skipped", "config: profile.ncu is off")
 
 
 def test_second_run_does_nothing_and_shows_the_result_again(place: Path) -> None:
@@ -193,11 +196,11 @@ def test_with_a_strict_umask_no_result_can_be_read_by_others(place: Path) -> Non
 def test_only_an_edited_kernel_is_measured_again(place: Path) -> None:
     launched(place)
     checks = place / "results" / "check" / "host" / "scale.json"
-    kept = FamilyRecord.read(checks).variants["slow"]
+    kept = FamilyRecord.read(checks, Check).variants["slow"]
     write(place, "bad", RIGHT)
     snakemake(place, "tables")
     assert launched(place) == {"bad"}
-    assert FamilyRecord.read(checks).variants["slow"] == kept
+    assert FamilyRecord.read(checks, Check).variants["slow"] == kept
     assert set(measured(place).set_index("variant").loc["bad", "status"]) == {"ok"}
     output = snakemake(place, "tables")
     assert "Nothing to be done" in output
@@ -219,12 +222,12 @@ def test_only_an_edited_module_is_measured_again(place: Path) -> None:
 def test_only_a_lost_record_is_made_again(place: Path) -> None:
     launched(place)
     path = place / "results" / "time" / "host" / "scale.json"
-    record = FamilyRecord.read(path)
+    record = FamilyRecord.read(path, Time)
     del record.variants["right"]
     record.write()
     snakemake(place, str(path.relative_to(place)), "--forcerun", "time_family")
     assert launched(place) == {"right"}
-    assert set(FamilyRecord.read(path).variants) == {*VARIANTS, "module"}
+    assert set(FamilyRecord.read(path, Time).variants) == {*VARIANTS, "module"}
 
 
 def test_every_variant_is_sanitized_and_a_crash_affects_no_other(place: Path) -> None:
@@ -246,7 +249,7 @@ def test_the_same_code_is_compared_with_itself(place: Path) -> None:
     assert "floor to use:" in snakemake(place, "aa")
     assert launched(place) >= {"right", "slow"}
     rounds = sorted((place / "results" / "aa").glob("round*/time/host/scale.json"))
-    assert [FamilyRecord.read(path).variants["right"]["status"] for path in rounds] == ["ok"] * 3
+    assert [FamilyRecord.read(path, Time).variants["right"].status for path in rounds] == ["ok"] * 3
     assert "Nothing to be done" in snakemake(place, "aa")
 
 

@@ -19,8 +19,8 @@ from copied_project import PROJECT, copy_project
 from small_campaign import FOLDER as SMALL
 from warplog.catalog.family import load_family
 from warplog.cli import main
-from warplog.core.defaults import DEFAULTS
 from warplog.judge.sources import recorded_campaign
+from warplog.records.config import Config
 
 pytestmark = pytest.mark.skipif(shutil.which("rsync") is None, reason="rsync is not installed")
 
@@ -279,7 +279,7 @@ def test_a_folder_made_by_init_is_measured_there_and_read_here(
     assert f"{box}: warplog run --cores all -- --config commit={head}" in log
     assert f"{machines.here}: warplog run -- --config mode=recorded recorded=my-gpu" in log
     monkeypatch.chdir(machines.here / "warplog")
-    settings = {**DEFAULTS, "mode": "recorded", "recorded": "my-gpu"}
+    settings = Config(mode="recorded", recorded="my-gpu")
     assert recorded_campaign(settings, Path())[0] == Path("results/recorded/my-gpu")
     before = state(machines.here)
     assert machines.run(OWN_FETCH).returncode != 0

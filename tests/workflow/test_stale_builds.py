@@ -9,7 +9,8 @@ import pytest
 import snakemake_runs
 from host_family import REFERENCE, YAML
 from sass_builds import compilers
-from warplog.core.records import Record, read_json
+from warplog.records import door
+from warplog.records.build import Build
 
 WORKFLOW = Path(__file__).parents[2] / "workflow"
 KERNEL = """
@@ -40,9 +41,9 @@ def snakemake(place: Path, *arguments: str) -> str:
     return done.stdout + done.stderr
 
 
-def records(place: Path) -> dict[str, Record]:
+def records(place: Path) -> dict[str, Build]:
     found = (place / "results/build/sm_90/scale").glob("*/record.json")
-    return {path.parent.name: read_json(path, "record") for path in found}
+    return {path.parent.name: door.read(path, Build) for path in found}
 
 
 @pytest.mark.nvcc
@@ -56,11 +57,11 @@ def test_an_edited_header_and_a_failed_build_run_again_until_they_succeed(tmp_pa
 
     snakemake(tmp_path, "build")
     first = records(tmp_path)
-    statuses = {name: record["status"] for name, record in first.items()}
+    statuses = {name: record.status for name, record in first.items()}
     assert statuses == {"right": "ok", "alone": "ok", "broken": "compile_error"}, "others go on"
-    assert "gone.cuh: No such file" in first["broken"]["reason"]
+    assert "gone.cuh: No such file" in first["broken"].reason
     files = {"kernels/scale/right.cu", "kernels/scale/parts/more.cuh", "kernels/src/deep.inl"}
-    assert set(first["right"]["dependencies"]) == files
+    assert set(first["right"].dependencies) == files
 
     planned = snakemake(tmp_path, "build", "--dry-run")
     assert set(re.findall(r"variant=(\w+)", planned)) == {"broken"}
@@ -69,9 +70,9 @@ def test_an_edited_header_and_a_failed_build_run_again_until_they_succeed(tmp_pa
     (folder / "gone.cuh").write_text("#define GONE 4\n")
     snakemake(tmp_path, "build")
     second = records(tmp_path)
-    assert {record["status"] for record in second.values()} == {"ok"}
+    assert {record.status for record in second.values()} == {"ok"}
     assert second["alone"] == first["alone"]
     for name in ("right", "broken"):
-        assert second[name]["source_sha256"] != first[name]["source_sha256"]
-    assert second["right"]["library_sha256"] != first["right"]["library_sha256"]
+        assert second[name].source_sha256 != first[name].source_sha256
+    assert second["right"].library_sha256 != first["right"].library_sha256
     assert "Nothing to be done" in snakemake(tmp_path, "build", "--dry-run")

@@ -10,7 +10,9 @@ import pytest
 import snakemake_runs
 from copied_project import copy_project
 from host_family import REFERENCE, YAML
-from warplog.core.records import FamilyRecord
+from warplog.records.check import Check
+from warplog.records.family_file import FOLDERS, FamilyRecord
+from warplog.records.time import Time
 
 PROJECT = Path(__file__).parents[2]
 CONFIG = (
@@ -54,11 +56,11 @@ def snakemake(place: Path, **variables: str) -> str:
     return done.stdout + done.stderr
 
 
-def boards(place: Path, stage: str = "time") -> dict[str, set[str]]:
+def boards(place: Path, kind: type[Check] | type[Time] = Time) -> dict[str, set[str]]:
     """Returns the boards that each family was measured on in a stage."""
-    files = {name: place / "results" / stage / "host" / f"{name}.json" for name in FAMILIES}
+    files = {name: place / "results" / FOLDERS[kind] / "host" / f"{name}.json" for name in FAMILIES}
     return {
-        name: {one["provenance"]["gpu_uuid"] for one in FamilyRecord.read(file).variants.values()}
+        name: {one.provenance.gpu_uuid for one in FamilyRecord.read(file, kind).variants.values()}
         for name, file in files.items()
     }
 
@@ -67,7 +69,7 @@ def test_each_board_measures_whole_families_and_every_row_names_its_board(place:
     assert "each family is measured on one of 2 boards" in snakemake(place)
     assert sorted(map(len, boards(place).values())) == [1, 1, 1]
     assert set().union(*boards(place).values()) == {"GPU-0", "GPU-1"}
-    assert boards(place, "check") == boards(place)
+    assert boards(place, Check) == boards(place)
     table = pd.read_parquet(place / "results/tables/measurements.parquet")
     named = {family: set(rows["board"]) for family, rows in table.groupby("family")}
     assert named == boards(place)
@@ -77,8 +79,8 @@ def test_each_board_measures_whole_families_and_every_row_names_its_board(place:
 def test_after_a_worker_was_killed_its_board_measures_on(place: Path) -> None:
     for name in FAMILIES:
         assert (place / f"{name}.killed").exists()
-        record = FamilyRecord.read(place / "results/time/host" / f"{name}.json")
-        assert {one["status"] for one in record.variants.values()} == {"ok"}
+        record = FamilyRecord.read(place / "results/time/host" / f"{name}.json", Time)
+        assert {one.status for one in record.variants.values()} == {"ok"}
 
 
 def test_a_lost_boards_families_are_timed_again_on_the_one_that_is_left(place: Path) -> None:

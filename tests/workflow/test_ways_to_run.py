@@ -149,9 +149,8 @@ def test_an_installed_wheel_reads_reports_and_campaigns_in_any_folder(tmp_path: 
     def says(*arguments: object) -> str:
         return run(tmp_path, *warplog, *arguments, **inherited)
 
-    log = PROJECT / "tests" / "data" / "parsers" / "ptxas_sm90.log"
-    (report,) = SMALL.glob("profile/h200/transpose/*.ncu-rep")
-    read = says("extract", log, report)
+    data = PROJECT / "tests" / "data" / "parsers"
+    read = says("extract", data / "ptxas_sm90.log", data / "transpose_h200.ncu-rep")
     assert "registers_per_thread" in read
     assert "duration_us" in read
     assert "SAME" in says("compare", SMALL, SMALL)

@@ -11,8 +11,8 @@ rule start_campaign:
         gpu_model=plan.gres,
         measuring=1,
     params:
-        name=plan.settings["campaign"],
-        commit=plan.settings["commit"],
+        name=plan.settings.campaign,
+        commit=plan.settings.commit,
     script:
         "../scripts/build/start_campaign.py"
 
@@ -20,7 +20,7 @@ rule start_campaign:
 rule build_variant:
     input:
         source=plan.sources,
-        code=plan.code("build"),
+        code=code("build"),
     output:
         record="results/build/{arch}/{family}/{variant}/record.json",
         library="results/build/{arch}/{family}/{variant}/kernel.so",
@@ -35,8 +35,8 @@ rule build_variant:
 
 rule build_timer:
     input:
-        source=plan.timer_source(),
-        code=plan.code("build"),
+        source=paths.shown(paths.PACKAGE / "measure/worker/timer.cu"),
+        code=code("build"),
     output:
         "results/build/{arch}/timer.so",
     log:
@@ -49,7 +49,7 @@ rule build_timer:
 rule try_reference:
     input:
         references=plan.references(),
-        code=plan.code("trial"),
+        code=code("trial"),
     output:
         touch("results/build/.references"),
     log:
@@ -65,4 +65,4 @@ rule build:
     input:
         plan.compiled(),
         plan.trial(),
-        "results/build/.strict" if plan.settings["strict"] else [],
+        "results/build/.strict" if plan.settings.strict else [],

@@ -7,7 +7,7 @@ rule extract_family:
         ncu="results/profile/{gpu}/{family}.ncu.json",
         nsys="results/profile/{gpu}/{family}.nsys.json",
         sources=plan.family_sources,
-        code=plan.code("extract"),
+        code=code("extract"),
     output:
         update("results/extract/{gpu}/{family}.json"),
     log:
@@ -34,7 +34,7 @@ rule make_tables:
         extract=plan.files("extract"),
         campaign=plan.campaign(),
         gpus=plan.gpu_files(),
-        code=plan.code("tables"),
+        code=code("tables"),
     output:
         parquet=plan.tables(),
         csv=plan.tables("columns", suffix="csv"),
@@ -52,7 +52,7 @@ rule judge_floors:
     input:
         time=plan.files("time"),
         campaign=plan.campaign(),
-        code=plan.code("floors"),
+        code=code("floors"),
     output:
         parquet="results/tables/floors.parquet",
         csv="results/tables/floors.csv",
@@ -69,7 +69,7 @@ rule judge_claims:
     input:
         tables=rules.make_tables.output.parquet,
         floors=rules.judge_floors.output.parquet,
-        code=plan.code("claims"),
+        code=code("claims"),
     output:
         parquet="results/tables/claims.parquet",
         csv="results/tables/claims.csv",
@@ -88,7 +88,7 @@ rule summarize:
         floors=rules.judge_floors.output.parquet,
         campaign=plan.campaign(),
         order=plan.order_files(),
-        code=plan.code("summary"),
+        code=code("summary"),
     output:
         # Kept until it is made anew: the next summary says what moved since.
         rows=update("results/summary.json"),

@@ -9,7 +9,7 @@ rule time_round:
         check="results/check/{gpu}/{family}.json",
         timer=plan.timer(),
         campaign="results/campaign/{gpu}.json",
-        code=plan.code("time"),
+        code=code("time"),
         before=judging.before,
     output:
         "results/aa/round{round}/time/{gpu}/{family}.json",
@@ -31,7 +31,7 @@ rule time_round:
 rule judge_rounds:
     input:
         rounds=judging.rounds,
-        code=plan.code("judge"),
+        code=code("judge"),
     output:
         verdicts="results/aa/verdicts.csv",
         floors="results/aa/floors.csv",
@@ -52,7 +52,7 @@ rule aa:
 rule compare_campaigns:
     input:
         live=judging.measured_first,
-        code=plan.code("judge"),
+        code=code("judge"),
     output:
         json="results/compare/verdicts.json",
         csv="results/compare/verdicts.csv",
@@ -69,7 +69,7 @@ rule compare_campaigns:
         plan=plan.decisions(),
         names=judging.names(),
         state=judging.state,
-        uri=plan.tracking_uri(),
+        uri=plan.settings.track.uri,
     script:
         "../scripts/judge/compare_campaigns.py"
 
@@ -87,7 +87,7 @@ rule compare:
 # One job for all families: it reads each campaign once.
 rule plot_history:
     input:
-        code=plan.code("judge"),
+        code=code("judge"),
     output:
         png=report(
             expand("results/history/{family}.png", family=plan.chosen),
@@ -113,13 +113,13 @@ rule history:
 
 rule judge_oracle:
     input:
-        build=plan.oracle_files("build"),
-        check=plan.oracle_files("check"),
-        time=plan.oracle_files("time"),
-        extract=plan.oracle_files("extract"),
+        build=plan.oracle().files("build"),
+        check=plan.oracle().files("check"),
+        time=plan.oracle().files("time"),
+        extract=plan.oracle().files("extract"),
         campaign=plan.campaign(),
         gpus=plan.gpu_files(),
-        code=plan.code("oracle"),
+        code=code("oracle"),
     output:
         csv="results/tables/oracle.csv",
         parquet="results/tables/oracle.parquet",
@@ -127,7 +127,7 @@ rule judge_oracle:
         "results/logs/judge_oracle.log",
     params:
         plan=plan.decisions(),
-        contract=plan.oracle_contract(),
+        contract=plan.oracle().table_contract(),
     script:
         "../scripts/judge/judge_oracle.py"
 

@@ -8,7 +8,7 @@ rule check_family:
         libraries=plan.libraries,
         campaign="results/campaign/{gpu}.json",
         reference=plan.reference,
-        code=plan.code("check"),
+        code=code("check"),
     output:
         update("results/check/{gpu}/{family}.json"),
     log:
@@ -31,7 +31,7 @@ rule time_family:
         check="results/check/{gpu}/{family}.json",
         timer=plan.timer(),
         campaign="results/campaign/{gpu}.json",
-        code=plan.code("time"),
+        code=code("time"),
     output:
         update("results/time/{gpu}/{family}.json"),
     log:
@@ -55,7 +55,7 @@ rule profile_ncu:
         libraries=plan.libraries,
         check="results/check/{gpu}/{family}.json",
         campaign="results/campaign/{gpu}.json",
-        code=plan.code("profile"),
+        code=code("profile"),
     output:
         update("results/profile/{gpu}/{family}.ncu.json"),
     log:
@@ -78,7 +78,7 @@ rule profile_nsys:
         libraries=plan.libraries,
         check="results/check/{gpu}/{family}.json",
         campaign="results/campaign/{gpu}.json",
-        code=plan.code("profile"),
+        code=code("profile"),
     output:
         update("results/profile/{gpu}/{family}.nsys.json"),
     log:

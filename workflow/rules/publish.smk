@@ -5,7 +5,7 @@
 rule plot_family:
     input:
         tables=plan.tables("floors", "claims"),
-        code=plan.code("plot"),
+        code=code("plot"),
     output:
         report(
             update(directory("results/figures/{family}")),
@@ -19,8 +19,8 @@ rule plot_family:
         "results/logs/plot/{family}.log",
     params:
         figures=plan.family_figures,
-        settings=plan.settings["figures"],
-        captions=plan.captions(),
+        settings=plain(plan.settings.figures),
+        captions=paths.shown(paths.WORKFLOW / "report"),
     script:
         "../scripts/publish/plot_family.py"
 
@@ -36,7 +36,7 @@ rule bundle_charts:
     log:
         "results/logs/bundle_charts.log",
     params:
-        version=plan.library_version(),
+        version=version("vl-convert-python"),
     script:
         "../scripts/publish/bundle_charts.py"
 
@@ -50,7 +50,7 @@ rule write_worklog:
         library=rules.bundle_charts.output[0],
         sources=plan.page_sources,
         campaign=plan.campaign(),
-        code=plan.code("worklog"),
+        code=code("worklog"),
     output:
         # Not part of the report: a browser opens no address of more than 2 MB, which is how it would hold the page.
         html="results/worklog/{family}.html",
@@ -79,7 +79,7 @@ rule write_site:
         library=rules.bundle_charts.output[0],
         sources=plan.all_page_sources(),
         campaign=plan.campaign(),
-        code=plan.code("worklog"),
+        code=code("worklog"),
     output:
         directory("results/site"),
     log:
@@ -102,7 +102,7 @@ rule log_mlflow:
         floors=rules.judge_floors.output.parquet,
         claims=rules.judge_claims.output.parquet,
         campaign=plan.campaign(),
-        code=plan.code("track"),
+        code=code("track"),
     output:
         record="results/track/mlflow.json",
         runs="results/track/runs.html",
@@ -112,7 +112,7 @@ rule log_mlflow:
     priority: 1
     params:
         plan=plan.decisions(),
-        uri=plan.tracking_uri(),
+        uri=plan.settings.track.uri,
         destination=plan.destination,
     script:
         "../scripts/publish/log_mlflow.py"
@@ -122,13 +122,13 @@ rule log_figures:
     input:
         logged=rules.log_mlflow.output.record,
         figures=plan.figures(),
-        code=plan.code("track"),
+        code=code("track"),
     output:
         "results/track/figures.json",
     log:
         "results/logs/track_figures.log",
     params:
-        uri=plan.tracking_uri(),
+        uri=plan.settings.track.uri,
     script:
         "../scripts/publish/log_figures.py"
 

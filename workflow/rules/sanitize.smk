@@ -7,7 +7,7 @@ rule sanitize_family:
         libraries=plan.libraries,
         campaign="results/campaign/{gpu}.json",
         reference=plan.reference,
-        code=plan.code("sanitize"),
+        code=code("sanitize"),
     output:
         update("results/sanitize/{gpu}/{family}.json"),
     log:
@@ -27,7 +27,7 @@ rule list_findings:
     input:
         records=plan.sanitized(),
         campaign=plan.campaign(),
-        code=plan.code("sanitize"),
+        code=code("sanitize"),
     output:
         parquet="results/tables/sanitize.parquet",
         csv="results/tables/sanitize.csv",
@@ -35,6 +35,7 @@ rule list_findings:
         "results/logs/findings.log",
     params:
         plan=plan.decisions(),
+        records=plan.sanitized_records(),
         contract=plan.table_contract(),
     script:
         "../scripts/sanitize/list_findings.py"

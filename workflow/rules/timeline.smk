@@ -4,7 +4,7 @@
 rule build_marked:
     input:
         source=plan.sources,
-        code=plan.code("build"),
+        code=code("build"),
     output:
         record="results/timeline/build/{arch}/{family}/{variant}/record.json",
         library="results/timeline/build/{arch}/{family}/{variant}/kernel.so",
@@ -27,7 +27,7 @@ rule capture_timelines:
         check="results/check/{gpu}/{family}.json",
         timer=plan.timer(),
         campaign="results/campaign/{gpu}.json",
-        code=plan.code("timeline"),
+        code=code("timeline"),
     output:
         update("results/timeline/{gpu}/{family}.json"),
     log:

@@ -7,7 +7,7 @@ rule tune_variant:
         reference=plan.reference,
         timer=plan.timer(),
         campaign="results/campaign/{gpu}.json",
-        code=plan.code("tune"),
+        code=code("tune"),
     output:
         record="results/tune/{gpu}/{family}/{variant}.json",
         csv="results/tune/{gpu}/{family}/{variant}.csv",
@@ -29,7 +29,7 @@ rule tune_variant:
 rule plot_tuning:
     input:
         record="results/tune/{gpu}/{family}/{variant}.json",
-        code=plan.code("plot_tuning"),
+        code=code("plot_tuning"),
     output:
         png="results/tune/{gpu}/{family}/{variant}.png",
         svg="results/tune/{gpu}/{family}/{variant}.svg",

@@ -8,8 +8,8 @@ import pytest
 from small_campaign import WHOLE
 from warplog.analysis.quantities import Found, Quantities
 from warplog.analysis.verdicts import between
-from warplog.core import remarks
 from warplog.core.errors import WarplogError
+from warplog.records import remarks
 from warplog.tables.files import read_table
 
 TABLES = WHOLE / "tables"
@@ -103,12 +103,12 @@ def test_durations_are_those_of_one_profiler(recorded, rows):
 
 def test_what_is_remarked_on_the_timing_is_of_no_concern_to_a_counter():
     row = {"family": "f", "variant": "v", "case": "1", "status": "ok", "median_us": 2.0}
-    earlier = {"code": "earlier_source"}
+    earlier = remarks.EarlierSource()
     measured = pd.DataFrame(
-        [row | {"reason": "", "remarks": remarks.cell([{"code": "few_samples", "samples": 4}, earlier])}]
+        [row | {"reason": "", "remarks": remarks.cell([remarks.FewSamples(samples=4), earlier])}]
     )
     metric = {"family": "f", "variant": "v", "case": "1", "metric": "ipc", "launch": 0, "tool": "ncu"}
     metrics = pd.DataFrame([metric | {"value": 1.5, "unit": "inst/cycle", "status": "ok", "reason": ""}])
     table = Quantities(measured, metrics)
-    assert table.find("f", "v", "1", "median_us").remarks == ({"code": "few_samples", "samples": 4}, earlier)
+    assert table.find("f", "v", "1", "median_us").remarks == (remarks.FewSamples(samples=4), earlier)
     assert table.find("f", "v", "1", "ipc").remarks == (earlier,)

@@ -12,10 +12,11 @@ from warplog.catalog.family import load_family
 from warplog.core.errors import WarplogError
 from warplog.core.hashing import sha256_file
 from warplog.core.locks import locked
-from warplog.core.records import Record, read_json
 from warplog.machine.toolchain import Tool
 from warplog.measure.building import build, dependencies
 from warplog.measure.building.quoting import Places
+from warplog.records import door
+from warplog.records.build import Build
 
 KERNEL = """
 #include <cuda_runtime.h>
@@ -37,14 +38,14 @@ PARTS = {
 }
 
 
-def built(root: Path, above: str = "", attempt: int = 1, **parts: str) -> Record:
+def built(root: Path, above: str = "", attempt: int = 1, **parts: str) -> Build:
     """Compiles a kernel in root/kernels/scale with other parts; returns its record."""
     family = make_family(root / "kernels")
     variant = family.variant("right")
     variant.file.write_text(KERNEL.format(above=above, **(PARTS | parts)))
     folder = root / "results" / "build"
     record = build.build_variant(family, variant, "sm_90", *compilers(), folder, attempt)
-    assert read_json(folder / "record.json", "record") == record
+    assert door.read(folder / "record.json", Build) == record
     return record
 
 
@@ -62,10 +63,10 @@ def test_the_record_lists_what_nvcc_read_relative_to_the_project(
     )
     Path("kernels/src/unread.h").write_text("// in no build\n")
     record = built(Path(), above, attempt=3)
-    assert (record["status"], record["attempt"]) == ("ok", 3), record["reason"]
+    assert (record.status, record.attempt) == ("ok", 3), record.reason
     read = ("right.cu", "parts/a b.cuh", "../src/c.inl", "../include/ours/d.hpp")
     files = [Path(os.path.normpath(Path("kernels/scale") / name)) for name in read]
-    assert record["dependencies"] == {str(file): sha256_file(file) for file in files}
+    assert record.dependencies == {str(file): sha256_file(file) for file in files}
     variant = load_family(Path("kernels/scale/family.yaml")).variant("right")
     assert set(files) - {variant.file} < set(variant.headers()), "the plan knows more, and nothing less"
 
@@ -76,17 +77,17 @@ def test_a_header_that_only_the_compiler_can_find_is_refused(tmp_path: Path) -> 
     (tmp_path / "kernels/scale/tile_8.cuh").touch()
     above = "#define TEXT(x) #x\n#define NAME(n) TEXT(tile_##n.cuh)\n#include NAME(8)\n"
     record = built(tmp_path, above)
-    assert record["status"] == "compile_error"
-    assert "nvcc read .../scale/tile_8.cuh, but no #include line names it" in record["reason"]
-    assert built(tmp_path, f'{above}#if 0\n#include "tile_8.cuh"\n#endif\n')["status"] == "ok"
+    assert record.status == "compile_error"
+    assert "nvcc read .../scale/tile_8.cuh, but no #include line names it" in record.reason
+    assert built(tmp_path, f'{above}#if 0\n#include "tile_8.cuh"\n#endif\n').status == "ok"
 
 
 @pytest.mark.nvcc
 def test_machine_code_and_names_of_symbols_do_not_depend_on_the_folder(tmp_path: Path) -> None:
     one, other = (built(tmp_path / name) for name in ("one", "another/and/deeper"))
-    assert one["status"] == "ok", one["reason"]
-    assert "GLOBAL__N" in one["kernels"][0]["mangled"], "it is internal, so that its name contains a hash"
-    assert one["kernels"] == other["kernels"]
+    assert one.status == "ok", one.reason
+    assert "GLOBAL__N" in one.kernels[0].mangled, "it is internal, so that its name contains a hash"
+    assert one.kernels == other.kernels
 
 
 @pytest.mark.nvcc
@@ -138,8 +139,8 @@ def test_a_build_that_cannot_be_run_has_a_status_with_reason_and_remedy(
     tmp_path: Path, changes: dict[str, str], words: str
 ) -> None:
     record = built(tmp_path, **changes)
-    assert record["status"] == "compile_error"
-    assert [part for part in words.split(" ... ") if part not in record["reason"]] == [], record["reason"]
+    assert record.status == "compile_error"
+    assert [part for part in words.split(" ... ") if part not in record.reason] == [], record.reason
     assert (tmp_path / "results/build/kernel.so").read_bytes() == b""
 
 
@@ -191,8 +192,8 @@ def test_a_record_quotes_no_line_of_a_file_outside_of_the_project(
     record = built(Path(), f'int also = wrong;\n#include "{name}"')
     published = (project / "results/build/record.json").read_text()
     log = (project / "results/build/compile.log").read_text()
-    assert record["status"] == "compile_error"
-    assert f"{Path(name).name}:1: error: not quoted" in record["compiler_output"]
+    assert record.status == "compile_error"
+    assert f"{Path(name).name}:1: error: not quoted" in record.compiler_output
     assert 'identifier "wrong" is undefined' in log
     assert "int also = wrong;" in log, "lines of the project's own files are quoted"
     for text in (published, log):
@@ -214,15 +215,15 @@ def test_a_record_names_neither_the_home_folder_nor_folders_outside_of_the_proje
     monkeypatch.chdir(project)
     monkeypatch.setenv("HOME", str(home))
     record = built(kernels, "#include <ours.h>")
-    assert record["status"] == "ok", record["reason"]
-    assert set(record["dependencies"]) == {".../scale/right.cu", ".../include/ours.h"}
-    folders = [word for word in record["command"] if word.startswith("-I")]
+    assert record.status == "ok", record.reason
+    assert set(record.dependencies) == {".../scale/right.cu", ".../include/ours.h"}
+    folders = [word for word in record.command if word.startswith("-I")]
     assert folders == ["-I.../scale", "-I.../include", "-I.../include"], "the last are the headers of warplog"
     wrong = built(kernels, "int wrong = none;")
     for text in (str(record), str(wrong), (kernels / "results/build/compile.log").read_text()):
         assert "alice" not in text
         assert str(tmp_path) not in text
-    assert wrong["reason"].startswith(".../scale/right.cu(3): error: identifier")
+    assert wrong.reason.startswith(".../scale/right.cu(3): error: identifier")
 
 
 def test_messages_of_the_toolkit_stay_without_the_lines_that_they_quote(tmp_path: Path) -> None:

@@ -14,10 +14,11 @@ from host_family import YAML, make_family
 from sass_builds import compilers
 from warplog.catalog.compiling import HEADERS
 from warplog.catalog.family import Family, load_family
-from warplog.core.records import Record, read_json
 from warplog.measure.building import build
 from warplog.measure.building.loading import why_not_loaded
 from warplog.measure.building.quoting import Places, shortened
+from warplog.records import build as records
+from warplog.records import door
 
 ROOT = Path(__file__).parents[3]
 KERNEL = """
@@ -49,7 +50,7 @@ def source(above: str = "", result: str = "cudaGetLastError()", early: str = "")
     return KERNEL.format(above=above, result=result, early=early)
 
 
-def built(root: Path, family: Family) -> Record:
+def built(root: Path, family: Family) -> records.Build:
     folder = root / "results" / "build"
     return build.build_variant(family, family.variant("right"), "sm_90", *compilers(), folder)
 
@@ -81,19 +82,19 @@ int also(int);
     )
     family = written(Path(), own, files, "compile: {defines: {THREADS: 64, HALF: 2}, flags: [-lineinfo]}\n")
     record = built(Path(), family)
-    assert record["status"] == "ok", record["reason"]
-    assert record["compile"] == {
-        "include": ["../../inc"],
-        "flags": ["-lineinfo", "-Xptxas", "--warn-on-spills"],
-        "defines": {"THREADS": 64, "HALF": 0.5, "BARE": None, "TEXT": '"two ways"', "WORD": "char"},
-        "std": 20,
-        "sources": ["../../src/also.cpp"],
-        "fast_math": True,
-    }
-    assert {"-std=c++20", "--use_fast_math", "-DBARE", "-DWORD=char", "-Iinc"} <= set(record["command"])
-    assert {"src/also.cpp", "src/also.h", "inc/deep/size.h"} <= set(record["dependencies"])
-    assert read_json(Path("results/build/record.json"), "record") == record
-    assert [kernel["kernel"].split("(")[0] for kernel in record["kernels"]] == ["scale"]
+    assert record.status == "ok", record.reason
+    assert record.compile == records.Compiled(
+        include=("../../inc",),
+        flags=("-lineinfo", "-Xptxas", "--warn-on-spills"),
+        defines={"THREADS": 64, "HALF": 0.5, "BARE": None, "TEXT": '"two ways"', "WORD": "char"},
+        std=20,
+        sources=("../../src/also.cpp",),
+        fast_math=True,
+    )
+    assert {"-std=c++20", "--use_fast_math", "-DBARE", "-DWORD=char", "-Iinc"} <= set(record.command)
+    assert {"src/also.cpp", "src/also.h", "inc/deep/size.h"} <= set(record.dependencies)
+    assert door.read(Path("results/build/record.json"), records.Build) == record
+    assert [kernel.kernel.split("(")[0] for kernel in record.kernels] == ["scale"]
 
 
 @pytest.mark.nvcc
@@ -105,7 +106,7 @@ def test_device_code_of_several_sources_is_linked_where_a_flag_asks_for_it(tmp_p
     }
     family = written(tmp_path, "compile: {flags: [-rdc=true], sources: [../../src/also.cu]},", files)
     record = built(tmp_path, family)
-    assert record["status"] == "ok", record["reason"]
+    assert record.status == "ok", record.reason
 
 
 @pytest.mark.parametrize(
@@ -150,8 +151,8 @@ def test_helpers_of_warplog_are_on_the_include_path(tmp_path: Path) -> None:
     result = "cublas::library().error | workspace(64, nullptr) | tma::Map().describe(nullptr, 1, 8, 1)"
     family = written(tmp_path, files={"kernels/scale/right.cu": source(above, result)})
     record = built(tmp_path, family)
-    assert record["status"] == "ok", record["reason"]
-    names = {Path(name).name for name in record["dependencies"]}
+    assert record.status == "ok", record.reason
+    names = {Path(name).name for name in record.dependencies}
     assert names == {"right.cu", "workspace.cuh", "cublas.cuh", "tma.cuh", "mbarrier.cuh"}
 
 
@@ -175,19 +176,19 @@ def test_a_source_elsewhere_in_the_repository_is_compiled_and_quoted_by_its_path
     family = load_family(Path("kernels/scale/family.yaml"))
     assert family.variant("right").file == Path("../src/deep/mine.cu")
     record = built(Path(), family)
-    assert record["status"] == "ok", record["reason"]
-    assert set(record["dependencies"]) == {"../src/deep/mine.cu", "../src/deep/mine.h"}
+    assert record.status == "ok", record.reason
+    assert set(record.dependencies) == {"../src/deep/mine.cu", "../src/deep/mine.h"}
     Path("../src/deep/mine.h").write_text("int x = nothing;\n")
     wrong = built(Path(), family)
-    assert wrong["reason"] == '../src/deep/mine.h(1): error: identifier "nothing" is undefined'
-    assert "int x = nothing;" in wrong["compiler_output"]
+    assert wrong.reason == '../src/deep/mine.h(1): error: identifier "nothing" is undefined'
+    assert "int x = nothing;" in wrong.compiler_output
 
 
 @pytest.mark.nvcc
 def test_a_library_of_the_driver_is_linked_where_no_driver_is_installed(tmp_path: Path) -> None:
     files = {"kernels/scale/right.cu": source("#include <cuda.h>", "cuInit(0)")}
     record = built(tmp_path, written(tmp_path, "compile: {link: [cuda]},", files))
-    assert record["status"] == "ok", record["reason"]
+    assert record.status == "ok", record.reason
     needed = subprocess.run(
         ["readelf", "-d", tmp_path / "results/build/kernel.so"], capture_output=True, text=True, check=True
     ).stdout
@@ -197,8 +198,8 @@ def test_a_library_of_the_driver_is_linked_where_no_driver_is_installed(tmp_path
 @pytest.mark.nvcc
 def test_a_library_that_is_not_installed_is_named_with_the_remedy(tmp_path: Path) -> None:
     record = built(tmp_path, written(tmp_path, "compile: {link: [nosuchlibrary]},"))
-    assert record["status"] == "compile_error"
-    assert record["reason"].startswith("cannot find -lnosuchlibrary: install the library, or name its folder")
+    assert record.status == "compile_error"
+    assert record.reason.startswith("cannot find -lnosuchlibrary: install the library, or name its folder")
 
 
 def compiled(root: Path, arch: str, function: str = "launch", **parts: str) -> None:
@@ -217,7 +218,7 @@ class Build(NamedTuple):
     """A build of a variant that is a compiled library: its folder and record, and the variant's fingerprint."""
 
     folder: Path
-    record: Record
+    record: records.Build
     fingerprint: str
 
 
@@ -238,16 +239,16 @@ def rebuilt(tmp_path_factory: pytest.TempPathFactory) -> list[Build]:
 @pytest.mark.nvcc
 def test_a_compiled_library_has_a_launcher_and_its_kernels_come_from_cuobjdump(rebuilt: list[Build]) -> None:
     first, again = (one.record for one in rebuilt)
-    assert first["status"] == "ok", first["reason"]
-    (kernel,) = first["kernels"]
-    assert kernel["kernel"].startswith("scale(")
-    assert kernel["registers_per_thread"] > 0
-    assert kernel["sass_instructions"] == sum(kernel["opcodes"].values()) > 10
-    assert any(opcode.startswith("STG") for opcode in kernel["opcodes"])
-    assert "spill_store_bytes" not in kernel, "cuobjdump does not report spills"
-    assert first["source_sha256"] == rebuilt[0].fingerprint
-    assert again["source_sha256"] != first["source_sha256"]
-    assert again["library_sha256"] != first["library_sha256"], "a rebuilt library is measured again"
+    assert first.status == "ok", first.reason
+    (kernel,) = first.kernels
+    assert kernel.kernel.startswith("scale(")
+    assert kernel.registers_per_thread > 0
+    assert kernel.sass_instructions == sum(kernel.opcodes.values()) > 10
+    assert any(opcode.startswith("STG") for opcode in kernel.opcodes)
+    assert kernel.spill_store_bytes is None, "cuobjdump does not report spills"
+    assert first.source_sha256 == rebuilt[0].fingerprint
+    assert again.source_sha256 != first.source_sha256
+    assert again.library_sha256 != first.library_sha256, "a rebuilt library is measured again"
 
 
 def called(library: Path, *arguments: object) -> int:
@@ -279,7 +280,7 @@ def test_a_borrowed_baseline_gets_its_arguments_by_name(tmp_path: Path) -> None:
     (folder / "family.yaml").write_text(text)
     family = load_family(folder / "family.yaml")
     record = built(tmp_path, family)
-    assert record["status"] == "ok", record["reason"]
+    assert record.status == "ok", record.reason
     arguments = ctypes.c_float(2), ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int(7)
     assert called(tmp_path / "results/build/kernel.so", *arguments) == 27
 
@@ -289,12 +290,12 @@ def test_a_compiled_library_for_another_gpu_or_without_launch_is_refused(tmp_pat
     compiled(tmp_path, "sm_80")
     family = written(tmp_path, "library: ../../lib/libmine.so,")
     record = built(tmp_path, family)
-    assert record["status"] == "compile_error"
-    assert "has machine code for sm_80 and no PTX; compile it for sm_90" in record["reason"]
+    assert record.status == "compile_error"
+    assert "has machine code for sm_80 and no PTX; compile it for sm_90" in record.reason
     compiled(tmp_path, "sm_90", function="start")
     record = built(tmp_path, family)
-    assert record["status"] == "compile_error"
-    assert 'undefined symbol: launch; it must define extern "C" int launch' in record["reason"]
+    assert record.status == "compile_error"
+    assert 'undefined symbol: launch; it must define extern "C" int launch' in record.reason
 
 
 def test_a_launch_of_cpp_in_a_compiled_library_is_shown_as_what_was_found(tmp_path: Path) -> None:

@@ -2,28 +2,44 @@
 
 import shutil
 import sys
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from host_family import PYTHON_RIGHT, make_python_family
 from warplog.catalog.family import Family
 from warplog.core.errors import WarplogError
-from warplog.core.records import read_json
 from warplog.machine import device, packages, toolchain
-from warplog.machine.device import Gpu
 from warplog.measure.building import python_build
-from warplog.measure.supervise import Task
+from warplog.measure.results import Compiled, LaunchFailed, Result
+from warplog.measure.task import CaseRun, Task
 from warplog.measure.worker import compile_case as compiling
-from warplog.measure.worker.backend import LaunchFailed
 from warplog.parsers import sass, usage
 from warplog.plan import staleness
+from warplog.records import door
+from warplog.records.build import Build
+from warplog.records.campaign import Gpu
+from warplog.records.fields import Status
+from warplog.records.measured import Session
 
 CUBIN = Path(__file__).parents[2] / "data" / "parsers" / "triton_scale.cubin"  # by Triton 3.6, for sm_90
-GPU = Gpu("h200", "NVIDIA H200", "GPU-1", (9, 0), "sm_90", 132, 1 << 37, "580", "13.0", 1980, 700.0, "")
+GPU = Gpu(
+    slug="h200",
+    name="NVIDIA H200",
+    uuid="GPU-1",
+    compute_capability=(9, 0),
+    arch="sm_90",
+    sms=132,
+    memory_bytes=1 << 37,
+    driver="580",
+    cuda_driver="13.0",
+    max_sm_mhz=1980,
+    power_limit_w=700.0,
+    pci_bus_id="",
+)
 
 
 @pytest.fixture
@@ -38,13 +54,15 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     return versions
 
 
-def build(family: Family, folder: Path, gpu: Gpu | None = GPU) -> dict[str, Any]:
+def build(family: Family, folder: Path, gpu: Gpu | None = GPU) -> Build:
     tool = toolchain.find("cuobjdump")
     return python_build.build_variant(family, family.variants[0], "sm_90", tool, folder, 1, gpu)
 
 
-def pretend(monkeypatch: pytest.MonkeyPatch, result: dict[str, Any], cupy: bytes = b"") -> list[Task]:
-    """Replaces the worker: it finishes with `result`, and Triton's and CuPy's compilers leave their files."""
+def pretend(
+    monkeypatch: pytest.MonkeyPatch, cupy: bytes = b"", status: Status = "ok", reason: str = ""
+) -> list[Task]:
+    """Replaces the worker: it finishes with a status, and Triton's and CuPy's compilers leave their files."""
     tasks: list[Task] = []
 
     def run_cases(task: Task, *_: object) -> Any:
@@ -54,13 +72,13 @@ def pretend(monkeypatch: pytest.MonkeyPatch, result: dict[str, Any], cupy: bytes
         shutil.copy(CUBIN, cache / "scale.cubin")
         (cache / "scale.ptx").write_text("// PTX\n")
         (cache / "scale.json").write_text('{"shared": 16}')
-        files = [str(cache / f"scale.{suffix}") for suffix in ("cubin", "json", "ptx")]
+        files = tuple(str(cache / f"scale.{suffix}") for suffix in ("cubin", "json", "ptx"))
         other = Path(task.environment["CUPY_CACHE_DIR"])
         other.mkdir()
         if cupy:
             (other / "0123_2.cubin").write_bytes(cupy)
-        launched = [files] if result.get("launched") else []
-        return [{"case": task.cases[0], **result, "launched": launched}], {}
+        found = Compiled(launched=(files,)) if status == "ok" else None
+        return [Result(run=task.runs[0], status=status, reason=reason, found=found)], Session()
 
     monkeypatch.setattr(python_build, "run_cases", run_cases)
     return tasks
@@ -72,9 +90,9 @@ def test_without_a_gpu_the_record_says_what_is_missing(
     monkeypatch.setattr(device, "why_not", lambda: "no driver")
     monkeypatch.setattr(packages, "version", lambda module: "")
     record = build(family, tmp_path / "out", None)
-    assert record == read_json(tmp_path / "out" / "record.json", "record")
-    assert (record["status"], record["language"]) == ("missing", "triton")
-    assert record["reason"] == (
+    assert record == door.read(tmp_path / "out" / "record.json", Build)
+    assert (record.status, record.language) == ("missing", "triton")
+    assert record.reason == (
         "language triton is compiled by its first launch, which requires a GPU: no driver; language triton requires the"
         " packages triton and torch: uv pip install triton torch"
     )
@@ -86,30 +104,30 @@ def test_a_missing_package_is_named_with_the_remedy(
 ) -> None:
     del installed["triton"]
     record = build(family, tmp_path / "out")
-    assert record["status"] == "missing"
-    assert record["reason"] == "language triton requires the package triton: uv pip install triton"
+    assert record.status == "missing"
+    assert record.reason == "language triton requires the package triton: uv pip install triton"
 
 
 def test_another_gpu_than_the_campaigns_is_named(
     family: Family, tmp_path: Path, installed: dict[str, str]
 ) -> None:
-    record = build(family, tmp_path / "out", replace(GPU, arch="sm_80"))
-    assert record["reason"] == "language triton compiles for this GPU's sm_80 only, not for sm_90"
+    record = build(family, tmp_path / "out", structs.replace(GPU, arch="sm_80"))
+    assert record.reason == "language triton compiles for this GPU's sm_80 only, not for sm_90"
 
 
 def test_the_kernels_of_a_launch_have_their_resources_code_and_versions(
     family: Family, tmp_path: Path, installed: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tasks = pretend(monkeypatch, {"status": "ok", "reason": "", "launched": True})
+    tasks = pretend(monkeypatch)
     record = build(family, tmp_path / "out")
-    assert (record["status"], record["reason"]) == ("ok", "")
-    (kernel,) = record["kernels"]
-    assert (kernel["kernel"], kernel["registers_per_thread"]) == ("scale", 24)
-    assert (kernel["static_shared_bytes"], kernel["dynamic_shared_bytes"]) == (0, 16)
-    assert kernel["opcodes"]["EXIT"] >= 1
-    assert kernel["sass_instructions"] == sum(kernel["opcodes"].values())
-    assert record["tools"]["triton"] == "3.6.0"
-    assert [Path(file).name for file in record["dependencies"]] == ["right.py"]
+    assert (record.status, record.reason) == ("ok", "")
+    (kernel,) = record.kernels
+    assert (kernel.kernel, kernel.registers_per_thread) == ("scale", 24)
+    assert (kernel.static_shared_bytes, kernel.dynamic_shared_bytes) == (0, 16)
+    assert kernel.opcodes["EXIT"] >= 1
+    assert kernel.sass_instructions == sum(kernel.opcodes.values())
+    assert record.tools["triton"] == "3.6.0"
+    assert [Path(file).name for file in record.dependencies] == ["right.py"]
     assert "Function : scale" in (tmp_path / "out" / "kernel.sass").read_text()
     assert (tmp_path / "out" / "kernel.ptx").read_text() == "// PTX\n"
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
@@ -119,18 +137,19 @@ def test_the_kernels_of_a_launch_have_their_resources_code_and_versions(
         "record.json",
     ]
     (task,) = tasks
-    assert (task.mode, task.backend, task.cases) == ("compile", "driver", ("right:64",))
+    assert (task.work.mode, task.backend) == ("compile", "driver")
+    assert task.runs == (CaseRun(variant="right", case="64"),)
     assert task.gpu_lock == "GPU-1"
 
 
 def test_the_library_hash_changes_with_the_version_of_the_compiler(
     family: Family, tmp_path: Path, installed: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pretend(monkeypatch, {"status": "ok", "reason": "", "launched": True})
-    first = build(family, tmp_path / "out")["library_sha256"]
-    assert build(family, tmp_path / "out")["library_sha256"] == first
+    pretend(monkeypatch)
+    first = build(family, tmp_path / "out").library_sha256
+    assert build(family, tmp_path / "out").library_sha256 == first
     installed["triton"] = "3.8.0"
-    assert build(family, tmp_path / "out")["library_sha256"] != first
+    assert build(family, tmp_path / "out").library_sha256 != first
 
 
 @pytest.mark.parametrize("missing", [0, 1])
@@ -143,22 +162,22 @@ def test_code_that_cupy_compiled_is_read_behind_its_hash_also_without_its_last_b
     family = make_python_family(tmp_path / "kernels", {"right": PYTHON_RIGHT})
     code = CUBIN.read_bytes()
     kept = b"0" * 40 + code[: len(code) - missing]  # CuPy 14 keeps one byte less than NVRTC makes
-    pretend(monkeypatch, {"status": "ok", "reason": "", "launched": True}, kept)
-    kernels = build(family, tmp_path / "out")["kernels"]
-    assert [kernel["kernel"] for kernel in kernels] == ["scale", "scale"]
-    assert "dynamic_shared_bytes" not in kernels[1]
+    pretend(monkeypatch, kept)
+    kernels = build(family, tmp_path / "out").kernels
+    assert [kernel.kernel for kernel in kernels] == ["scale", "scale"]
+    assert kernels[1].dynamic_shared_bytes is None
 
 
 def test_a_compile_error_is_a_record_and_any_other_failure_is_left_to_the_check(
     family: Family, tmp_path: Path, installed: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pretend(monkeypatch, {"status": "compile_error", "reason": "NameError('factr is not defined')"})
+    pretend(monkeypatch, status="compile_error", reason="NameError('factr is not defined')")
     record = build(family, tmp_path / "out")
-    assert (record["status"], record["reason"]) == ("compile_error", "NameError('factr is not defined')")
+    assert (record.status, record.reason) == ("compile_error", "NameError('factr is not defined')")
     assert staleness.attempt(tmp_path / "out" / "record.json") == 2, "it is tried again"
-    pretend(monkeypatch, {"status": "crashed", "reason": "illegal address"})
+    pretend(monkeypatch, status="crashed", reason="illegal address")
     record = build(family, tmp_path / "out")
-    assert (record["status"], record["reason"]) == ("ok", "")
+    assert (record.status, record.reason) == ("ok", "")
 
 
 def test_a_worker_that_fails_is_a_record(
@@ -169,7 +188,7 @@ def test_a_worker_that_fails_is_a_record(
 
     monkeypatch.setattr(python_build, "run_cases", broken)
     record = build(family, tmp_path / "out")
-    assert (record["status"], record["reason"]) == ("error", "the worker failed: libtorch.so: no such file")
+    assert (record.status, record.reason) == ("error", "the worker failed: libtorch.so: no such file")
 
 
 def test_the_headline_case_is_compiled_unless_it_is_too_large(
@@ -205,7 +224,7 @@ def knobs(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     return runtime
 
 
-def compile_with(launch: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def compile_with(launch: Any, monkeypatch: pytest.MonkeyPatch) -> Compiled:
     monkeypatch.setattr(compiling, "sanitize_case", launch)
     launcher = SimpleNamespace(prepare=lambda problem, seed: None)
     return compiling.compile_case(None, launcher, None)  # type: ignore[arg-type]
@@ -224,7 +243,7 @@ def test_of_a_tuned_kernel_only_the_launched_setting_counts(
                 hook(SimpleNamespace(get=lambda found=function: {"function": found}))
 
     found = compile_with(launch, monkeypatch)
-    assert found == {"status": "ok", "reason": "", "launched": [["/2/scale.cubin"]]}
+    assert found == Compiled(launched=(("/2/scale.cubin",),))
 
 
 def test_a_launch_that_does_not_compile_says_so_and_another_failure_does_not(
@@ -238,4 +257,4 @@ def test_a_launch_that_does_not_compile_says_so_and_another_failure_does_not(
 
     with pytest.raises(LaunchFailed, match="why"):
         compile_with(refuse("compile_error"), monkeypatch)
-    assert compile_with(refuse("crashed"), monkeypatch)["status"] == "ok"
+    assert compile_with(refuse("crashed"), monkeypatch) == Compiled(launched=())

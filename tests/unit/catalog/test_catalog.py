@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from host_family import YAML, make_family
+from warplog.catalog import contract
 from warplog.catalog import family as catalog
-from warplog.catalog import family as contract
 from warplog.catalog.contract import status_words
 from warplog.core.errors import WarplogError
 
@@ -29,7 +29,7 @@ def test_right_family_is_read(tmp_path: Path) -> None:
     family = catalog.load([tmp_path])["scale"]
     case = family.cases["1000"]
     assert case.values == {"N": 1000, "factor": 3.0}
-    assert family.value(family.bytes_moved, case) == 8000
+    assert family.value(family.work.bytes, case) == 8000
     assert family.shape(family.arguments[0], case) == (1000,)
 
 
@@ -108,10 +108,13 @@ LEFT = "- {name: left, file: right.cu, idea: x"
         ("idea: as it should be", "idea: tiles, as it should be", ("variants.right", "as it should be", "comma needs")),
         ("idea: as it should be", "idea: tiles: as it should be", ("line 19", "quotes")),
         ("name: right,", "name: Right,", ("variants.Right.name", "'Right'", "small letters")),
+        ("name: right,", 'name: "right\\n",', ("name", "small letters")),
+        ("name: right,", "name: right, parameters: {TILE: 8.0},", ("parameters", "int")),
         ("name: right,", "name: right, parameters: {tile: 8},", ("variants.right.parameters", "'tile'", "capital")),
         ("name: right,", "name: right, requires: {arch: 90},", ("variants.right.requires.arch", "90", "text")),
         ("name: right,", "name: right, requires: {arch: '90'},", ("variants.right.requires.arch", "'90'", "sm_80")),
         ("1000}", "5000000000}", ("'1000'", "N: 5000000000 is no int32")),
+        ("odd: {N: 127}", '"1024": {N: x}', ("check_cases.1024.N: expected a number, got 'x'",)),
         ("odd:", "odd size:", ("check_cases", "'odd size'", "letters, digits")),
         ("factor: 2}", "factor: 0}", ("tolerance.factor", "larger than 0", "got 0")),
     ],
@@ -143,7 +146,7 @@ def test_published_figures_are_read_and_their_case_must_be_one(tmp_path: Path) -
     path = tmp_path / "scale" / "family.yaml"
     path.write_text(YAML.replace(entry, f"{entry}, published: [{figure}]"))
     found = catalog.load([tmp_path])["scale"].variant("right").published
-    assert found == (contract.Published(93, "TFLOP/s", "H100", "someone", "64"),)
+    assert found == (contract.Published(value=93, unit="TFLOP/s", gpu="H100", source="someone", case="64"),)
     for old, new, words in (
         ('"64"', '"65"', "variant 'right': published.case: unknown name '65'"),
         ("TFLOP/s", "TFLOPS", "variants.right.published.0.unit"),
@@ -165,7 +168,7 @@ def test_a_family_says_how_it_is_measured_and_where_arrays_live(tmp_path: Path) 
     changed = YAML.replace("baseline: right", "measuring: {timing: host, hot_seconds: 2, profilers: [nsys]}")
     path.write_text(changed.replace("{name: right,", "{name: right, memory: {y: pageable},"))
     family = catalog.load_family(path)
-    assert family.measuring == contract.Measuring("host", 2, profilers=["nsys"])
+    assert family.measuring == contract.Measuring(timing="host", hot_seconds=2, profilers=("nsys",))
     assert family.variants[0].memory == {"y": "pageable"}
 
 
@@ -212,10 +215,10 @@ def test_a_reference_is_not_run_when_it_is_looked_at(tmp_path: Path) -> None:
 
 
 def test_requirements_say_why_not() -> None:
-    assert contract.Requires("sm_80").why_not((9, 0)) == ""
-    assert "sm_80 or later" in contract.Requires("sm_80").why_not((7, 5))
-    assert contract.Requires("sm_90a").why_not((9, 0)) == ""
-    assert "needs sm_90a" in contract.Requires("sm_90a").why_not((10, 0))
+    assert contract.Requires(arch="sm_80").why_not((9, 0)) == ""
+    assert "sm_80 or later" in contract.Requires(arch="sm_80").why_not((7, 5))
+    assert contract.Requires(arch="sm_90a").why_not((9, 0)) == ""
+    assert "needs sm_90a" in contract.Requires(arch="sm_90a").why_not((10, 0))
     aligned = contract.Requires(multiple_of={"N": 128})
     assert aligned.why_not_case(contract.Case("c", {"N": 127})) == "needs N to be a multiple of 128"
     assert aligned.why_not_case(contract.Case("c", {"N": 256})) == ""

@@ -1,9 +1,9 @@
 """`compile`, `requires.where`, tolerances by output and borrowed baselines in family.yaml: what is read and refused."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from host_family import YAML, make_family
 from warplog.catalog.compiling import root_of

@@ -1,14 +1,13 @@
 """Finished runs of several GPUs side by side: a page and figures with both, and refusals that name the remedy."""
 
 import re
-import shutil
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from warplog.cli import main
-from warplog.core.verification import manifest
+from warplog.records.verification import manifest
 
 PROJECT = Path(__file__).parents[3]
 RECORDED = PROJECT / "results" / "recorded"
@@ -41,9 +40,7 @@ def runs(tmp_path_factory):
     place = tmp_path_factory.mktemp("project")
     (place / "kernels").symlink_to(PROJECT / "kernels")
     recorded = make(place / "results" / "recorded" / OURS, OURS)
-    (recorded / "worklog").mkdir()
-    shutil.copy(RECORDED / OURS / "worklog" / f"{FAMILY}.md", recorded / "worklog")
-    manifest.write(recorded, {"campaign": f"made-up-{OURS}", "commit": ""})
+    manifest.write(recorded, f"made-up-{OURS}", "")
     (make(place / "b" / "results", THEIRS) / "worklog").mkdir()
     (place / "b" / "results" / "worklog" / f"{FAMILY}.html").write_text("a page")
     make(place / "c" / "results", "third-gpu")
@@ -62,10 +59,7 @@ def test_page_and_figure_show_both_runs_and_lead_to_the_pages_of_each(runs, caps
     page = folder / "index.html"
     text = page.read_text()
     assert f"<h1>{OURS} beside {THEIRS}</h1>" in text
-    assert links(page) == {
-        f"../recorded/{OURS}/worklog/{FAMILY}.md",
-        f"../../b/results/worklog/{FAMILY}.html",
-    }
+    assert links(page) == {f"../../b/results/worklog/{FAMILY}.html"}
     assert all((folder / link).is_file() for link in links(page))
     assert not re.search("FASTER|SLOWER|SAME|AMBIGUOUS", text)
     rows = pd.read_csv(folder / f"{FAMILY}.csv")
@@ -93,7 +87,7 @@ def test_three_runs_are_each_set_beside_the_first_and_one_without_pages_has_no_l
     text = (tmp_path / "index.html").read_text()
     assert f"third-gpu beside {OURS} beside {THEIRS}</h1>" in text
     assert f": third-gpu beside {THEIRS}</h2>" in text
-    assert {Path(link).name for link in links(tmp_path / "index.html")} == {f"{FAMILY}.md", f"{FAMILY}.html"}
+    assert {Path(link).name for link in links(tmp_path / "index.html")} == {f"{FAMILY}.html"}
 
 
 @pytest.mark.parametrize("name", ["nowhere", "b"])

@@ -47,8 +47,36 @@ def test_the_wheel_holds_every_page():
 def test_a_schema_is_json_that_describes_the_files(capsys, name, file):
     assert main.main(["schema", name]) == 0
     schema = json.loads(capsys.readouterr().out)
-    jsonschema_rs.Draft202012Validator(schema).validate(yaml.safe_load((PROJECT / file).read_text()))
-    assert schema["properties"]
+    validator = jsonschema_rs.Draft202012Validator(schema)
+    written = yaml.safe_load((PROJECT / file).read_text())
+    validator.validate(written)
+    assert not validator.is_valid(written | {"surprise": 1})
+
+
+def test_the_schema_of_a_family_describes_its_keys_and_what_each_kind_of_argument_needs(capsys):
+    assert main.main(["schema", "family"]) == 0
+    text = capsys.readouterr().out
+    found = json.loads(text)["$defs"]
+    assert found["FamilyFile"]["properties"]["check_cases"]["description"].startswith("problems for the corr")
+    assert found["VariantEntry"]["properties"]["name"]["$comment"].startswith("up to 64 small letters")
+    assert all("description" in key or "$ref" in key for key in found["FamilyFile"]["properties"].values())
+    validator = jsonschema_rs.Draft202012Validator(json.loads(text))
+    written = yaml.safe_load((PROJECT / "kernels" / "sgemm" / "family.yaml").read_text())
+    for argument, fits in (
+        ({"name": "s", "kind": "workspace", "bytes": "4*M"}, True),
+        ({"name": "s", "kind": "workspace", "dtype": "uint8"}, False),
+        ({"name": "s", "kind": "input", "dtype": "float32"}, False),
+    ):
+        assert validator.is_valid(written | {"arguments": [argument]}) is fits
+
+
+def test_schema_alone_lists_what_it_prints_and_each_can_be_printed(capsys):
+    assert main.main(["schema"]) == 0
+    names = capsys.readouterr().out.split()
+    assert {"family", "config", "time"} <= set(names)
+    for name in names:
+        assert main.main(["schema", name]) == 0
+        jsonschema_rs.Draft202012Validator(json.loads(capsys.readouterr().out))
 
 
 def test_help_is_a_command_too(capsys):

@@ -13,13 +13,13 @@ import pytest
 from sass_builds import built
 from warplog.catalog import family as catalog
 from warplog.cli import main
-from warplog.core.defaults import DEFAULTS
 from warplog.plotting import style
+from warplog.records.config import Config
 from warplog.tables import view
 from warplog.worklog.excerpt import excerpt
 
 PROJECT = Path(__file__).parents[3]
-RECORDED = PROJECT / "results" / "recorded" / DEFAULTS["recorded"]
+RECORDED = PROJECT / "results" / "recorded" / Config().recorded
 TABLES = RECORDED / "tables"
 DOCUMENTS = [
     PROJECT / "README.md",
@@ -132,7 +132,7 @@ def test_the_example_variant_of_the_readme_is_valid_and_compiles(tmp_path, kept_
     (folder / "family.yaml").write_text(f"{listed[:end]}{block('README.md', 'yaml', 'mine')}{listed[end:]}")
     family = catalog.load_family(folder / "family.yaml")
     _, made = built(family, family.variant("mine"), "sm_90", kept_builds)
-    assert made["status"] == "ok", made
+    assert made.status == "ok", made
 
 
 @pytest.fixture

@@ -79,11 +79,11 @@ def test_settings_of_the_project_apply_and_options_replace_them(project, capsys)
         (["sgemm/ladder", "--width", "1"], "options: figures.width_in: 1.0 is less than the minimum of 3"),
         (
             ["sgemm/ladder", "--style", "papr"],
-            "options: figures.style: 'papr' is not one of web, paper, dark",
+            "options: figures.style: 'papr' is not one of dark, paper, web",
         ),
         (
             ["sgemm/ladder", "--format", "gif"],
-            "options: figures.formats.0: 'gif' is not one of png, svg, pdf",
+            "options: figures.formats.0: 'gif' is not one of pdf, png, svg",
         ),
         (
             ["sgemm/ladder", "--font", "DejaVu Sanz"],

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from fake_driver import DESCRIBED as H200
 from warplog.cli.checkup import gpu as gpu_checkup
@@ -30,13 +31,13 @@ def outcome(finding):
     ],
 )
 def test_the_driver_must_be_new_enough_for_the_compiler(changes, nvcc, status):
-    finding = gpu_checkup.driver(replace(H200, **changes), nvcc)
+    finding = gpu_checkup.driver(structs.replace(H200, **changes), nvcc)
     assert outcome(finding) == (status, status != "ok")
 
 
 def test_a_gpu_older_than_turing_cannot_be_used():
     assert gpu_checkup.identity(H200).status == "ok"
-    assert outcome(gpu_checkup.identity(replace(H200, compute_capability=(7, 0), arch="sm_70"))) == (
+    assert outcome(gpu_checkup.identity(structs.replace(H200, compute_capability=(7, 0), arch="sm_70"))) == (
         "fail",
         True,
     )
@@ -44,7 +45,7 @@ def test_a_gpu_older_than_turing_cannot_be_used():
 
 def test_the_boards_of_the_machine_are_counted_and_busy_ones_named(monkeypatch):
     monkeypatch.setattr(locks, "is_held", lambda uuid: uuid == "GPU-bbbb")
-    found = [H200, replace(H200, uuid="GPU-bbbb"), replace(H200, slug="h100", uuid="GPU-c")]
+    found = [H200, structs.replace(H200, uuid="GPU-bbbb"), structs.replace(H200, slug="h100", uuid="GPU-c")]
     finding = gpu_checkup.boards(found)
     assert finding.text == "2 x h200, 1 x h100; a campaign measures on GPU-bbbb"
     assert "gpu=all" in finding.remedy
@@ -70,7 +71,7 @@ def test_counters_require_the_drivers_permission_or_a_capability(
     if restricted is not None:
         params = f"ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: {restricted}\nTest: 1\n"
         (tmp_path / "driver/nvidia/params").write_text(params)
-    finding = gpu_checkup.counters(replace(H200, driver=driver), tmp_path)
+    finding = gpu_checkup.counters(structs.replace(H200, driver=driver), tmp_path)
     assert finding.status == status
     assert ("NVreg_RestrictProfilingToAdminUsers=0" in finding.remedy) == (status == "warn")
 

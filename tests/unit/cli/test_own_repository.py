@@ -15,9 +15,10 @@ import snakemake_runs
 from sass_builds import built
 from warplog.catalog.family import load_family
 from warplog.cli import main, running, starting
-from warplog.core.records import read_json
 from warplog.machine import device
 from warplog.measure.trial import try_reference
+from warplog.records import door
+from warplog.records.build import Build
 
 PROJECT = Path(__file__).parents[3]
 EXAMPLES = PROJECT / "examples"
@@ -56,7 +57,7 @@ def test_the_family_fits_its_schema_and_its_reference_its_arguments(tmp_path, op
 def test_the_first_kernel_compiles(tmp_path, kept_builds, operation, dtype):
     family = load_family(written(tmp_path, "--op", operation, "--dtype", dtype) / operation / "family.yaml")
     _, made = built(family, family.variant("naive"), "sm_90", kept_builds)
-    assert made["status"] == "ok", made["reason"]
+    assert made.status == "ok", made.reason
 
 
 def test_without_a_terminal_nothing_is_asked(tmp_path, capsys):
@@ -165,9 +166,9 @@ def test_a_repository_with_headers_apart_is_built_without_a_gpu(tmp_path, capfd,
         name: root / f"warplog/results/build/sm_90/row_sum/{name}/record.json"
         for name in ("naive", "library")
     }
-    found = {name: read_json(path, "record") for name, path in records.items()}
-    assert {name: record["status"] for name, record in found.items()} == {"naive": "ok", "library": "ok"}
-    kernels = {name: record["kernels"][0]["kernel"].split("(")[0] for name, record in found.items()}
+    found = {name: door.read(path, Build) for name, path in records.items()}
+    assert {name: record.status for name, record in found.items()} == {"naive": "ok", "library": "ok"}
+    kernels = {name: record.kernels[0].kernel.split("(")[0] for name, record in found.items()}
     assert kernels == {"naive": "row_sum_thread", "library": "row_sum_warp"}
     new = {path.relative_to(root).parts[:2] for path in files(root).keys() - before}
     assert new == {("warplog", "results"), ("warplog", ".snakemake")}
@@ -243,7 +244,7 @@ def test_the_kernel_of_the_page_compiles(tmp_path, kept_builds):
         file.write(block("yaml", "tiled"))
     family = load_family(folder / "family.yaml")
     _, made = built(family, family.variant("tiled"), "sm_90", kept_builds)
-    assert made["status"] == "ok", made["reason"]
+    assert made.status == "ok", made.reason
 
 
 def test_the_files_that_the_page_shows_are_written(tmp_path):

@@ -1,6 +1,8 @@
 """No text of a campaign, a report or a page moves the cursor, colours or hides anything on the terminal."""
 
+import functools
 import json
+import operator
 import shutil
 import sys
 from collections.abc import Iterator
@@ -15,26 +17,33 @@ from small_campaign import FOLDER as SMALL
 from warplog.catalog import family as catalog
 from warplog.cli import main as commands
 from warplog.cli.main import main
-from warplog.core import schema
 from warplog.core.columns import CLAIMS, FLOORS
 from warplog.core.errors import WarplogError
-from warplog.core.records import read_json
 from warplog.core.text import HIDDEN
-from warplog.core.verification import manifest
 from warplog.judge import claims, floors, samples
 from warplog.machine import device
 from warplog.plan import script
+from warplog.records import door
+from warplog.records.build import Build
+from warplog.records.campaign import Campaign
+from warplog.records.family_file import FOLDERS
+from warplog.records.tune import Tune
+from warplog.records.verification import manifest
 from warplog.tables.files import write_table, write_tables
 from warplog.tables.records import Source
 from warplog.tables.rows import make_rows
 
 PROJECT = Path(__file__).parents[3]
 PLANTED = "\x1b]0;owned\x07\x9b31m\u202e"
+RECORD: Any = functools.reduce(operator.or_, (*FOLDERS, Campaign, Build, Tune))
 ROWS = 40  # of a variant's metrics, lines and timeline
 
 
+KINDS = {"campaign": Campaign, "build": Build, **{stage: kind for kind, stage in FOLDERS.items()}}
+
+
 def planted(record: dict[str, Any], known: dict[tuple[str, ...], bool]) -> dict[str, Any]:
-    """Returns the record with PLANTED in every text in which its schema allows it, except the names of cases."""
+    """Returns the record with PLANTED in every text in which its type allows it, except the names of cases."""
 
     def texts(value: Any, path: tuple[str, ...]) -> Iterator[tuple[Any, Any, tuple[str, ...]]]:
         for key in list(value) if isinstance(value, dict) else range(len(value)):
@@ -44,11 +53,12 @@ def planted(record: dict[str, Any], known: dict[tuple[str, ...], bool]) -> dict[
             elif isinstance(value[key], dict | list):
                 yield from texts(value[key], place)
 
+    kind = KINDS[record["stage"]]
     for holder, key, place in texts(record, (record["stage"],)):
         before, holder[key] = holder[key], holder[key] + PLANTED
         if place not in known:
             try:
-                schema.check(record, "record", "")
+                door.decode(record, kind, "")
                 known[place] = True
             except WarplogError:
                 known[place] = False
@@ -74,15 +84,13 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if path.name != manifest.NAME:
             target.write_text(json.dumps(planted(data, known) if "variants" not in data else data))
     assert sum(known.values()) > 60
-    campaign = read_json(folder / "campaign" / "h200.json", "record")
-    manifest.write(folder, campaign)
+    campaign = door.read(folder / "campaign" / "h200.json", Campaign)
+    manifest.write(folder, campaign.campaign, campaign.commit)
     families = catalog.load([PROJECT / "kernels"])
     sgemm = families["sgemm"]
-    source = Source(folder, "h200", "sm_90", "recorded", campaign, folder)
-    peaks = device.peaks(source.device, device.known_gpus(PROJECT))
-    rows = make_rows(
-        source, families, {"sgemm": tuple(sgemm.cases)}, {"sgemm": sgemm.variants}, source.device, peaks
-    )
+    source = Source(folder, "recorded", campaign, folder)
+    peaks = device.peaks(campaign.device, device.known_gpus(PROJECT))
+    rows = make_rows(source, families, {"sgemm": tuple(sgemm.cases)}, {"sgemm": sgemm.variants}, peaks)
     tables = place / "results" / "tables"
     write_tables(rows, tables)
     noise = [row | source.labels() for row in floors.table_rows(samples.load(folder, counted=False))]

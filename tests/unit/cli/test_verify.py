@@ -2,15 +2,21 @@
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
+import recorded_campaigns
 from small_campaign import FOLDER as RECORDED
 from warplog.cli.main import main
+from warplog.records import door, recorded
+from warplog.records.campaign import Campaign
+from warplog.records.verification import manifest
 
 
 @pytest.fixture
@@ -109,3 +115,78 @@ def test_a_round_of_the_same_code_is_verified_without_checks_of_its_own(
     edit(path, lambda d: d["variants"]["naive"]["cases"][0]["cold"].update(q1_us=1.0))
     (line,) = problems(campaign, capsys)
     assert line.startswith(f"{path}: naive: case")
+
+
+@pytest.fixture
+def packed(campaign: Path) -> Path:
+    """Returns the folder of the same campaign as `warplog record` keeps it."""
+    folder = Path("results") / "recorded" / "small"
+    about = door.read(campaign / "campaign" / "h200.json", Campaign)
+    recorded.write(folder, recorded.kept(campaign, ()), about)
+    return folder
+
+
+def test_a_packed_campaign_is_consistent_and_says_when_and_where_each_stage_was_measured(
+    packed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["verify", "small"]) == 0
+    first, about, *stages = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(rf"{packed}: \d\d consistent records, 6 files as in manifest.json", first)
+    assert re.fullmatch(r"h200-\S+: NVIDIA H200, commit [0-9a-f]{12}, evaluated at [0-9a-f]{12}", about)
+    assert [line.split()[0] for line in stages] == ["check", "time", "profile"]
+    assert all(re.fullmatch(r"  \w+ +20\d\d-\d\d-\d\d  [0-9a-f]{7}  1 board", line) for line in stages)
+
+
+def test_several_visits_and_boards_are_named_per_stage(
+    packed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def visited(files: dict[str, Any]) -> None:
+        for variant in files["time/h200/transpose.json"]["variants"].values():
+            variant["provenance"] |= {
+                "gpu_uuid": "GPU-other",
+                "commit": "fedcba9876543210",
+                "finished": "2027-01-02T03:04:05Z",
+            }
+
+    recorded_campaigns.repack(packed / "records" / "time.tar.xz", visited)
+    about = door.read(packed / "campaign" / "h200.json", Campaign)
+    manifest.write(packed, about.campaign, about.commit)
+    assert main(["verify", "small"]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"^  time .* 2027-01-02  [0-9a-f]{7} fedcba9  2 boards$", said, re.MULTILINE)
+    assert re.search(r"^  check .*  1 board$", said, re.MULTILINE)
+
+
+def test_a_flipped_bit_in_an_archive_is_one_line(packed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = packed / "records" / "time.tar.xz"
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    (line,) = problems(packed, capsys)
+    assert line.startswith(f"{path}: was changed after it was written; restore it (git checkout")
+
+
+def test_a_packed_record_that_contradicts_another_is_named_by_its_path(
+    packed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def wrong(files: dict[str, Any]) -> None:
+        files["check/h200/sgemm.json"]["variants"]["naive"] |= {"status": "wrong", "reason": "off"}
+
+    recorded_campaigns.repack(packed / "records" / "check.tar.xz", wrong)
+    manifest.write(packed, "small", "")
+    found = problems(packed, capsys)
+    assert any(
+        line.startswith(f"{packed}/time/h200/sgemm.json: naive: its check has status") for line in found
+    )
+
+
+def test_a_campaign_that_was_evaluated_anew_names_both_commits(
+    packed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = packed / "campaign" / "h200.json"
+    door.write(path, structs.replace(door.read(path, Campaign), evaluated_commit="f" * 40))
+    manifest.write(packed, "small", "")
+    assert main(["verify", "small"]) == 0
+    assert re.search(
+        rf"commit [0-9a-f]{{12}}, evaluated at {'f' * 12}$", capsys.readouterr().out, re.MULTILINE
+    )

@@ -52,15 +52,6 @@ def test_a_second_process_prints_that_it_waits_and_gets_the_lock_after_kill_9(tm
     assert capsys.readouterr().err == ""
 
 
-def test_another_gpu_has_another_lock(tmp_path):
-    child = holder(tmp_path)
-    try:
-        with hold("GPU-another", 0, tmp_path):
-            pass
-    finally:
-        end(child)
-
-
 def test_a_gpu_in_use_is_not_free_and_its_users_take_turns(tmp_path):
     assert locks.take_free(["GPU-a", "GPU-b"], 0, tmp_path) == "GPU-a"
     assert locks.take_free(["GPU-a", "GPU-b"], 0, tmp_path) == "GPU-b"

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from warplog.core import schema
+from warplog.catalog.contract import FamilyFile
 from warplog.core.errors import WarplogError
 from warplog.core.hashing import sha256_file
 from warplog.core.parsing import parse_yaml
-from warplog.core.records import read_json
+from warplog.records import door
+from warplog.records.check import Check
+from warplog.records.door import read_json
 
 # Each level refers nine times to the level before: 9^20 values in 1 KB.
 ALIASES = "a: &a [x, x, x]\n" + "".join(
@@ -17,11 +19,11 @@ ALIASES = "a: &a [x, x, x]\n" + "".join(
 )
 
 
-def refusal_of_json(tmp_path: Path, text: str, kind: str | None = None) -> str:
+def refusal_of_json(tmp_path: Path, text: str, *, as_record: bool = False) -> str:
     path = tmp_path / "record.json"
     path.write_text(text)
     with pytest.raises(WarplogError) as error:
-        read_json(path, kind)
+        door.read(path, Check) if as_record else read_json(path)
     assert str(path) in str(error.value)
     assert "\n" not in str(error.value)
     return str(error.value)
@@ -31,7 +33,7 @@ def refusal_of_yaml(tmp_path: Path, text: str) -> str:
     path = tmp_path / "family.yaml"
     path.write_text(text)
     with pytest.raises(WarplogError) as error:
-        schema.read_yaml(path, "family")
+        door.read_yaml(path, FamilyFile)
     assert str(path) in str(error.value)
     assert "\n" not in str(error.value)
     return str(error.value)
@@ -64,7 +66,7 @@ def test_integers_of_64_bits_are_read_exactly(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("levels", [300, 900, 100_000])
 def test_a_deeply_nested_record_is_refused_on_one_line(tmp_path: Path, levels: int) -> None:
-    refusal_of_json(tmp_path, "[" * levels + "]" * levels, "record")
+    refusal_of_json(tmp_path, "[" * levels + "]" * levels, as_record=True)
 
 
 @pytest.mark.parametrize(
@@ -127,6 +129,6 @@ def test_a_few_aliases_are_allowed() -> None:
 def test_a_fifo_in_place_of_a_file_is_refused_without_waiting(tmp_path: Path) -> None:
     path = tmp_path / "family.yaml"
     os.mkfifo(path)
-    for read in (read_json, sha256_file, lambda place: schema.read_yaml(place, "family")):
+    for read in (read_json, sha256_file, lambda place: door.read_yaml(place, FamilyFile)):
         with pytest.raises(WarplogError, match="is not a regular file"):
             read(path)

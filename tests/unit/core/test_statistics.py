@@ -48,9 +48,3 @@ def test_a_spread_relative_to_no_time_is_zero(samples: list[float]) -> None:
 def test_no_samples_and_samples_that_are_not_finite_are_refused(samples: list[float]) -> None:
     with pytest.raises(ValueError, match="at least one sample"):
         summarise(samples)
-
-
-def test_a_record_keeps_the_summary_and_every_sample_in_its_order() -> None:
-    record = summarise([3.0, 1.0, 2.0]).as_record([3, 1, 2])
-    assert record["samples_us"] == [3.0, 1.0, 2.0]
-    assert (record["median_us"], record["samples"]) == (2.0, 3)

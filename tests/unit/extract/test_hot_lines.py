@@ -5,20 +5,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from small_campaign import FOLDER as RECORDED
 from warplog.extract import hot_lines
 from warplog.parsers.ncu import report as ncu_rep
 from warplog.parsers.ncu import source as ncu_source
 from warplog.parsers.ncu.source import SourceLine
 
-ROOT = Path(__file__).parents[3]
-(REPORT,) = RECORDED.glob("profile/h200/transpose/*.ncu-rep")
+DATA = Path(__file__).parents[2] / "data" / "parsers"
+REPORT = DATA / "transpose_h200.ncu-rep"
 STATE = "smsp__pcsamp_warps_issue_stalled_"
-
-
-@pytest.fixture(scope="module")
-def metrics():
-    return pd.read_parquet(RECORDED / "tables" / "metrics.parquet")
 
 
 @pytest.fixture(scope="module")
@@ -29,10 +23,9 @@ def launches():
 
 
 @pytest.mark.parametrize("variant", ["naive", "smem_conflict"])
-def test_the_lines_of_a_launch_add_up_to_its_counters(variant, metrics, launches):
+def test_the_lines_of_a_launch_add_up_to_its_counters(variant, launches):
     launch = launches[variant]
-    rows = metrics[(metrics["family"] == "transpose") & (metrics["variant"] == variant)]
-    known = rows[rows["tool"] == "ncu"].set_index("metric")["value"]
+    known = pd.read_csv(DATA / "transpose_h200.csv", index_col="metric")[variant]
     assert sum(line.instructions for line in launch.lines) == known["instructions_executed"]
     excess = sum(line.shared_wavefronts - line.shared_wavefronts_ideal for line in launch.lines)
     assert excess == known["shared_wavefronts_excess"]
@@ -40,11 +33,11 @@ def test_the_lines_of_a_launch_add_up_to_its_counters(variant, metrics, launches
 
 
 def test_the_bank_conflicts_of_smem_conflict_have_a_place(launches):
-    rows = hot_lines.rows(launches["smem_conflict"].lines, [])
-    worst = max(rows, key=lambda row: row["shared_wavefronts_excess"])
-    assert worst["file"] == "smem_conflict.cu"
-    assert worst["shared_wavefronts_excess"] > 0.9 * sum(row["shared_wavefronts_excess"] for row in rows)
-    assert worst["instruction_share"] < 0.5, "conflicts single it out, not instructions"
+    rows = hottest(launches["smem_conflict"].lines, [])
+    worst = max(rows, key=lambda row: row.shared_wavefronts_excess)
+    assert worst.file == "smem_conflict.cu"
+    assert worst.shared_wavefronts_excess > 0.9 * sum(row.shared_wavefronts_excess for row in rows)
+    assert worst.instruction_share < 0.5, "conflicts single it out, not instructions"
 
 
 def test_lines_are_read_only_on_request():
@@ -124,6 +117,10 @@ def test_samples_of_all_instructions_of_a_line_are_added_by_state_under_the_name
     assert (second.line, second.samples) == (2, {"wait": 1.0, "no_instruction": 5.0, "gmma": 6.0})
 
 
+def hottest(lines, sources):
+    return hot_lines.hottest("64", "k", 0, lines, sources)
+
+
 def line(number, samples=None, instructions=0.0, wavefronts=(0.0, 0.0)):
     return SourceLine("/src/k.cu", number, instructions, *wavefronts, samples=samples or {})
 
@@ -136,29 +133,29 @@ def test_hot_lines_come_by_samples_with_text_and_longest_wait(tmp_path):
         line(2, {"selected": 10.0, "barrier": 60.0, "wait": 79.0}, 5.0),
         line(3, {"wait": 0.5}, 1.0),
     ]
-    first, second = hot_lines.rows(lines, [source])
-    assert (first["line"], first["text"], first["stall"], first["stall_samples"]) == (
+    first, second = hottest(lines, [source])
+    assert (first.line, first.text, first.stall, first.stall_samples) == (
         2,
         "two three",
         "wait",
         79,
     )
-    assert first["sample_share"] == pytest.approx(149 / 200.5)
-    assert (second["text"], second["stall"]) == ("one", "wait")
+    assert first.sample_share == pytest.approx(149 / 200.5)
+    assert (second.text, second.stall) == ("one", "wait")
 
 
 def test_without_samples_instructions_decide_and_shares_are_not_invented():
-    rows = hot_lines.rows([line(1, None, 10.0), line(2, None, 90.0)], [])
-    assert [row["line"] for row in rows] == [2, 1]
-    assert [row["sample_share"] for row in rows] == [None, None]
-    assert [row["stall"] for row in rows] == ["", ""]
+    rows = hottest([line(1, None, 10.0), line(2, None, 90.0)], [])
+    assert [row.line for row in rows] == [2, 1]
+    assert [row.sample_share for row in rows] == [None, None]
+    assert [row.stall for row in rows] == ["", ""]
 
 
 def test_a_line_that_only_conflicts_is_told():
-    rows = hot_lines.rows([line(1, None, 1e6), line(2, None, 1.0, (64.0, 32.0))], [])
-    assert {row["line"]: row["shared_wavefronts_excess"] for row in rows} == {1: 0.0, 2: 32.0}
+    rows = hottest([line(1, None, 1e6), line(2, None, 1.0, (64.0, 32.0))], [])
+    assert {row.line: row.shared_wavefronts_excess for row in rows} == {1: 0.0, 2: 32.0}
 
 
 def test_their_number_is_bounded_and_a_file_that_is_no_source_has_no_text(tmp_path):
     lines = [line(i, {"wait": 1.0}) for i in range(1, 100)]
-    assert len(hot_lines.rows(lines, [tmp_path / "k.cu"])) == hot_lines.MOST_LINES
+    assert len(hottest(lines, [tmp_path / "k.cu"])) == hot_lines.MOST_LINES

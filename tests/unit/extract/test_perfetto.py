@@ -8,7 +8,8 @@ import jsonschema_rs
 import pytest
 
 from made_up_launch import lookback, pipelined
-from warplog.extract.perfetto import trace, write_trace
+from warplog.extract import perfetto
+from warplog.records.door import plain
 
 ABOUT = {"family": "made_up", "variant": "ring", "case": "4096", "gpu": "GPU"}
 # The parts of the Trace Event Format that the trace uses.
@@ -52,6 +53,10 @@ TRACE = {
     },
 }
 LAUNCHES = {"pipelined": pipelined, "lookback": lookback}
+
+
+def trace(launch, about, most_events):
+    return plain(perfetto.trace(launch, about, most_events))
 
 
 def tenths_of_ns(us):
@@ -131,7 +136,7 @@ def test_the_checks_find_slices_that_overlap():
 
 def test_the_file_is_compressed_and_the_same_each_time(tmp_path):
     for name in ("a", "b"):
-        write_trace(tmp_path / f"{name}.json.gz", pipelined().read(), ABOUT, 10_000)
+        perfetto.write_trace(tmp_path / f"{name}.json.gz", pipelined().read(), ABOUT, 10_000)
     first, second = ((tmp_path / f"{name}.json.gz").read_bytes() for name in ("a", "b"))
     assert first == second
     assert json.loads(gzip.decompress(first))["otherData"]["variant"] == "ring"

@@ -11,10 +11,16 @@ def good():
     return sgemm()
 
 
+@pytest.fixture(autouse=True)
+def coarse(request, monkeypatch):
+    """Gives PNG files few pixels, unless a test asks for `sharp`: a quarter of the time is spent on pixels."""
+    if "sharp" not in request.fixturenames:
+        monkeypatch.setattr("warplog.plotting.style.PNG_DPI", 40)
+
+
 @pytest.fixture
-def coarse(monkeypatch):
-    """Gives PNG files few pixels, for tests that do not look at them: a quarter of the time is spent on pixels."""
-    monkeypatch.setattr("warplog.plotting.style.PNG_DPI", 40)
+def sharp():
+    """Leaves the pixels of PNG files as users get them."""
 
 
 @pytest.fixture(scope="session")

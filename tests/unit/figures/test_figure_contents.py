@@ -431,20 +431,6 @@ def test_timeline_takes_whole_launches():
     assert row("timeline", made.tables(), "passes")["launch_median_us"] == pytest.approx(303.5)
 
 
-def test_the_title_of_the_timeline_says_how_busy_the_gpu_is(good):
-    rows = MODULES["timeline"].data(good)
-    rows.loc[rows["variant"] == "warptile", "busy_pct"] = 41.5
-    title = MODULES["timeline"].draw(rows, style.look(good)).get_suptitle().replace("\n", " ")
-    assert title.startswith("Timeline of launches: in warptile the GPU is busy only 41.5 % of the time ·")
-    rows["busy_pct"] = 99.5
-    title = MODULES["timeline"].draw(rows, style.look(good)).get_suptitle().replace("\n", " ")
-    assert title.startswith(
-        "Timeline of launches: the GPU is busy at least 99.5 % of the time in every variant ·"
-    )
-    title = MODULES["timeline"].draw(rows.assign(busy_pct=np.nan), style.look(good)).get_suptitle()
-    assert title.startswith("Timeline of launches ·")
-
-
 @pytest.mark.parametrize("name", ["timeline", "overlap"])
 def test_figures_of_traced_launches_name_their_regime(name, good):
     note = shown(name, good).get_supxlabel().replace("\n", " ")
@@ -483,41 +469,47 @@ def test_timeline_counts_gaps_and_keeps_streams_apart(good):
     assert "copy to the host" in texts(drawn("timeline", overlap()))
 
 
-def test_titles_say_what_limits_occupancy_what_warps_wait_for_and_where_conflicts_are_worst(good):
-    named = {name: MODULES[name].data(good) for name in ("occupancy", "warp_stalls", "bank_conflicts")}
+EACH = {"occupancy": {"theoretical_occupancy_pct": 50.0}, "bank_conflicts": {"gap": "", "partly": False}}
 
+
+@pytest.mark.parametrize(
+    ("name", "values", "finding"),
+    [
+        ("timeline", {"busy_pct": 99.5}, "the GPU is busy at least 99.5 % of the time in every variant"),
+        ("timeline", {"busy_pct": np.nan}, ""),
+        ("occupancy", {"theoretical_occupancy_pct": 100.0}, "no variant is limited"),
+        (
+            "occupancy",
+            {"limiter": "registers, shared"},
+            "17 of 17 variants are limited by registers and shared",
+        ),
+        ("occupancy", {"limiter": ""}, ""),
+        ("warp_stalls", {"dominant_stall": "wait"}, "wait is the largest stall in 17 of 17 variants"),
+        ("bank_conflicts", {"shared_conflict_ways": 1.001}, "none"),
+        ("bank_conflicts", {"shared_conflict_ways": np.nan}, ""),
+    ],
+)
+def test_a_title_states_what_its_rows_have_in_common_or_only_the_subject(good, name, values, finding):
+    rows = MODULES[name].data(good).assign(**EACH.get(name, {}) | values)
+    title = MODULES[name].draw(rows, style.look(good)).get_suptitle().replace("\n", " ")
+    assert finding in title.partition(":")[2] if finding else ":" not in title.partition(" · ")[0]
+
+
+def test_a_title_names_the_variant_that_stands_out_or_counts_the_many(good):
     def title(name, rows):
         return MODULES[name].draw(rows, style.look(good)).get_suptitle().replace("\n", " ")
 
-    rows = named["occupancy"].assign(
-        limiter=["registers, shared", *["shared"] * (len(named["occupancy"]) - 1)],
-        theoretical_occupancy_pct=50.0,
+    rows = MODULES["timeline"].data(good)
+    rows.loc[rows["variant"] == "warptile", "busy_pct"] = 41.5
+    assert "in warptile the GPU is busy only 41.5 %" in title("timeline", rows)
+    rows = MODULES["occupancy"].data(good).assign(theoretical_occupancy_pct=50.0)
+    rows["limiter"] = ["registers, shared", *["shared"] * (len(rows) - 1)]
+    assert f": {len(rows) - 1} of {len(rows)} variants are limited by shared memory" in title(
+        "occupancy", rows
     )
-    full = rows.assign(theoretical_occupancy_pct=100.0)
-    assert title("occupancy", full).startswith("Occupancy: no variant is limited ·")
-    count = (rows["gap"] == "").sum()
-    both = rows.assign(limiter="registers, shared")
-    assert title("occupancy", both).startswith(
-        f"Occupancy: {count} of {count} variants are limited by registers and shared memory ·"
-    )
-    assert title("occupancy", rows).startswith(
-        f"Occupancy: {count - 1} of {count} variants are limited by shared memory ·"
-    )
-    assert title("occupancy", rows.assign(limiter="")).startswith("Occupancy and what limits it · sgemm")
-    rows = named["warp_stalls"].assign(dominant_stall="wait")
-    variants = rows["variant"].nunique()
-    assert title("warp_stalls", rows).startswith(
-        f"Warp states and stalls: wait is the largest stall in {variants} of {variants} variants"
-    )
-    rows = named["bank_conflicts"].assign(gap="", partly=False, shared_conflict_ways=1.001)
-    assert title("bank_conflicts", rows).startswith("Shared-memory bank conflicts: none · sgemm")
+    rows = MODULES["bank_conflicts"].data(good).assign(gap="", partly=False, shared_conflict_ways=1.001)
     rows.loc[2, "shared_conflict_ways"] = 2.5
-    assert title("bank_conflicts", rows).startswith(
-        f"Bank conflicts: at most 2.50-way, in {rows.loc[2, 'variant']} · "
-    )
-    partly = rows.assign(partly=rows["variant"].ne(rows.loc[2, "variant"]), excess_pct=0.0)
-    assert title("bank_conflicts", partly).startswith(
-        f"Bank conflicts: at most 2.50-way, in {rows.loc[2, 'variant']} (1 of {len(rows)} variants counted)"
-    )
-    unknown = rows.assign(shared_conflict_ways=np.nan)
-    assert title("bank_conflicts", unknown).startswith("Shared-memory bank conflicts · sgemm")
+    worst = rows.loc[2, "variant"]
+    assert f"at most 2.50-way, in {worst} · " in title("bank_conflicts", rows)
+    partly = rows.assign(partly=rows["variant"].ne(worst), excess_pct=0.0)
+    assert f", in {worst} (1 of {len(rows)} variants counted)" in title("bank_conflicts", partly)

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from figure_tables import sgemm
-from warplog.core import remarks as coded
 from warplog.plotting import style
 from warplog.plotting.labels import fit, number, spread, text_width_in, tick, wrap
+from warplog.records import remarks as coded
 
 
 def test_labels_are_spread_without_overlap_and_stay_near():
@@ -56,11 +56,11 @@ def test_a_title_stays_within_the_figure_as_rendered():
     assert edge.x1 <= figure.bbox.x1
 
 
-ELSEWHERE = {"code": "not_tuned", "gpu": "h200"}
+ELSEWHERE = coded.NotTuned(gpu="h200")
 
 
 def discarded(dropped, taken):
-    return {"code": "discarded", "dropped": dropped, "taken": taken, "below_mhz": 1960.2}
+    return coded.Discarded(dropped=dropped, taken=taken, below_mhz=1960.2)
 
 
 def ladder_with(*remarks, status="ok"):
@@ -69,7 +69,7 @@ def ladder_with(*remarks, status="ok"):
 
 
 def test_remarks_about_times_and_others_are_told_apart_and_merged():
-    few = {"code": "few_samples", "samples": 4}
+    few = coded.FewSamples(samples=4)
     ladder = ladder_with(
         [discarded(47, 60)], [few, ELSEWHERE], [], [ELSEWHERE], status=["ok"] * 3 + ["wrong"]
     )
@@ -84,7 +84,7 @@ def test_remarks_about_times_and_others_are_told_apart_and_merged():
     ("found", "remark"),
     [
         (
-            [{"code": "not_blocked", "samples": 1}],
+            [coded.NotBlocked(samples=1)],
             "a: 1 sample not blocked: the launcher synchronises",
         ),
         (
@@ -96,7 +96,7 @@ def test_remarks_about_times_and_others_are_told_apart_and_merged():
             "all variants: each 1 of 60 launches discarded: set SM clock below 1960 MHz",
         ),
         (
-            [{"code": "not_blocked", "samples": 1}, {"code": "not_blocked", "samples": 3}],
+            [coded.NotBlocked(samples=1), coded.NotBlocked(samples=3)],
             "samples not blocked: the launcher synchronises (b 3, a 1)",
         ),
     ],

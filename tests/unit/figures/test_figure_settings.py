@@ -14,13 +14,14 @@ from figure_tables import FEW, sgemm
 from made_up_tables import write
 from script_modules import script
 from warplog import figures
-from warplog.core import schema
 from warplog.core.errors import WarplogError
 from warplog.plotting import style
 from warplog.plotting.settings import for_pages, settings_of
+from warplog.records import door
+from warplog.records.config import Config, FigureSettings
 
 pytestmark = pytest.mark.filterwarnings("error:.*constrained_layout.*")
-COLUMN = settings_of({"style": "paper", "width_in": 3.3})
+COLUMN = settings_of(FigureSettings(style="paper", width_in=3.3))
 PLOT = script("publish/plot_family")
 
 
@@ -72,11 +73,11 @@ def test_text_of_a_figure_for_one_column_is_inside_of_it_legible_and_apart(name,
 
 
 def written(name, tables, stem, **chosen):
-    settings = settings_of(chosen)
+    settings = settings_of(FigureSettings(**chosen))
     return figures.write(name, figures.module(name).data(tables), style.look(tables, settings), stem)
 
 
-def test_pdf_has_the_width_in_inches_and_its_fonts_embedded(good, tmp_path):
+def test_pdf_has_the_width_in_inches_and_its_fonts_embedded(good, tmp_path, sharp):
     files = written("ladder", good, tmp_path / "sgemm-ladder", style="paper", width_in=3.3)
     assert {path.suffix for path in files} == {".pdf", ".svg", ".png", ".txt", ".csv"}
     pdf = (tmp_path / "sgemm-ladder.pdf").read_bytes()
@@ -129,7 +130,7 @@ def test_values_are_those_of_the_tables_at_any_width(good, tmp_path):
 
 
 def test_dark_figure_has_light_text_on_a_dark_ground_and_keeps_hues(good, tmp_path):
-    light, dark = style.look(good), style.look(good, settings_of({"style": "dark"}))
+    light, dark = style.look(good), style.look(good, settings_of(FigureSettings(style="dark")))
     module = figures.module("ladder")
     for name, look in (("light", light), ("dark", dark)):
         figure = module.draw(module.data(good), look)
@@ -162,7 +163,7 @@ def test_another_font_and_size_are_used(good, tmp_path):
     assert (sizes, fonts) == ({"9.5px", "10px"}, {"DejaVu Serif"}), "the title has 10 points"
 
 
-def test_changed_settings_draw_again_and_files_that_are_not_wanted_go(tmp_path):
+def test_changed_settings_draw_again_and_files_that_are_not_wanted_go(tmp_path, sharp):
     tables, folder = tmp_path / "tables", tmp_path / "sgemm"
     write(sgemm(names=FEW), tables)
     PLOT.main(["ladder"], tables, [], folder, COLUMN)
@@ -176,19 +177,20 @@ def test_changed_settings_draw_again_and_files_that_are_not_wanted_go(tmp_path):
 
 
 def test_workflow_writes_the_png_that_pages_show_whatever_the_formats_are():
-    assert for_pages(settings_of({"formats": ["pdf"]})).formats == ("png", "pdf")
-    assert for_pages(settings_of({"style": "paper"})).formats == ("png", "pdf", "svg")
+    assert for_pages(settings_of(FigureSettings(formats=("pdf",)))).formats == ("png", "pdf")
+    assert for_pages(settings_of(FigureSettings(style="paper"))).formats == ("png", "pdf", "svg")
 
 
 @pytest.mark.parametrize(
     ("chosen", "message"),
     [
-        ({"style": "print"}, r"config: figures.style: 'print' is not one of web, paper, dark"),
+        ({"style": "print"}, r"config: figures.style: 'print' is not one of dark, paper, web"),
         ({"width_in": 1}, r"config: figures.width_in: 1 is less than the minimum of 3"),
         ({"width": 3.3}, r"config: figures: unknown key 'width'; did you mean 'width_in'\?"),
-        ({"formats": ["gif"]}, r"config: figures.formats.0: 'gif' is not one of png, svg, pdf"),
+        ({"formats": ["svg", "svg"]}, r'config: figures.formats: \["svg","svg"\] has non-unique elements'),
+        ({"formats": ["gif"]}, r"config: figures.formats.0: 'gif' is not one of pdf, png, svg"),
     ],
 )
 def test_a_setting_that_is_not_valid_is_an_error_with_its_place(chosen, message):
     with pytest.raises(WarplogError, match=message):
-        schema.check({"figures": chosen}, "config", "config")
+        door.decode({"figures": chosen}, Config, "config")

@@ -133,7 +133,7 @@ def steps():
     family = load_family(ROOT / "kernels/quantization/family.yaml")
     made = MadeUpTables()
     for order, v in enumerate(family.variants):
-        text = {"parameters": json.dumps(dict(v.parameters)), "size_label": family.size_label}
+        text = {"parameters": json.dumps(dict(v.parameters)), "size_label": family.work.size_label}
         about = {"is_baseline": v.name == family.baseline, **text}
         made.variant("quantization", v.name, order, 3, "16896", **about)
         tile, per_sm = v.parameters["BM"], v.parameters["BLOCKS_PER_SM"]
@@ -141,7 +141,9 @@ def steps():
             m, n = int(case.values["M"]), int(case.values["N"])
             blocks = np.ceil(m / tile) * np.ceil(n / v.parameters["BN"])
             us = 100.0 * np.ceil(blocks / (SMS * per_sm))
-            made.measured("quantization", v.name, case.name, m, us, family.value(family.flops, case), 4 * m)
+            made.measured(
+                "quantization", v.name, case.name, m, us, family.value(family.work.flops, case), 4 * m
+            )
         grid = np.ceil(16896 / tile) * 128 / v.parameters["BN"]
         told = {"grid_blocks": grid, "occupancy_limit_warps_blocks": 8}
         told |= {"occupancy_limit_shared_memory_blocks": per_sm}

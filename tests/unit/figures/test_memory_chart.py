@@ -12,6 +12,7 @@ from warplog import figures
 from warplog.plotting import style
 from warplog.plotting.memory_chart import METRICS, chart
 from warplog.plotting.settings import settings_of
+from warplog.records.config import FigureSettings
 
 FIGURE = figures.module("memory_chart")
 KERNEL = {
@@ -157,7 +158,7 @@ def test_a_variant_with_the_kernel_of_its_parent_stands_below_the_nearest_other_
 
 def test_narrow_figure_shows_only_the_fastest_variant():
     tables = counted(sgemm(), warptile=KERNEL, double_buffered=KERNEL)
-    look = style.look(tables, settings_of({"style": "paper", "width_in": 3.3}))
+    look = style.look(tables, settings_of(FigureSettings(style="paper", width_in=3.3)))
     figure = FIGURE.draw(FIGURE.data(tables), look)
     assert [axes.texts[0].get_text() for axes in figure.axes] == ["double_buffered"]
 

@@ -10,6 +10,7 @@ from matplotlib.colors import to_hex
 from matplotlib.legend import Legend
 from matplotlib.text import Text
 
+import made_up_records
 from figure_tables import sgemm
 from made_up_launch import MHZ, STORED, case_of, lookback, pipelined
 from made_up_tables import write
@@ -18,6 +19,8 @@ from shipped_families import FAMILIES
 from warplog import figures
 from warplog.plotting import style
 from warplog.plotting.settings import settings_of
+from warplog.records.config import FigureSettings
+from warplog.records.timeline import TimelineCase
 from warplog.tables import timelines, view
 
 pytestmark = pytest.mark.filterwarnings("error:.*constrained_layout.*")
@@ -31,12 +34,12 @@ def with_launches(tables, **captured):
     rows = {"launches": [], "tracks": []}
     for name, what in captured.items():
         variant = FAMILY.variant(name)
-        failed = {"case": "4096", "status": "crashed", "reason": what}
-        case = failed if isinstance(what, str) else case_of(what, "4096")
-        record = {"status": case["status"], "reason": case["reason"], "source_sha256": "", "cases": [case]}
+        failed = {"status": "crashed", "reason": what} if isinstance(what, str) else {}
+        case = TimelineCase(case="4096", **failed) if failed else case_of(what, "4096")
+        record = made_up_records.timeline(case, **failed)
         origin = tables.variants.reindex(columns=["gpu", "gpu_name", "origin", "campaign"]).iloc[0].to_dict()
-        for table, own in timelines.rows(record, variant, "live").items():
-            rows[table] += [{"family": "sgemm", "variant": name, **origin, **row} for row in own]
+        for table, row in timelines.rows(record, variant, "live"):
+            rows[table].append({"family": "sgemm", "variant": name, **origin, **row})
     frames = {
         table: pd.DataFrame(own, columns=None if own else view.NEEDED[table]) for table, own in rows.items()
     }
@@ -152,7 +155,7 @@ def test_no_text_is_too_small_or_beyond_the_edge(drawn):
 
 
 def test_in_one_column_the_lanes_have_most_of_the_width_and_no_text_is_beyond_the_edge(tables):
-    settings = settings_of({"style": "paper", "width_in": 3.3})
+    settings = settings_of(FigureSettings(style="paper", width_in=3.3))
     figure = FIGURE.draw(FIGURE.data(tables), style.look(tables, settings))
     with style.theme(settings):
         figure.draw_without_rendering()
@@ -166,9 +169,8 @@ def test_in_one_column_the_lanes_have_most_of_the_width_and_no_text_is_beyond_th
     assert legend.get_window_extent().x1 < figure.bbox.x1
 
 
-@pytest.mark.parametrize("suffix", ["parquet", "csv"])
-def test_the_script_draws_it_from_tables_on_disk(tables, tmp_path, suffix):
-    write(tables, tmp_path / "tables", suffix)
+def test_the_script_draws_it_from_tables_on_disk(tables, tmp_path):
+    write(tables, tmp_path / "tables", "csv")
     PLOT.main(["swim_lanes"], tmp_path / "tables", [], tmp_path / "sgemm")
     rows = pd.read_csv(tmp_path / "sgemm" / "swim_lanes.csv")
     assert {"producer", "consumer"} <= set(rows["role"].dropna())

@@ -4,11 +4,11 @@ import io
 import math
 import re
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from msgspec import structs
 
 from small_campaign import FOLDER as RECORDED
 from warplog import worklog
@@ -16,9 +16,12 @@ from warplog.catalog.family import load_family
 from warplog.cli.main import main as warplog
 from warplog.core.columns import CLAIMS
 from warplog.core.errors import WarplogError
-from warplog.core.records import FamilyRecord, read_json
 from warplog.judge import claims
 from warplog.judge.audit import audit
+from warplog.records import door
+from warplog.records.campaign import Campaign
+from warplog.records.family_file import FamilyRecord
+from warplog.records.time import Time
 from warplog.tables import files, published, view
 
 ROOT = Path(__file__).parents[3]
@@ -39,10 +42,12 @@ def written(folder, change=lambda rows: rows, expected="", root=""):
         rows.to_parquet(variants)
     table = folder / "tables" / "measurements.parquet"
     change(pd.read_parquet(table)).to_parquet(table)
-    timed = set(FamilyRecord.read(RECORDED / "time" / "h200" / "sgemm.json").variants)
+    timed = set(FamilyRecord.read(RECORDED / "time" / "h200" / "sgemm.json", Time).variants)
     family = load_family(ROOT / "kernels" / "sgemm" / "family.yaml")
-    family = replace(family, variants=tuple(replace(v, draft=v.name not in timed) for v in family.variants))
-    campaign = read_json(RECORDED / "campaign" / "h200.json", "record")
+    family = structs.replace(
+        family, variants=tuple(structs.replace(v, draft=v.name not in timed) for v in family.variants)
+    )
+    campaign = door.read(RECORDED / "campaign" / "h200.json", Campaign)
     pictures = sorted((RECORDED / "figures" / "sgemm").glob("*.png"))
     tables = view.load(folder / "tables", "sgemm")
     rows = published.rows(family, tables.measurements.to_dict("records"))

@@ -8,18 +8,21 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from msgspec import structs
 
 import small_campaign
 from shipped_families import FAMILIES
 from warplog import figures
 from warplog.analysis.quantities import Quantities
 from warplog.catalog.claims import SASS, counts, make_claim
+from warplog.catalog.contract import ClaimEntry
 from warplog.cli.main import main as warplog
 from warplog.core.columns import CLAIMS, FLOORS, MEASUREMENTS
 from warplog.judge import claims
 from warplog.metrics import METRICS
 from warplog.plotting import style
 from warplog.plotting.settings import settings_of
+from warplog.records.config import FigureSettings
 from warplog.tables import files, view
 
 ROOT = Path(__file__).parents[3]
@@ -78,7 +81,7 @@ def floors_of(variants, floor):
 
 def verdict(measure, confirmed_if="", not_judged="", **times):
     data = {"id": "X1", "claim": "c", "source": "s", "confirmed_if": confirmed_if, "not_judged": not_judged}
-    claim = make_claim(data | {"measure": measure}, "f", "1", "family.yaml")
+    claim = make_claim(ClaimEntry(**data, measure=measure), "f", "1", "family.yaml")
     return claims.judge(claim, {"n": 8.0}, numbers(**({"a": 2.0, "b": 1.0} | times)), GPU)
 
 
@@ -112,7 +115,7 @@ def noisy(measure, condition, a_us, b_us, floor):
     ]
     none = pd.DataFrame(columns=["family", "variant", "case", "metric", "value", "kernel", "launch", "unit"])
     data = {"id": "X1", "claim": "c", "source": "s", "confirmed_if": condition, "measure": measure}
-    claim = make_claim(data, "f", "1", "family.yaml")
+    claim = make_claim(ClaimEntry(**data), "f", "1", "family.yaml")
     return claims.judge(claim, {}, Quantities(pd.DataFrame(rows), none, floors_of("ab", floor)), GPU)
 
 
@@ -299,7 +302,7 @@ def test_verdicts_of_the_recorded_campaign(recorded, name, expected, measured):
 def test_rows_fit_the_table_and_families_without_claims_have_none(recorded):
     frame = files.as_frame(list(recorded.values()), CLAIMS, "claims")
     assert len(frame) == len(FAMILIES["sgemm"].claims)
-    bare = dataclasses.replace(FAMILIES["sgemm"], claims=())
+    bare = structs.replace(FAMILIES["sgemm"], claims=())
     assert claims.judge_all({"sgemm": bare}, TABLES) == []
     assert claims.judge_all({}, TABLES) == []
 
@@ -382,8 +385,10 @@ def test_the_figure_cuts_neither_claims_nor_conditions(recorded):
 
 
 def test_in_one_column_every_claim_ends_within_its_coloured_row(recorded):
-    picture = drawn(list(recorded.values()), settings=settings_of({"style": "paper", "width_in": 3.3}))
-    with style.theme(settings_of({"style": "paper", "width_in": 3.3})):
+    picture = drawn(
+        list(recorded.values()), settings=settings_of(FigureSettings(style="paper", width_in=3.3))
+    )
+    with style.theme(settings_of(FigureSettings(style="paper", width_in=3.3))):
         picture.draw_without_rendering()
         (axes,) = picture.axes
         assert max(text.get_window_extent().x1 for text in axes.texts) <= axes.bbox.x1

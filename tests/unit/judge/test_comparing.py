@@ -7,17 +7,22 @@ import re
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 import shipped_families
 from made_up_campaigns import RECORDED, dated, make
 from warplog.core.errors import WarplogError
-from warplog.core.records import FamilyRecord, read_json
 from warplog.judge import aa, comparison, history
 from warplog.judge import comparison as comparison_text
 from warplog.judge.figures import comparison as comparison_figure
 from warplog.judge.figures import history as history_figure
 from warplog.judge.samples import load
 from warplog.judge.sources import Sources, parent_of, parents
+from warplog.records import door
+from warplog.records.campaign import Campaign
+from warplog.records.extract import Extract
+from warplog.records.family_file import FOLDERS, FamilyRecord
+from warplog.records.time import Time, TimeCase
 from warplog.track import log
 
 FAMILY = shipped_families.FAMILIES["sgemm"]
@@ -62,10 +67,12 @@ def test_the_projects_own_rounds_serve_campaigns_without_any(place, tmp_path):
 def test_what_is_tracked_can_be_compared(tmp_path):
     """The store holds the records, so a campaign in it can be compared without any other file."""
     uri = f"sqlite:///{tmp_path}/mlflow.db"
-    campaign = read_json(RECORDED / "campaign" / "h200.json", "record")
+    campaign = door.read(RECORDED / "campaign" / "h200.json", Campaign)
     stages = {
-        f"{stage}.json": FamilyRecord.read(RECORDED / stage / "h200" / "sgemm.json").variants
-        for stage in ("time", "extract")
+        f"{FOLDERS[kind]}.json": FamilyRecord.read(
+            RECORDED / FOLDERS[kind] / "h200" / "sgemm.json", kind
+        ).variants
+        for kind in (Time, Extract)
     }
     variants = ("warptile", "cublas", "vectorized")
     files = {
@@ -74,7 +81,7 @@ def test_what_is_tracked_can_be_compared(tmp_path):
     }
     logged = log.log_campaign(RECORDED / "tables", campaign, files, uri)
     sources = Sources(tmp_path, uri)
-    stored, recorded = sources.load(f"mlflow:{campaign['campaign']}"), load(RECORDED)
+    stored, recorded = sources.load(f"mlflow:{campaign.campaign}"), load(RECORDED)
     assert {key[1] for key in stored.cases} == set(variants)
     assert all(stored.cases[key] == recorded.cases[key] for key in stored.cases)
     one = sources.load(f"mlflow:{logged.experiments[0].runs['warptile'].run_id}")
@@ -214,7 +221,7 @@ def test_the_history_of_several_families_reads_each_campaign_once(place, monkeyp
     whole = history.collect_all(folders, [FAMILY], "h200")[FAMILY.name]
     read = []
     monkeypatch.setattr(history, "load", lambda folder, gpu: (read.append(folder.name), load(folder, gpu))[1])
-    other = replace(FAMILY, name="mgemm")
+    other = structs.replace(FAMILY, name="mgemm")
     found = history.collect_all(folders, [FAMILY, other], "h200")
     assert sorted(read) == ["base", "driver", "later", "slow"]
     assert found["sgemm"].equals(whole)
@@ -240,13 +247,11 @@ def test_history_says_where_there_is_nothing(tmp_path):
 def test_history_keeps_a_gap_where_a_campaign_failed(place, tmp_path):
     make(tmp_path / "failed", 5, about=dated(5))
     path = tmp_path / "failed" / "time" / "h200" / "sgemm.json"
-    records = FamilyRecord.read(path)
+    records = FamilyRecord.read(path, Time)
     record = records.variants["warptile"]
-    for case in record["cases"]:
-        case.update(status="crashed", reason="illegal address")
-        for key in {"cold", "hot", "processes"} & set(case):
-            del case[key]
-    records.put(record | {"status": "crashed", "reason": "illegal address"})
+    crashed = {"status": "crashed", "reason": "illegal address"}
+    cases = tuple(TimeCase(case=one.case, **crashed) for one in record.cases)
+    records.put(structs.replace(record, cases=cases, **crashed))
     records.write()
     make(tmp_path / "mended", 6, about=dated(6))
     data = history.collect_all([place / "base", tmp_path / "failed", tmp_path / "mended"], [FAMILY], "h200")[

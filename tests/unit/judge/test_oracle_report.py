@@ -1,19 +1,21 @@
 """The printed report of the oracle: summary, exit status, and the recorded verdicts on a machine without a GPU."""
 
 import io
-from types import SimpleNamespace
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from script_modules import script
+import made_up_records
 from warplog.cli import main
 from warplog.core.columns import ORACLE
 from warplog.core.errors import WarplogError
-from warplog.core.verification import manifest
 from warplog.judge import oracle
 from warplog.judge import oracle as oracle_report
+from warplog.plan.evaluate import labels_of
+from warplog.records.verification import manifest
 from warplog.tables import files
+from warplog.tables.records import Source
 
 
 def rows_of(*verdicts):
@@ -54,13 +56,13 @@ def test_doctor_without_a_gpu_shows_the_recorded_verdicts_and_says_so(tmp_path, 
     files.write_table(rows_of("right", "wrong"), ORACLE, folder / "oracle")
     assert main.main(["doctor", "--oracle", str(tmp_path)]) == 1
     assert "--write-manifest` writes one" in capsys.readouterr().err
-    manifest.write(folder.parent, {"campaign": "made-up", "commit": ""})
+    manifest.write(folder.parent, "made-up", "")
     assert main.main(["doctor", "--oracle", str(tmp_path)]) == 1
     said = capsys.readouterr().out
     assert "recorded in results/recorded/h200/tables" in said
     assert "1 right, 1 wrong" in said
     files.write_table(rows_of("right"), ORACLE, folder / "oracle")
-    manifest.write(folder.parent, {"campaign": "made-up", "commit": ""})
+    manifest.write(folder.parent, "made-up", "")
     assert main.main(["doctor", "--oracle", str(tmp_path)]) == 0
 
 
@@ -77,9 +79,7 @@ def test_the_table_is_read_as_it_was_written(tmp_path):
 
 
 def test_an_oracle_of_another_commit_does_not_pass_for_the_campaigns():
-    source = SimpleNamespace(
-        campaign={"commit": "a" * 40}, labels=lambda: {"gpu": "h200", "campaign": "of today"}
-    )
-    labels_of = script("judge/judge_oracle").labels_of
-    assert labels_of(source, {"a" * 40, ""}) == {"gpu": "h200", "campaign": "of today"}
+    source = Source(Path("results"), "live", made_up_records.campaign(commit="a" * 40))
+
+    assert labels_of(source, {"a" * 40, ""})["campaign"] == "test"
     assert labels_of(source, {"b" * 40})["campaign"] == "commit bbbbbbb, not of the campaign"

@@ -4,17 +4,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 import figure_tables
+import made_up_records
 from warplog.core.errors import WarplogError
-from warplog.core.remarks import cell
 from warplog.judge.summary import shown
 from warplog.judge.summary.gather import gather
 from warplog.judge.summary.known import Known
 from warplog.judge.summary.rows import Move, Summary, Trouble
+from warplog.records import door
+from warplog.records.remarks import cell
 from warplog.tables.agreement import agreement
 
-CAMPAIGN = {"campaign": "mine", "gpu": "h200", "gpu_name": "NVIDIA H200"}
+CAMPAIGN = made_up_records.campaign(campaign="mine")
 NAMES = ("naive", "warptile", "cublas")
 BROKEN = Trouble("sgemm", "naive", "compile_error", "build", "expected a ;", "results/compile.log")
 
@@ -64,17 +67,17 @@ def test_what_moved_is_what_differs_by_more_than_the_floor_on_the_same_board() -
     assert summary(loud, former=former).families[0].moved == ()
     elsewhere = replace(tables, measurements=tables.measurements.assign(board="GPU-other"))
     assert summary(elsewhere, former=former).families[0].moved == ()
-    assert summary(tables, former=replace(former, gpu="h100")).families[0].moved == ()
+    assert summary(tables, former=structs.replace(former, gpu="h100")).families[0].moved == ()
 
 
 def test_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
     found = summary(sgemm(1.25), [BROKEN], summary(sgemm()))
     assert found.families[0].moved
-    found.write(tmp_path / "summary.json")
-    assert Summary.read(tmp_path / "summary.json") == found
-    (tmp_path / "summary.json").write_text('{"schema": 1, "rows": []}')
+    door.write(tmp_path / "summary.json", found)
+    assert door.read(tmp_path / "summary.json", Summary) == found
+    (tmp_path / "summary.json").write_text('{"schema": 2, "rows": []}')
     with pytest.raises(WarplogError, match=r"summary\.json"):
-        Summary.read(tmp_path / "summary.json")
+        door.read(tmp_path / "summary.json", Summary)
 
 
 def test_each_failure_has_its_reason_and_its_log_and_what_is_lacking_is_one_line() -> None:
@@ -93,7 +96,7 @@ def test_each_failure_has_its_reason_and_its_log_and_what_is_lacking_is_one_line
 
 
 def test_many_failures_of_one_kind_do_not_fill_the_screen() -> None:
-    lines = shown.trouble_lines(replace(BROKEN, variant=f"v{i}", log="") for i in range(30))
+    lines = shown.trouble_lines(structs.replace(BROKEN, variant=f"v{i}", log="") for i in range(30))
     assert len(lines) == 9
     assert "22 more in summary.md" in lines[-1]
 
@@ -132,11 +135,11 @@ def test_a_variant_without_a_record_and_times_that_disagree_are_not_ok() -> None
     ],
 )
 def test_strict_counts_what_is_the_fault_of_a_variant(code: str, stage: str, counts: bool) -> None:
-    assert replace(BROKEN, code=code, stage=stage).is_failure is counts
+    assert structs.replace(BROKEN, code=code, stage=stage).is_failure is counts
 
 
 def test_the_markdown_page_has_a_row_for_every_variant_and_escapes_reasons() -> None:
-    page = shown.markdown(summary(sgemm(), [replace(BROKEN, reason="<b>|x|")]))
+    page = shown.markdown(summary(sgemm(), [structs.replace(BROKEN, reason="<b>|x|")]))
     assert all(f"| {name} " in page for name in NAMES)
     assert "&lt;b>\\|x\\|" in page
     assert "index.html" in page

@@ -2,10 +2,10 @@
 
 import re
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from sass_builds import Kind, built
 from shipped_families import FAMILIES
@@ -58,17 +58,17 @@ def test_settings_compile_without_warnings_or_spills_to_the_widest_loads(
 ) -> None:
     def one(values: tuple[int, ...]) -> None:
         setting = dict(zip(NAMES, values, strict=True))
-        variant = replace(VARIANT, parameters=SPACE.parameters(setting))
+        variant = structs.replace(VARIANT, parameters=SPACE.parameters(setting))
         folder, record = built(FAMILY, variant, arch, kept_builds, Kind.KERNELS)
-        assert record["status"] == "ok", record["reason"]
+        assert record.status == "ok", record.reason
         assert not re.search(r"\bwarning\b", (folder / "compile.log").read_text())
-        assert len(record["kernels"]) == 2
-        for kernel in record["kernels"]:
-            assert kernel["spill_store_bytes"] == kernel["spill_load_bytes"] == 0
-            widths = {code.rsplit(".", 1)[-1] for code in kernel["opcodes"] if code.startswith("LDS")}
+        assert len(record.kernels) == 2
+        for kernel in record.kernels:
+            assert kernel.spill_store_bytes == kernel.spill_load_bytes == 0
+            widths = {code.rsplit(".", 1)[-1] for code in kernel.opcodes if code.startswith("LDS")}
             assert widths == ({"128", "64"} if 2 in values[3:] else {"128"})
-        wide = max(record["kernels"], key=lambda k: sass.matching(k["opcodes"], "LDG.E.128"))
-        assert sass.matching(wide["opcodes"], "LDG.E.128") > 0
+        wide = max(record.kernels, key=lambda k: sass.matching(k.opcodes, "LDG.E.128"))
+        assert sass.matching(wide.opcodes, "LDG.E.128") > 0
 
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(one, SAMPLE))

@@ -2,9 +2,9 @@
 
 import ctypes
 import re
-from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from sass_builds import Kind, builder, built
 from shipped_families import FAMILIES
@@ -33,7 +33,7 @@ def builds(build_all):
 
 def count(builds, name, prefix):
     """How often instructions of that prefix stand in the variant's kernels."""
-    return sum(sass.matching(kernel["opcodes"], prefix) for kernel in builds[name][1]["kernels"])
+    return sum(sass.matching(kernel.opcodes, prefix) for kernel in builds[name][1].kernels)
 
 
 def code(builds, name):
@@ -49,23 +49,23 @@ def where(instructions, *words):
 @pytest.mark.parametrize("variant", FAMILY.variants, ids=lambda v: v.name)
 def test_compiles_without_a_warning_and_keeps_what_family_yaml_expects(builds, variant):
     folder, record = builds[variant.name]
-    assert record["status"] == "ok", record["reason"]
+    assert record.status == "ok", record.reason
     assert "warning" not in (folder / "compile.log").read_text()
-    for prefix in variant.expects.get("sass", ()):
+    for prefix in variant.expects.sass:
         assert count(builds, variant.name, prefix), f"{variant.name} has no {prefix}"
-    for kernel in record["kernels"]:
-        spilled = kernel["spill_store_bytes"] + kernel["spill_load_bytes"]
+    for kernel in record.kernels:
+        spilled = kernel.spill_store_bytes + kernel.spill_load_bytes
         assert (spilled > 0) == (variant.name == SPILLS)
 
 
 def test_the_oldest_gpu_is_served_too(build_all):
     for name, (folder, record) in build_all("sm_80", Kind.RESOURCES).items():
         if name in HOPPER:
-            assert (record["status"], "sm_90a" in record["reason"]) == ("unsupported", True)
+            assert (record.status, "sm_90a" in record.reason) == ("unsupported", True)
             continue
-        assert record["status"] == "ok", record["reason"]
+        assert record.status == "ok", record.reason
         assert "warning" not in (folder / "compile.log").read_text()
-        assert sum(kernel["spill_store_bytes"] for kernel in record["kernels"]) == 0
+        assert sum(kernel.spill_store_bytes for kernel in record.kernels) == 0
 
 
 def test_tiles_come_to_shared_memory_by_wider_means_along_the_ladder(builds):
@@ -188,8 +188,8 @@ def test_registers_change_hands_from_tuned_on(builds):
 @pytest.mark.parametrize("name", [name for name in HOPPER if name != SPILLS])
 def test_a_block_of_three_warpgroups_fits_the_registers_of_an_sm(builds, name):
     warpgroups = 1 if FAMILY.variant(name).file.stem == "wgmma_tma" else 3
-    (kernel,) = builds[name][1]["kernels"]
-    assert -(-kernel["registers_per_thread"] // 8) * 8 * warpgroups * 128 <= REGISTERS_PER_SM
+    (kernel,) = builds[name][1].kernels
+    assert -(-kernel.registers_per_thread // 8) * 8 * warpgroups * 128 <= REGISTERS_PER_SM
 
 
 @pytest.mark.parametrize(
@@ -203,17 +203,17 @@ def test_a_block_of_three_warpgroups_fits_the_registers_of_an_sm(builds, name):
 def test_settings_far_from_the_default_compile_without_warnings_or_spills(name, setting, kept_builds):
     variant = FAMILY.variant(name)
     assert setting in variant.tune.settings()
-    chosen = replace(variant, parameters=variant.tune.parameters(setting))
+    chosen = structs.replace(variant, parameters=variant.tune.parameters(setting))
     folder, record = built(FAMILY, chosen, "sm_90", kept_builds, Kind.RESOURCES)
-    assert record["status"] == "ok", record["reason"]
+    assert record.status == "ok", record.reason
     assert "warning" not in (folder / "compile.log").read_text()
-    assert sum(kernel["spill_store_bytes"] for kernel in record["kernels"]) == 0
+    assert sum(kernel.spill_store_bytes for kernel in record.kernels) == 0
 
 
 @pytest.mark.parametrize("name", ["cublas", "cublas_gemm_ex"])
 def test_baselines_need_no_cublas_to_be_built_and_loaded(kept_builds, name):
     folder, record = built(FAMILY, FAMILY.variant(name), "sm_90", kept_builds, Kind.LIBRARY)
-    assert record["kernels"] == []
+    assert record.kernels == ()
     library = ctypes.CDLL(str(folder / "kernel.so"))
     assert library.library_version() == 0 or library.library_version() >= 120000
     assert library.warplog_launch

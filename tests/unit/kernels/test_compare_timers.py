@@ -15,9 +15,9 @@ import host_family
 from sass_builds import built
 from warplog.catalog.family import load_family
 from warplog.core import process
-from warplog.core.records import read_json, write_json
 from warplog.machine import device
 from warplog.parsers import sass
+from warplog.records.door import read_json, write
 
 CHILD = Path(compare_timers.__file__).with_name("nvbench_child.py")
 FAMILY = load_family(compare_timers.FAMILY)
@@ -104,7 +104,7 @@ def test_each_variant_has_its_own_cases_and_all_are_profiled(name):
     assert {int(case.values["n"]) % 4 for case in checked} == {0, 1, 2, 3}
     arrays = {"axpy": 3, "copy": 2}[name]
     for case in own:
-        assert FAMILY.value(FAMILY.bytes_moved, case) == 4 * arrays * case.values["n"]
+        assert FAMILY.value(FAMILY.work.bytes, case) == 4 * arrays * case.values["n"]
 
 
 def test_reference_matches_the_definition_and_a_copy_is_exact():
@@ -126,11 +126,11 @@ def test_reference_matches_the_definition_and_a_copy_is_exact():
 def test_probe_kernels_compile_to_wide_accesses_without_spills(kept_builds):
     for variant in FAMILY.variants:
         folder, record = built(FAMILY, variant, "sm_90", kept_builds)
-        assert record["status"] == "ok", record["reason"]
-        (kernel,) = record["kernels"]
-        assert kernel["spill_store_bytes"] + kernel["spill_load_bytes"] <= variant.expects["spills"]
-        for opcode in variant.expects["sass"]:
-            assert sass.matching(kernel["opcodes"], opcode), (variant.name, opcode)
+        assert record.status == "ok", record.reason
+        (kernel,) = record.kernels
+        assert kernel.spill_store_bytes + kernel.spill_load_bytes <= variant.expects.spills
+        for opcode in variant.expects.sass:
+            assert sass.matching(kernel.opcodes, opcode), (variant.name, opcode)
         assert "warning" not in (folder / "compile.log").read_text()
 
 
@@ -189,7 +189,7 @@ def run_child(folder, bench, body="for (int i = 0; i < a->N; i++) a->y[i] = a->f
         "answer": str(answer),
         **compare_timers.NVBENCH,
     }
-    write_json(folder / "task.json", task)
+    write(folder / "task.json", task)
     environment = process.minimal_env({"PYTHONPATH": str(folder / "site")})
     command = [sys.executable, str(CHILD), str(folder / "task.json")]
     done = process.run(command, timeout_s=60, env=environment)
@@ -240,7 +240,7 @@ def test_child_that_dies_has_a_status(tmp_path, done, status):
 
 
 def test_case_without_an_answer_is_an_error(tmp_path):
-    write_json(tmp_path / "answer.json", {"status": "ok", "reason": "", "cases": []})
+    write(tmp_path / "answer.json", {"status": "ok", "reason": "", "cases": []})
     times = compare_timers.read_nvbench(tmp_path / "answer.json", DONE, ["a"])
     assert times == {"a": Timing(None, "error", "no answer for this case")}
 

@@ -40,12 +40,12 @@ def together(builds, name, load, user):
 def test_compiles_and_keeps_what_family_yaml_expects(builds, family):
     for variant in (v for v in FAMILIES[family].variants if v.name in WATCHED[family]):
         folder, record = builds[variant.name]
-        assert record["status"] == "ok", record["reason"]
+        assert record.status == "ok", record.reason
         assert "warning" not in (folder / "compile.log").read_text()
-        opcodes = [opcode for kernel in record["kernels"] for opcode in kernel["opcodes"]]
-        for prefix in variant.expects["sass"]:
+        opcodes = [opcode for kernel in record.kernels for opcode in kernel.opcodes]
+        for prefix in variant.expects.sass:
             assert any(opcode.startswith(prefix) for opcode in opcodes), f"{variant.name} has no {prefix}"
-        assert not any(kernel["spill_store_bytes"] for kernel in record["kernels"])
+        assert not any(kernel.spill_store_bytes for kernel in record.kernels)
 
 
 @pytest.mark.parametrize(
@@ -64,5 +64,5 @@ def test_four_loads_are_under_way_before_the_first_is_used(builds, name, load, u
 
 def test_a_scan_leaves_room_for_the_blocks_it_was_made_for(builds):
     """Eight blocks of 256 threads have 32 registers a thread."""
-    (kernel,) = [k for k in builds["decoupled_lookback"][1]["kernels"] if "<true>" in k["kernel"]]
-    assert kernel["registers_per_thread"] <= 32
+    (kernel,) = [k for k in builds["decoupled_lookback"][1].kernels if "<true>" in k.kernel]
+    assert kernel.registers_per_thread <= 32

@@ -43,8 +43,8 @@ def build_one(kept_builds):
     def one(name, arch):
         family = FAMILIES[name]
         folder, record = built(family, family.variant("probes"), arch, kept_builds)
-        assert record["status"] == "ok", record["reason"]
-        return folder, {bare(k["kernel"]): k for k in record["kernels"]}
+        assert record.status == "ok", record.reason
+        return folder, {bare(k.kernel): k for k in record.kernels}
 
     return lambda family, arch: one(family.name, arch)
 
@@ -54,7 +54,7 @@ def bare(kernel):
 
 
 def count(kernel, prefix):
-    return sass.matching(kernel["opcodes"], prefix)
+    return sass.matching(kernel.opcodes, prefix)
 
 
 def loop(folder, mangled, opcode):
@@ -77,7 +77,7 @@ def test_compiles_without_a_warning_and_keeps_what_family_yaml_expects(build_one
     for arch in ARCHS if family is ORACLE else ("sm_90",):
         folder, kernels = build_one(family, arch)
         assert "warning" not in (folder / "compile.log").read_text()
-        for prefix in family.variant("probes").expects["sass"]:
+        for prefix in family.variant("probes").expects.sass:
             assert any(count(kernel, prefix) for kernel in kernels.values()), (arch, prefix)
 
 
@@ -92,7 +92,7 @@ def test_straight_line_code_has_as_many_instructions_as_it_says(build_one, arch,
         assert count(long, "LOP3") - count(short, "LOP3") == 128
     if kind != "mma":  # products on tensor cores may have a NOP between them
         step = 256 if kind == "iadd3" else 128
-        assert long["sass_instructions"] - short["sass_instructions"] == step
+        assert long.sass_instructions - short.sass_instructions == step
     assert not count(long, "BRA"), "straight-line code runs every instruction once"
 
 
@@ -112,7 +112,7 @@ def test_bank_kernels_make_sixteen_accesses_of_one_width(build_one, arch):
     _, kernels = build_one(ORACLE, arch)
     for name in ("bank_conflict", "bank_stride<2>", "bank_broadcast", "bank_vector"):
         width = ".128" if name == "bank_vector" else ""
-        found = {op: n for op, n in kernels[name]["opcodes"].items() if op.startswith(("LDS", "STS"))}
+        found = {op: n for op, n in kernels[name].opcodes.items() if op.startswith(("LDS", "STS"))}
         plain = {op.replace(".U", ""): n for op, n in found.items()}
         assert plain == {f"LDS{width}": READS, f"STS{width}": 1}, (name, found)
 
@@ -125,9 +125,7 @@ def test_sector_kernels_load_and_store_as_often_as_the_pattern_has_steps(build_o
         kernel = kernels[f"touch_sectors<{sectors}>"]
         steps = patterns.steps(sectors)
         assert (count(kernel, "LDG"), count(kernel, "STG")) == (steps, steps)
-        assert all(
-            ".64" not in op and ".128" not in op for op in kernel["opcodes"] if op[:3] in ("LDG", "STG")
-        )
+        assert all(".64" not in op and ".128" not in op for op in kernel.opcodes if op[:3] in ("LDG", "STG"))
 
 
 @pytest.mark.nvcc
@@ -138,7 +136,7 @@ def test_each_occupancy_kernel_is_limited_by_its_resource_alone(build_one, arch)
     for resource, threads in wanted.items():
         kernel = kernels[f"limited_by_{resource}"]
         found = occupancy.theoretical(
-            kernel["registers_per_thread"], threads, kernel["static_shared_bytes"], CAPABILITY[arch]
+            kernel.registers_per_thread, threads, kernel.static_shared_bytes, CAPABILITY[arch]
         )
         # Without shared memory, its limit is that of the block slots.
         assert [r for r in found.limiters if r != "shared_memory"] == [resource] or found.limiters == (
@@ -151,11 +149,11 @@ def test_each_occupancy_kernel_is_limited_by_its_resource_alone(build_one, arch)
 def test_one_of_the_twins_spills_and_the_other_does_not(build_one, arch):
     _, kernels = build_one(ORACLE, arch)
     spills, twin = kernels["forced_to_spill"], kernels["limited_by_registers"]
-    assert spills["spill_store_bytes"] > 0
-    assert spills["spill_load_bytes"] > 0
+    assert spills.spill_store_bytes > 0
+    assert spills.spill_load_bytes > 0
     assert count(spills, "LDL") > 0
     assert count(spills, "STL") > 0
-    assert twin["spill_store_bytes"] + twin["spill_load_bytes"] == 0
+    assert twin.spill_store_bytes + twin.spill_load_bytes == 0
     assert count(twin, "LDL") + count(twin, "STL") == 0
 
 
@@ -164,7 +162,7 @@ def test_one_of_the_twins_spills_and_the_other_does_not(build_one, arch):
 @pytest.mark.parametrize("reason", LOOPS)
 def test_the_loop_of_a_stall_kernel_holds_what_stalls_and_little_else(build_one, arch, reason):
     folder, kernels = build_one(ORACLE, arch)
-    opcodes = loop(folder, kernels[f"stall_{reason}"]["mangled"], next(iter(LOOPS[reason][0])))
+    opcodes = loop(folder, kernels[f"stall_{reason}"].mangled, next(iter(LOOPS[reason][0])))
     wanted, others = LOOPS[reason]
     for opcode, number in wanted.items():
         assert opcodes.count(opcode) >= number, (opcode, opcodes.count(opcode))
@@ -175,7 +173,7 @@ def test_the_loop_of_a_stall_kernel_holds_what_stalls_and_little_else(build_one,
 @pytest.mark.parametrize("arch", ARCHS)
 def test_a_chain_of_loads_has_each_address_from_the_value_before(build_one, arch):
     folder, kernels = build_one(ORACLE, arch)
-    opcodes = loop(folder, kernels["stall_long_scoreboard"]["mangled"], "LDG")
+    opcodes = loop(folder, kernels["stall_long_scoreboard"].mangled, "LDG")
     assert opcodes.count("LDG") == 1
     assert "FSETP" in opcodes or "FSET" in opcodes
 
@@ -183,17 +181,17 @@ def test_a_chain_of_loads_has_each_address_from_the_value_before(build_one, arch
 @pytest.mark.nvcc
 def test_long_code_does_not_fit_the_instruction_caches(build_one):
     _, kernels = build_one(ORACLE, "sm_90")
-    assert 16 * kernels["stall_no_instruction"]["sass_instructions"] > 256 * 1024
+    assert 16 * kernels["stall_no_instruction"].sass_instructions > 256 * 1024
 
 
 @pytest.mark.nvcc
 def test_hopper_waits_for_products_and_uses_every_barrier(build_one):
     folder, kernels = build_one(HOPPER, "sm_90")
     for name, products in (("count_wgmma", 1), ("stall_gmma", 8)):
-        opcodes = loop(folder, kernels[name]["mangled"], "HGMMA")
+        opcodes = loop(folder, kernels[name].mangled, "HGMMA")
         assert opcodes.count("HGMMA") == products
         assert opcodes.count("WARPGROUP") == 2  # arrive and wait
-    assert kernels["limited_by_barriers"]["barriers"] == 16
+    assert kernels["limited_by_barriers"].barriers == 16
 
 
 @pytest.fixture(scope="module")

@@ -50,8 +50,8 @@ def test_the_machine_code_of_variants_differs_in_one_number(kept_builds):
     texts, counts = [], []
     for variant in map(FAMILY.variant, ("steps", "steps_plus_2_percent", "steps_plus_0_2_percent")):
         folder, record = built(FAMILY, variant, "sm_90", kept_builds)
-        assert record["status"] == "ok", record["reason"]
-        assert record["kernels"][0]["opcodes"]["FFMA"] == BODY
+        assert record.status == "ok", record.reason
+        assert record.kernels[0].opcodes["FFMA"] == BODY
         sass = (folder / "kernel.sass").read_text()
         code = re.findall(r"/\*[0-9a-f]{4}\*/\s+(.*?);", sass)
         trips = f"{STEPS[variant.name] // BODY:#x}"

@@ -44,7 +44,7 @@ def body(builds, family, variant, kernel):
 
 
 def kernels(builds, family, variant, word):
-    found = [k for k in builds(family, variant)[1]["kernels"] if word in k["mangled"]]
+    found = [k for k in builds(family, variant)[1].kernels if word in k.mangled]
     assert found
     return found
 
@@ -52,13 +52,13 @@ def kernels(builds, family, variant, word):
 @pytest.mark.parametrize(("family", "name"), VARIANTS)
 def test_compiles_without_a_warning_and_keeps_what_family_yaml_expects(builds, family, name):
     folder, record = builds(family, name)
-    assert record["status"] == "ok", record["reason"]
+    assert record.status == "ok", record.reason
     assert "warning" not in (folder / "compile.log").read_text()
     expects = FAMILIES[family].variant(name).expects
-    for prefix in expects["sass"]:
-        assert any(sass.matching(k["opcodes"], prefix) for k in record["kernels"]), f"{name} has no {prefix}"
-    for kernel in record["kernels"]:
-        assert kernel["spill_store_bytes"] + kernel["spill_load_bytes"] <= expects["spills"], kernel["kernel"]
+    for prefix in expects.sass:
+        assert any(sass.matching(k.opcodes, prefix) for k in record.kernels), f"{name} has no {prefix}"
+    for kernel in record.kernels:
+        assert kernel.spill_store_bytes + kernel.spill_load_bytes <= expects.spills, kernel.kernel
 
 
 @pytest.mark.parametrize(("family", "name"), VARIANTS)
@@ -67,20 +67,20 @@ def test_the_oldest_gpu_is_served_too(kept_builds, family, name):
     variant = FAMILIES[family].variant(name)
     folder, record = built(FAMILIES[family], variant, "sm_75", kept_builds, Kind.RESOURCES)
     if (family, name) in CLUSTERS:
-        assert (record["status"], "needs sm_90" in record["reason"]) == ("unsupported", True)
+        assert (record.status, "needs sm_90" in record.reason) == ("unsupported", True)
         return
-    assert record["status"] == "ok", record["reason"]
+    assert record.status == "ok", record.reason
     assert "warning" not in (folder / "compile.log").read_text()
-    for kernel in record["kernels"]:
+    for kernel in record.kernels:
         longest_rows = (
-            "Li8ELi1024E" in kernel["mangled"]
+            "Li8ELi1024E" in kernel.mangled
         )  # 32 of the 64 registers of a thread hold its part of the row
-        assert kernel["spill_store_bytes"] <= (16 if longest_rows else 0), kernel["kernel"]
+        assert kernel.spill_store_bytes <= (16 if longest_rows else 0), kernel.kernel
 
 
 @pytest.mark.parametrize(("family", "name"), VARIANTS)
 def test_each_variant_has_a_kernel_for_fp32_and_one_for_bf16(builds, family, name):
-    own = [k["mangled"] for k in kernels(builds, family, name, f"{family}_{name}")]
+    own = [k.mangled for k in kernels(builds, family, name, f"{family}_{name}")]
     assert any("bfloat16" in mangled for mangled in own)
     assert any("bfloat16" not in mangled for mangled in own)
 
@@ -90,12 +90,12 @@ def test_a_row_that_stays_in_registers_is_loaded_and_stored_once_in_16_bytes(bui
     """gamma and beta of layernorm are one more load each per pack."""
     arrays = {"softmax": 1, "layernorm": 3}[family]
     for kernel in kernels(builds, family, name, f"{family}_{name}"):
-        wide = sass.matching(kernel["opcodes"], "STG.E.128")
+        wide = sass.matching(kernel.opcodes, "STG.E.128")
         assert wide in (4, 8)
-        assert sass.matching(kernel["opcodes"], "STG") == wide
+        assert sass.matching(kernel.opcodes, "STG") == wide
         assert (
-            sass.matching(kernel["opcodes"], "LDG.E.128")
-            == sass.matching(kernel["opcodes"], "LDG")
+            sass.matching(kernel.opcodes, "LDG.E.128")
+            == sass.matching(kernel.opcodes, "LDG")
             == arrays * wide
         )
 
@@ -104,26 +104,26 @@ def test_a_row_that_stays_in_registers_is_loaded_and_stored_once_in_16_bytes(bui
 def test_all_loads_of_a_row_are_under_way_before_the_first_is_used(builds, family, name):
     """What is used is compared, added or multiplied: nothing of that stands between the loads."""
     for kernel in kernels(builds, family, name, f"{family}_{name}"):
-        lines = body(builds, family, name, kernel["mangled"])
+        lines = body(builds, family, name, kernel.mangled)
         loads = [i for i, text in enumerate(lines) if "LDG.E.128" in text]
-        last = loads[sass.matching(kernel["opcodes"], "STG.E.128") - 1]
+        last = loads[sass.matching(kernel.opcodes, "STG.E.128") - 1]
         between = [
             text for text in lines[loads[0] : last] if re.search(r"\b(FADD|FFMA|FMNMX|HMNMX2|MUFU)\b", text)
         ]
-        assert between == [], kernel["kernel"]
+        assert between == [], kernel.kernel
 
 
 @pytest.mark.parametrize("family", NAMES)
 def test_blocks_for_rows_of_up_to_32_kib_leave_room_for_1536_threads_per_sm(builds, family):
     for kernel in kernels(builds, family, "registers", "Li4ELi512E"):
-        assert kernel["registers_per_thread"] * 1536 <= REGISTERS_PER_SM
+        assert kernel.registers_per_thread * 1536 <= REGISTERS_PER_SM
 
 
 @pytest.mark.parametrize("family", NAMES)
 def test_packs_of_bf16_stay_packed_between_their_uses(builds, family):
     """Unpacked they would take 64 registers more per eight packs."""
     for kernel in kernels(builds, family, "warp_per_row", "bfloat16Li32ELi8E"):
-        assert kernel["registers_per_thread"] <= 64
+        assert kernel.registers_per_thread <= 64
 
 
 @pytest.mark.parametrize(("family", "name"), CLUSTERS)
@@ -131,7 +131,7 @@ def test_blocks_of_a_cluster_tell_each_other_without_a_fence(builds, family, nam
     """A fence of the GPU waits for earlier stores to global memory, and a barrier of the cluster empties L1."""
     senders = 0
     for kernel in kernels(builds, family, name, f"{family}_{name}"):
-        lines = body(builds, family, name, kernel["mangled"])
+        lines = body(builds, family, name, kernel.mangled)
         sends = [i for i, text in enumerate(lines) if "STAS.128" in text]
         assert not [text for text in lines if "MEMBAR" in text and "GPU" in text]
         assert sum("UCGABAR_WAIT" in text for text in lines) == 1
@@ -147,14 +147,14 @@ def test_one_exponential_has_at_most_half_of_the_exponentials_of_cluster(builds)
     for element, elements in (("If", 4 * 4), ("I13__nv_bfloat16", 4 * 8)):
         (parent,) = kernels(builds, "softmax", "cluster", f"softmax_cluster{element}")
         for kernel in kernels(builds, "softmax", "one_exponential", f"softmax_one_exponential{element}"):
-            exponentials = sass.matching(kernel["opcodes"], "MUFU.EX2")
+            exponentials = sass.matching(kernel.opcodes, "MUFU.EX2")
             assert elements <= exponentials <= elements + 4
-            assert 2 * exponentials <= sass.matching(parent["opcodes"], "MUFU.EX2")
+            assert 2 * exponentials <= sass.matching(parent.opcodes, "MUFU.EX2")
 
 
 def test_exponentials_of_bf16_leave_room_for_1280_threads_per_sm(builds):
     for kernel in kernels(builds, "softmax", "one_exponential", "bfloat16Li256E"):
-        assert kernel["registers_per_thread"] * 1280 <= REGISTERS_PER_SM
+        assert kernel.registers_per_thread * 1280 <= REGISTERS_PER_SM
 
 
 PACKS_OF_A_THREAD = 4  # of each row
@@ -163,32 +163,32 @@ PACKS_OF_A_THREAD = 4  # of each row
 def one_exchange(builds, word=""):
     """Its kernels, and how many rows each handles at once."""
     found = kernels(builds, "layernorm", "one_exchange", f"layernorm_one_exchange{word}")
-    return [(kernel, int(re.search(r"Li(\d)EEv", kernel["mangled"])[1])) for kernel in found]
+    return [(kernel, int(re.search(r"Li(\d)EEv", kernel.mangled)[1])) for kernel in found]
 
 
 def test_one_exchange_loads_gamma_and_beta_once_for_two_rows(builds):
     handled = set()
     for kernel, rows in one_exchange(builds):
         handled.add(rows)
-        assert sass.matching(kernel["opcodes"], "STG") == sass.matching(kernel["opcodes"], "STG.E.128")
-        assert sass.matching(kernel["opcodes"], "STG.E.128") == rows * PACKS_OF_A_THREAD
-        assert sass.matching(kernel["opcodes"], "LDG.E.128") == (rows + 2) * PACKS_OF_A_THREAD
-        assert sass.matching(kernel["opcodes"], "LDG") == (rows + 2) * PACKS_OF_A_THREAD
+        assert sass.matching(kernel.opcodes, "STG") == sass.matching(kernel.opcodes, "STG.E.128")
+        assert sass.matching(kernel.opcodes, "STG.E.128") == rows * PACKS_OF_A_THREAD
+        assert sass.matching(kernel.opcodes, "LDG.E.128") == (rows + 2) * PACKS_OF_A_THREAD
+        assert sass.matching(kernel.opcodes, "LDG") == (rows + 2) * PACKS_OF_A_THREAD
     assert handled == {1, 2}
 
 
 def test_one_exchange_has_all_loads_of_its_rows_under_way_before_the_first_is_used(builds):
     for kernel, rows in one_exchange(builds):
-        lines = body(builds, "layernorm", "one_exchange", kernel["mangled"])
+        lines = body(builds, "layernorm", "one_exchange", kernel.mangled)
         loads = [i for i, text in enumerate(lines) if "LDG.E.128" in text][: rows * PACKS_OF_A_THREAD]
         between = [text for text in lines[loads[0] : loads[-1]] if re.search(r"\b(FADD|FFMA|FMUL)\b", text)]
-        assert between == [], kernel["kernel"]
+        assert between == [], kernel.kernel
 
 
 def test_one_exchange_of_two_rows_requests_gamma_and_beta_before_it_waits_for_other_blocks(builds):
     waiting = 0
     for kernel, rows in one_exchange(builds):
-        lines = body(builds, "layernorm", "one_exchange", kernel["mangled"])
+        lines = body(builds, "layernorm", "one_exchange", kernel.mangled)
         waits = [i for i, text in enumerate(lines) if "TRYWAIT" in text]
         if rows == 2 and waits:
             waiting += 1
@@ -199,7 +199,7 @@ def test_one_exchange_of_two_rows_requests_gamma_and_beta_before_it_waits_for_ot
 
 def test_one_exchange_leaves_room_for_1024_threads_per_sm(builds):
     for kernel, _ in one_exchange(builds):
-        assert kernel["registers_per_thread"] * 1024 <= REGISTERS_PER_SM
+        assert kernel.registers_per_thread * 1024 <= REGISTERS_PER_SM
 
 
 def test_one_exchange_of_two_rows_has_at_most_three_quarters_of_the_work_of_cluster(builds):
@@ -207,8 +207,8 @@ def test_one_exchange_of_two_rows_has_at_most_three_quarters_of_the_work_of_clus
     (parent,) = kernels(builds, "layernorm", "cluster", "layernorm_clusterI13__nv_bfloat16")
     for kernel, rows in one_exchange(builds, "I13__nv_bfloat16"):
         if rows == 2:
-            mine = sum(kernel["opcodes"].values()) / (rows * PACKS_OF_A_THREAD)
-            assert mine <= 0.75 * sum(parent["opcodes"].values()) / PACKS_OF_A_THREAD
+            mine = sum(kernel.opcodes.values()) / (rows * PACKS_OF_A_THREAD)
+            assert mine <= 0.75 * sum(parent.opcodes.values()) / PACKS_OF_A_THREAD
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_one_exchange_of_two_rows_has_at_most_three_quarters_of_the_work_of_clus
 def test_a_cluster_that_waits_for_messages_keeps_l1_and_takes_no_barrier_of_its_block(builds, family, name):
     """The one barrier is that of launches without clusters, which stands in for the cluster's at the start."""
     for kernel in kernels(builds, family, name, f"{family}_{name}"):
-        lines = body(builds, family, name, kernel["mangled"])
+        lines = body(builds, family, name, kernel.mangled)
         sent = [i for i, text in enumerate(lines) if "STAS" in text]
         if sent:
             assert not [
@@ -227,5 +227,5 @@ def test_a_cluster_that_waits_for_messages_keeps_l1_and_takes_no_barrier_of_its_
 
 def test_rows_of_naive_are_read_element_by_element(builds):
     for name in NAMES:
-        for kernel in builds(name, "naive")[1]["kernels"]:
-            assert sass.matching(kernel["opcodes"], "LDG.E.128") == 0
+        for kernel in builds(name, "naive")[1].kernels:
+            assert sass.matching(kernel.opcodes, "LDG.E.128") == 0

@@ -30,11 +30,11 @@ def builds(build_all):
 
 
 def kernels(builds, name):
-    return builds[name][1]["kernels"]
+    return builds[name][1].kernels
 
 
 def count(kernel, prefix):
-    return sass.matching(kernel["opcodes"], prefix)
+    return sass.matching(kernel.opcodes, prefix)
 
 
 def instructions(folder):
@@ -86,20 +86,20 @@ def register_reads_per_product(loop):
 @pytest.mark.parametrize("variant", FAMILY.variants, ids=lambda v: v.name)
 def test_compiles_without_a_warning_and_keeps_what_family_yaml_expects(builds, variant):
     folder, record = builds[variant.name]
-    assert record["status"] == "ok", record["reason"]
+    assert record.status == "ok", record.reason
     assert "warning" not in (folder / "compile.log").read_text()
-    for prefix in variant.expects.get("sass", ()):
-        assert any(count(kernel, prefix) for kernel in record["kernels"]), f"{variant.name} has no {prefix}"
-    for kernel in record["kernels"]:
-        assert kernel["spill_store_bytes"] + kernel["spill_load_bytes"] <= variant.expects["spills"]
+    for prefix in variant.expects.sass:
+        assert any(count(kernel, prefix) for kernel in record.kernels), f"{variant.name} has no {prefix}"
+    for kernel in record.kernels:
+        assert kernel.spill_store_bytes + kernel.spill_load_bytes <= variant.expects.spills
 
 
 def test_kept_output_and_kernels_compiled_alone_are_those_of_the_library(kept_builds):
     variant = FAMILY.variant("smem_tiled")
     made = [built(FAMILY, variant, "sm_90", kept_builds, kind) for kind in (None, Kind.KERNELS, Kind.LIBRARY)]
-    kept, alone, library = [record["kernels"] for _, record in made]
+    kept, alone, library = [record.kernels for _, record in made]
     assert kept == alone == library
-    assert kept[0]["opcodes"]["FFMA"] > 0
+    assert kept[0].opcodes["FFMA"] > 0
 
 
 def test_the_oldest_gpu_is_served_too(build_all):
@@ -107,11 +107,11 @@ def test_the_oldest_gpu_is_served_too(build_all):
     newer = {v.name: v.requires.arch for v in FAMILY.variants if v.requires.why_not((7, 5))}
     for name, (folder, record) in builds.items():
         if name in newer:
-            assert (record["status"], f"needs {newer[name]}" in record["reason"]) == ("unsupported", True)
+            assert (record.status, f"needs {newer[name]}" in record.reason) == ("unsupported", True)
             continue
-        assert record["status"] == "ok", record["reason"]
+        assert record.status == "ok", record.reason
         assert "warning" not in (folder / "compile.log").read_text()
-        assert sum(kernel["spill_store_bytes"] for kernel in record["kernels"]) == 0
+        assert sum(kernel.spill_store_bytes for kernel in record.kernels) == 0
 
 
 def test_coalescing_changes_which_axis_is_read_and_no_other_instruction(builds):
@@ -149,7 +149,7 @@ def test_wide_instance_is_wide_and_the_other_is_not(builds, name):
 def test_warptile_fits_the_blocks_per_sm_that_it_asks_for(builds):
     p = FAMILY.variant("warptile").parameters
     threads = p["BM"] // p["WM"] * (p["BN"] // p["WN"]) * 32
-    most = max(kernel["registers_per_thread"] for kernel in kernels(builds, "warptile"))
+    most = max(kernel.registers_per_thread for kernel in kernels(builds, "warptile"))
     assert -(-most // 8) * 8 * threads * p["BLOCKS_PER_SM"] <= REGISTERS_PER_SM
 
 
@@ -180,8 +180,8 @@ def test_a_layout_with_bank_conflicts_does_not_compile(tmp_path, name, right, wr
     source.write_text(source.read_text().replace(right, wrong))
     family = catalog.load_family(tmp_path / "sgemm" / "family.yaml")
     record = build.build_variant(family, family.variant(name), "sm_90", nvcc, cuobjdump, tmp_path / "build")
-    assert record["status"] == "compile_error"
-    assert "no access of a warp has a bank conflict" in record["reason"]
+    assert record.status == "compile_error"
+    assert "no access of a warp has a bank conflict" in record.reason
 
 
 def test_block_order_changes_nothing_but_which_tile_a_block_has(builds):
@@ -221,7 +221,7 @@ def test_nine_of_ten_instructions_of_the_loop_multiply_and_add(builds, name):
 
 
 def test_stream_k_hands_partial_sums_over_and_waits_for_none_in_its_loop(builds):
-    (kernel,) = [k for k in kernels(builds, "stream_k") if "stream_k" in k["mangled"]]
+    (kernel,) = [k for k in kernels(builds, "stream_k") if "stream_k" in k.mangled]
     assert count(kernel, "ATOMG.E.EXCH") == 2  # is ready; was ready
     assert count(kernel, "LDG.E.128") > 0
     loop = main_loop(builds["stream_k"][0], "sgemm_stream_k")
@@ -249,7 +249,7 @@ def test_loads_of_what_another_block_left_wait_for_l2_together(builds):
 
 def test_baseline_needs_no_cublas_to_be_built_and_loaded(builds):
     folder, record = builds["cublas"]
-    assert record["kernels"] == []
+    assert record.kernels == ()
     library = ctypes.CDLL(str(folder / "kernel.so"))
     assert library.library_version() == 0 or library.library_version() >= 120000
     assert library.warplog_launch

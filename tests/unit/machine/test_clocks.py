@@ -10,7 +10,7 @@ import pytest
 import fake_driver
 from fake_driver import H200, Queue
 from warplog.machine import clocks
-from warplog.machine.clocks import Sampler, clock_state
+from warplog.machine.clocks import Means, Sampler, clock_state
 from warplog.machine.nvml import kept_loaded, opened
 
 
@@ -71,11 +71,11 @@ def test_the_sampler_reports_the_busy_time_and_every_brake(install):
     with Sampler(interval_s=0.0) as sampler:
         assert looked.wait(30)
     result = sampler.result()
-    assert result["sm_mhz"] == 1755
-    assert (result["sm_mhz_min"], result["sm_mhz_max"]) == (1500, 1980)
-    assert result["throttle_reasons"] == ["sw_power_cap", "sw_thermal_slowdown"]
-    assert (result["power_w"], result["power_kind"], result["temperature_c"]) == (400.0, "average", 41)
-    assert result["state_samples"] >= 5
+    assert result.sm_mhz == 1755
+    assert (result.sm_mhz_min, result.sm_mhz_max) == (1500, 1980)
+    assert result.throttle_reasons == ("sw_power_cap", "sw_thermal_slowdown")
+    assert (result.power_w, result.power_kind, result.temperature_c) == (400.0, "average", 41)
+    assert result.state_samples >= 5
     assert driver.users == 0
 
 
@@ -138,7 +138,7 @@ def test_mean_power_is_the_slope_between_steps_of_the_energy_counter(monkeypatch
     assert sampler.mean_power(0.15, 0.61) == pytest.approx(600), (
         "an interval between two steps gives the same"
     )
-    assert sampler.between(0.0, 0.77)["power_w"] == pytest.approx(600)
+    assert sampler.between(0.0, 0.77).power_w == pytest.approx(600)
 
 
 def test_steps_of_the_energy_counter_have_the_period_of_all_readings(monkeypatch, install):
@@ -166,12 +166,12 @@ def test_without_an_energy_counter_mean_power_is_that_of_the_readings(monkeypatc
     begin = time.monotonic()
     with Sampler(interval_s=0.0) as sampler:
         assert looked.wait(30)
-    times = sampler.trace(begin, time.monotonic())["time_s"]
+    times = sampler.trace(begin, time.monotonic()).time_s
     last = begin + (times[2] + times[3]) / 2
     assert sampler.mean_power(begin, last) == pytest.approx(500)
-    assert sampler.between(begin, last) == {"sm_mhz": 1755, "power_w": 500, "limits": ["sw_power_cap"]}
+    assert sampler.between(begin, last) == Means(1755, 500, ("sw_power_cap",))
     assert sampler.mean_power(begin - 2, begin - 1) is None
-    assert sampler.between(begin - 2, begin - 1) == {"sm_mhz": None, "power_w": None, "limits": []}
+    assert sampler.between(begin - 2, begin - 1) == Means(None, None, ())
 
 
 def test_without_a_gpu_nothing_is_known(install):
@@ -179,7 +179,7 @@ def test_without_a_gpu_nothing_is_known(install):
     with Sampler() as sampler:
         pass
     assert sampler.mean_power(0.0, 1e9) is None
-    assert sampler.between(0.0, 1e9) == {"sm_mhz": None, "power_w": None, "limits": []}
+    assert sampler.between(0.0, 1e9) == Means(None, None, ())
 
 
 def test_a_trace_holds_the_looks_between_two_moments(install):
@@ -196,26 +196,26 @@ def test_a_trace_holds_the_looks_between_two_moments(install):
     with Sampler(interval_s=0.0) as sampler:
         assert looked.wait(30)
     trace = sampler.trace(begin, time.monotonic())
-    assert trace["time_s"][0] >= 0
-    assert trace["time_s"] == sorted(trace["time_s"])
-    assert trace["energy_j"][:3] == [1000.0, 1002.0, 1004.0]
-    assert (trace["sm_mhz"][0], trace["power_w"][0], trace["temperature_c"][0]) == (1755, 400.0, 41)
-    assert trace["throttle_reasons"][0] == "sw_power_cap"
-    assert trace["throttle_reasons"][-1] == "sw_power_cap,sw_thermal_slowdown"
-    middle = begin + (trace["time_s"][5] + trace["time_s"][6]) / 2
-    assert len(sampler.trace(begin, middle)["time_s"]) == 6
-    assert sampler.trace(begin - 2, begin - 1)["time_s"] == []
+    assert trace.time_s[0] >= 0
+    assert list(trace.time_s) == sorted(trace.time_s)
+    assert trace.energy_j[:3] == (1000.0, 1002.0, 1004.0)
+    assert (trace.sm_mhz[0], trace.power_w[0], trace.temperature_c[0]) == (1755, 400.0, 41)
+    assert trace.throttle_reasons[0] == "sw_power_cap"
+    assert trace.throttle_reasons[-1] == "sw_power_cap,sw_thermal_slowdown"
+    middle = begin + (trace.time_s[5] + trace.time_s[6]) / 2
+    assert len(sampler.trace(begin, middle).time_s) == 6
+    assert sampler.trace(begin - 2, begin - 1).time_s == ()
 
 
 def test_a_summary_covers_the_readings_since_its_begin_and_takes_one_if_there_are_none(install):
     temperatures = Queue([41, 55, 60, 60])
     install(H200 | {"GetTemperature": temperatures})
     with Sampler(interval_s=3600.0) as sampler:
-        assert sampler.result()["temperature_c"] == 41
+        assert sampler.result().temperature_c == 41
         begin = time.monotonic()
-        assert sampler.result(begin)["temperature_c"] == 55
-        assert sampler.result(begin)["state_samples"] == 1
-        assert sampler.result()["state_samples"] == 2
+        assert sampler.result(begin).temperature_c == 55
+        assert sampler.result(begin).state_samples == 1
+        assert sampler.result().state_samples == 2
 
 
 def test_the_energy_is_read_only_if_it_is_used(install):
@@ -224,7 +224,7 @@ def test_the_energy_is_read_only_if_it_is_used(install):
         begin = time.monotonic()
         with Sampler(interval_s=3600.0, with_energy=with_energy) as sampler:
             pass
-        assert sampler.trace(begin, time.monotonic())["energy_j"] == [expected]
+        assert sampler.trace(begin, time.monotonic()).energy_j == (expected,)
 
 
 def test_a_gpu_without_an_energy_counter_has_none(install):

@@ -1,16 +1,17 @@
 """Properties, peak rates and processes of a GPU, with a fake driver library instead of a GPU."""
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from msgspec.structs import replace
 
 import fake_driver
 from fake_driver import DESCRIBED, H200, Driver
 from warplog.machine.clocks import Sampler, clock_state
 from warplog.machine.device import detect, known_gpus, peaks, processes, settings, slug_of, why_not
+from warplog.machine.gpus import KnownGpu
 
 PROJECT = Path(__file__).parents[3]
 
@@ -55,7 +56,7 @@ def test_no_driver_is_told_and_not_raised(install):
     assert processes() == []
     with Sampler() as sampler:
         pass
-    assert sampler.result()["sm_mhz"] is None
+    assert sampler.result().sm_mhz is None
 
 
 @pytest.mark.parametrize(
@@ -161,9 +162,7 @@ def test_peaks_come_from_the_table_or_from_the_clocks(install):
     assert unknown.fp32_tflops_peak == pytest.approx(66.908, abs=0.001)  # 132 x 128 x 2 x 1.98 GHz
     assert unknown.dram_gbytes_per_s_peak == pytest.approx(4916.7, abs=0.1)
     assert "that the device reports" in unknown.source
-    half_known = peaks(
-        gpu, {"h200": {"arch": "sm_90", "sms": 132, "dram_gbytes_per_s_peak": 1, "source": "me"}}
-    )
+    half_known = peaks(gpu, {"h200": KnownGpu(arch="sm_90", sms=132, dram_gbytes_per_s_peak=1, source="me")})
     assert (half_known.fp32_tflops_peak, half_known.dram_gbytes_per_s_peak) == (unknown.fp32_tflops_peak, 1)
     assert half_known.source == "me; computed from clocks and widths that the device reports"
     silent = peaks(replace(gpu, sms=0, max_memory_mhz=0), {})
@@ -188,14 +187,14 @@ def test_the_formulas_give_what_the_data_sheets_say(install, slug, capability, m
     gpu = replace(
         detect(),
         slug=slug,
-        sms=entry["sms"],
+        sms=entry.sms,
         compute_capability=capability,
         max_sm_mhz=mhz,
         max_memory_mhz=memory_mhz,
         memory_bus_bits=bits,
     )
-    assert peaks(gpu, {}).fp32_tflops_peak == pytest.approx(entry["fp32_tflops_peak"], rel=0.01)
-    assert peaks(gpu, {}).dram_gbytes_per_s_peak == pytest.approx(entry["dram_gbytes_per_s_peak"], rel=0.01)
+    assert peaks(gpu, {}).fp32_tflops_peak == pytest.approx(entry.fp32_tflops_peak, rel=0.01)
+    assert peaks(gpu, {}).dram_gbytes_per_s_peak == pytest.approx(entry.dram_gbytes_per_s_peak, rel=0.01)
 
 
 def test_who_else_is_there_and_how_it_is_set(install):

@@ -7,10 +7,11 @@ import pytest
 
 from host_family import make_job, make_timer, named
 from warplog.core import paths
-from warplog.core.records import FamilyRecord
 from warplog.judge import aa
 from warplog.measure import check_time
-from warplog.plan.plan import DEFAULTS
+from warplog.records.config import TimeSettings
+from warplog.records.family_file import FamilyRecord
+from warplog.records.time import Time
 
 BODY = """
 FILE* log = fopen("{folder}/pids", "a"); fprintf(log, "%d\\n", (int)getpid()); fclose(log);
@@ -28,15 +29,14 @@ def place(tmp_path_factory):
     jobs = named(job, "right", "other")
     check_time.check_family(jobs)
     timer = make_timer(place)
-    policy = {
-        **DEFAULTS["time"],
-        "max_samples": 30,
-        "max_seconds": 0.3,
-        "hot_seconds": 0.001,
-        "processes": PROCESSES,
-        "most_processes": 1,
-        "timeout_s": 20,
-    }
+    policy = TimeSettings(
+        max_samples=30,
+        max_seconds=0.3,
+        hot_seconds=0.001,
+        processes=PROCESSES,
+        most_processes=1,
+        timeout_s=20.0,
+    )
     for number in range(1, ROUNDS + 1):
         root = place / "results" / "aa" / f"round{number}"
         record = paths.family_record(root, "time", "none", "scale")
@@ -55,9 +55,9 @@ def test_every_round_has_processes_of_its_own(place):
 
 def test_the_rounds_are_time_records_like_all_others(place):
     files = sorted((place / "results" / "aa").glob("round*/time/none/scale.json"))
-    records = [record for path in files for record in FamilyRecord.read(path).variants.values()]
-    assert [(r["stage"], r["status"]) for r in records] == [("time", "ok")] * 2 * ROUNDS
-    assert all(len(case["cold"]["samples_us"]) >= 10 for r in records for case in r["cases"])
+    records = [record for path in files for record in FamilyRecord.read(path, Time).variants.values()]
+    assert [r.status for r in records] == ["ok"] * 2 * ROUNDS
+    assert all(len(case.cold.samples_us) >= 10 for r in records for case in r.cases)
 
 
 def test_table_and_floor_follow(place, tmp_path):

@@ -7,16 +7,19 @@ import pytest
 
 from host_family import make_job, named
 from report_files import Launch, write_ncu
-from warplog.core.records import FamilyRecord
 from warplog.extract import sessions
 from warplog.machine.toolchain import Tool
 from warplog.measure import capture, check_time
 from warplog.measure.job import Job
-from warplog.measure.supervise import group_of
+from warplog.measure.results import Captured, Result
+from warplog.records.config import CheckSettings, ProfileSettings
+from warplog.records.family_file import FamilyRecord
+from warplog.records.measured import Session
+from warplog.records.profile import Profile
 
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
 NCU = Tool("ncu", Path("/opt/ncu"), "2025.3.1", "")
-SETTINGS = {"ncu": True, "nsys": True, "metrics": "lean", "launches": 3, "timeout_s": 9}
+SETTINGS = ProfileSettings(metrics="lean", launches=3, timeout_s=9.0)
 NAMES = ("right", "other", "third")
 
 
@@ -29,16 +32,20 @@ class Profiler:
         self.silent: set[int] = set()  # numbers of sessions that write no report
 
     def run_cases(self, task, timeout_s, show, stop_at=(), stop_all=False):
-        self.sessions.append([group_of(case) for case in task.cases])
+        self.sessions.append([run.variant for run in task.runs])
         results, stopped = [], False
-        for case in task.cases:
-            status = "skipped" if stopped else self.breaks.get(group_of(case), "ok")
+        for run in task.runs:
+            status = "skipped" if stopped else self.breaks.get(run.variant, "ok")
             stopped = stopped or (stop_all and status in stop_at)
-            results.append({"case": case, "status": status, "reason": status if status != "ok" else ""})
+            results.append(
+                Result(run=run, found=Captured(launches=1))
+                if status == "ok"
+                else Result(run=run, status=status, reason=status)
+            )
         output = Path(task.wrapper[task.wrapper.index("-o") + 1]).with_suffix(".ncu-rep")
         if len(self.sessions) - 1 not in self.silent:
-            output.write_text(" ".join(task.cases))
-        return results, {"cupy": "14"}
+            output.write_text(" ".join(map(str, task.runs)))
+        return results, Session(cupy="14")
 
 
 @pytest.fixture
@@ -48,7 +55,7 @@ def profiler(monkeypatch):
     return made
 
 
-def family(folder: Path, bodies=(RIGHT, RIGHT, RIGHT)) -> list[Job]:
+def family(folder: Path, bodies=(RIGHT, RIGHT, RIGHT)) -> list[Job[CheckSettings]]:
     """Returns checked jobs of three variants."""
     jobs = []
     for place, (name, body) in enumerate(zip(NAMES, bodies, strict=True)):
@@ -60,12 +67,12 @@ def family(folder: Path, bodies=(RIGHT, RIGHT, RIGHT)) -> list[Job]:
     return jobs
 
 
-def run(folder: Path, jobs: list[Job], tool: Tool = NCU, inputs: str = "same") -> dict[str, dict]:
+def run(folder: Path, jobs: list[Job], tool: Tool = NCU, inputs: str = "same") -> dict[str, Profile]:
     """Captures the family and returns the records by variant."""
     check, record = jobs[0].record, folder / "profile" / "scale.ncu.json"
     jobs = [replace(job, record=record, settings=SETTINGS, inputs_sha256=inputs) for job in jobs]
     capture.capture_ncu(jobs, check, tool, dict.fromkeys(NAMES, ("64",)))
-    return FamilyRecord.read(record).variants
+    return FamilyRecord.read(record, Profile).variants
 
 
 def reports(folder: Path) -> list[str]:
@@ -75,8 +82,8 @@ def reports(folder: Path) -> list[str]:
 def test_all_variants_share_one_session_and_its_report(tmp_path, profiler):
     found = run(tmp_path, family(tmp_path))
     assert profiler.sessions == [list(NAMES)]
-    assert {record["status"] for record in found.values()} == {"ok"}
-    assert {record["report"] for record in found.values()} == set(reports(tmp_path))
+    assert {record.status for record in found.values()} == {"ok"}
+    assert {record.report for record in found.values()} == set(reports(tmp_path))
     assert len(reports(tmp_path)) == 1
 
 
@@ -84,16 +91,16 @@ def test_a_variant_that_breaks_the_session_is_recorded_and_the_others_are_captur
     profiler.breaks["other"] = "crashed"
     found = run(tmp_path, family(tmp_path))
     assert profiler.sessions == [list(NAMES), ["right", "third"]]
-    assert [found[name]["status"] for name in NAMES] == ["ok", "crashed", "ok"]
-    assert found["other"]["report"] == ""
-    assert (tmp_path / "profile" / "scale" / found["third"]["report"]).read_text() == "right:64 third:64"
+    assert [found[name].status for name in NAMES] == ["ok", "crashed", "ok"]
+    assert found["other"].report == ""
+    assert (tmp_path / "profile" / "scale" / found["third"].report).read_text() == "right:64 third:64"
 
 
 def test_the_report_of_a_broken_session_is_not_taken_for_the_report_of_the_next(tmp_path, profiler):
     profiler.breaks["other"] = "crashed"
     profiler.silent = {1}
     found = run(tmp_path, family(tmp_path))
-    assert [found[name]["status"] for name in NAMES] == ["error", "crashed", "error"]
+    assert [found[name].status for name in NAMES] == ["error", "crashed", "error"]
     assert reports(tmp_path) == []
 
 
@@ -102,16 +109,16 @@ def test_only_changed_variants_are_captured_again_and_unused_reports_are_deleted
     second = run(tmp_path, family(tmp_path, (RIGHT, "a->y[0] = 1;" + RIGHT, RIGHT)))
     assert profiler.sessions[1:] == [["other"]]
     assert second["right"] == first["right"]
-    assert sorted({first["right"]["report"], second["other"]["report"]}) == reports(tmp_path)
+    assert sorted({first["right"].report, second["other"].report}) == reports(tmp_path)
     third = run(tmp_path, family(tmp_path), inputs="another policy")
     assert profiler.sessions[2:] == [list(NAMES)]
-    assert reports(tmp_path) == [third["right"]["report"]]
+    assert reports(tmp_path) == [third["right"].report]
 
 
 def test_a_missing_report_is_captured_again(tmp_path, profiler):
     jobs = family(tmp_path)
     found = run(tmp_path, jobs)
-    (tmp_path / "profile" / "scale" / found["right"]["report"]).unlink()
+    (tmp_path / "profile" / "scale" / found["right"].report).unlink()
     run(tmp_path, jobs)
     assert profiler.sessions[1:] == [list(NAMES)]
 
@@ -120,11 +127,11 @@ def test_wrong_variants_are_not_captured_and_a_missing_profiler_is_recorded(tmp_
     jobs = family(tmp_path, (RIGHT, "a->y[0] = 1;", RIGHT))
     found = run(tmp_path, jobs)
     assert profiler.sessions == [["right", "third"]]
-    assert found["other"]["status"] == "skipped"
-    assert "its check has status wrong" in found["other"]["reason"]
+    assert found["other"].status == "skipped"
+    assert "its check has status wrong" in found["other"].reason
     missing = run(tmp_path, jobs, Tool("ncu", None, None, "install it"))
-    assert {record["status"] for record in missing.values()} == {"missing", "skipped"}
-    assert "install it" in missing["right"]["cases"][0]["reason"]
+    assert {record.status for record in missing.values()} == {"missing", "skipped"}
+    assert "install it" in missing["right"].cases[0].reason
     assert reports(tmp_path) == []
 
 
@@ -156,16 +163,16 @@ def test_both_profilers_can_run_at_the_same_time_for_a_family(tmp_path, monkeypa
 )
 def test_a_session_without_permission_is_denied_for_all(tmp_path, profiler, monkeypatch, output, expected):
     def refused(task, *_, **__):
-        (task.folder).mkdir(parents=True, exist_ok=True)
-        (task.folder / "worker.log").write_text(f"==ERROR== {output}")
+        Path(task.folder).mkdir(parents=True, exist_ok=True)
+        Path(task.folder, "worker.log").write_text(f"==ERROR== {output}")
         raise capture.WarplogError("the worker failed")
 
     monkeypatch.setattr(capture, "run_cases", refused)
     found = run(tmp_path, family(tmp_path))
-    assert {record["status"] for record in found.values()} == {"denied"}
-    assert all("counters are not permitted" in record["reason"] for record in found.values())
-    assert expected in found["right"]["reason"]
-    assert ("DCGM" in found["right"]["reason"]) == (expected == "DCGM")
+    assert {record.status for record in found.values()} == {"denied"}
+    assert all("counters are not permitted" in record.reason for record in found.values())
+    assert expected in found["right"].reason
+    assert ("DCGM" in found["right"].reason) == (expected == "DCGM")
 
 
 @pytest.mark.parametrize(
@@ -177,14 +184,14 @@ def test_a_session_without_permission_is_denied_for_all(tmp_path, profiler, monk
 )
 def test_errors_of_ncu_take_precedence_over_the_end_of_the_worker(tmp_path, monkeypatch, output, expected):
     def failed(task, *_, **__):
-        (task.folder).mkdir(parents=True, exist_ok=True)
-        (task.folder / "worker.log").write_text(output)
+        Path(task.folder).mkdir(parents=True, exist_ok=True)
+        Path(task.folder, "worker.log").write_text(output)
         raise capture.WarplogError("the worker failed: no such module")
 
     monkeypatch.setattr(capture, "run_cases", failed)
     found = run(tmp_path, family(tmp_path))
-    assert {record["status"] for record in found.values()} == {"error"}
-    assert found["right"]["reason"].endswith(expected)
+    assert {record.status for record in found.values()} == {"error"}
+    assert found["right"].reason.endswith(expected)
 
 
 def test_a_variant_gets_its_own_launches_of_a_session(tmp_path):

@@ -10,35 +10,40 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from host_family import make_job, named
 from one_variant import check_variant, record_of, time_variant, write_record
-from small_campaign import FOLDER
 from warplog.catalog.contract import Requires
-from warplog.core.errors import WarplogError
-from warplog.core.records import FamilyRecord, write_json
 from warplog.measure import check_time
 from warplog.measure.job import Job, family_task
+from warplog.measure.journal import Begun, Note
+from warplog.measure.results import Result
+from warplog.measure.task import CaptureWork, CheckWork
 from warplog.measure.worker.case_data import CaseData
+from warplog.records import door
+from warplog.records.check import Check
+from warplog.records.config import CheckSettings, TimeSettings
+from warplog.records.time import TimeCase
+
+CHECK, CAPTURE = CheckWork(rounds=1), CaptureWork(tool="ncu", launches=1)
 
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
 
 
 def test_right_function_passes_all_cases(tmp_path: Path) -> None:
     record = check_variant(make_job(tmp_path, RIGHT))
-    assert (record["status"], record["reason"]) == ("ok", "")
-    assert [c["case"] for c in record["cases"]] == ["odd", "one", "even"]
-    assert all(c["rounds"] == 2 and c["max_error_over_tolerance"] <= 1 for c in record["cases"])
+    assert (record.status, record.reason) == ("ok", "")
+    assert [c.case for c in record.cases] == ["odd", "one", "even"]
+    assert all(c.rounds == 2 and c.max_error_over_tolerance <= 1 for c in record.cases)
     assert not (tmp_path / "work").exists(), "working files are left behind"
 
 
 def test_the_worker_puts_arrays_where_the_variant_says(tmp_path: Path) -> None:
     job = make_job(tmp_path, RIGHT)
-    placed = replace(job, variant=replace(job.variant, memory={"x": "pinned", "y": "pageable"}))
-    assert check_variant(placed)["status"] == "ok"
-    assert placed.task("check", ("odd",), {}).memory == {"": {"x": "pinned", "y": "pageable"}}
-    both = family_task([(job, ("odd",)), (placed, ("even",))], "check", {})
-    assert both.memory["right"] == {"x": "pinned", "y": "pageable"}
+    placed = replace(job, variant=structs.replace(job.variant, memory={"x": "pinned", "y": "pageable"}))
+    assert check_variant(placed).status == "ok"
+    assert family_task([(placed, ("odd",))], CHECK).memory == {"right": {"x": "pinned", "y": "pageable"}}
 
 
 @pytest.mark.parametrize(
@@ -62,15 +67,15 @@ def test_the_worker_puts_arrays_where_the_variant_says(tmp_path: Path) -> None:
 )
 def test_wrong_function_is_rejected_with_the_reason(tmp_path: Path, body: str, words: str) -> None:
     record = check_variant(make_job(tmp_path, body))
-    assert record["status"] == "wrong"
-    assert words in record["reason"]
+    assert record.status == "wrong"
+    assert words in record.reason
 
 
 def test_crash_ends_the_case_and_skips_the_rest(tmp_path: Path) -> None:
     record = check_variant(make_job(tmp_path, f"if (a->N == 1) raise(SIGSEGV); {RIGHT}"))
-    assert [c["status"] for c in record["cases"]] == ["ok", "crashed", "skipped"]
-    assert record["status"] == "crashed"
-    assert "SIGSEGV" in record["reason"]
+    assert [c.status for c in record.cases] == ["ok", "crashed", "skipped"]
+    assert record.status == "crashed"
+    assert "SIGSEGV" in record.reason
 
 
 def test_a_case_whose_worker_was_killed_is_tried_again(
@@ -78,25 +83,25 @@ def test_a_case_whose_worker_was_killed_is_tried_again(
 ) -> None:
     once = f'if (a->N == 1 && !fopen("{tmp_path}/killed", "r")) {{ fopen("{tmp_path}/killed", "w"); raise(SIGKILL); }}'
     record = check_variant(make_job(tmp_path, f"{once} {RIGHT}"))
-    assert record["status"] == "ok"
+    assert record.status == "ok"
     assert "the worker was killed; right:one is tried again" in capfd.readouterr().err
 
 
 def test_a_case_whose_worker_is_killed_each_time_is_a_crash(tmp_path: Path) -> None:
     record = check_variant(make_job(tmp_path, f"if (a->N == 1) raise(SIGKILL); {RIGHT}"))
-    assert [c["status"] for c in record["cases"]] == ["ok", "crashed", "skipped"]
-    assert "killed by SIGKILL" in record["reason"]
+    assert [c.status for c in record.cases] == ["ok", "crashed", "skipped"]
+    assert "killed by SIGKILL" in record.reason
 
 
 def test_hang_is_a_timeout(tmp_path: Path) -> None:
     record = check_variant(make_job(tmp_path, f"if (a->N == 1) for (;;) sleep(1); {RIGHT}", timeout_s=1.0))
-    assert [c["status"] for c in record["cases"]] == ["ok", "timeout", "skipped"]
-    assert "no answer within 1 s" in record["reason"]
+    assert [c.status for c in record.cases] == ["ok", "timeout", "skipped"]
+    assert "no answer within 1 s" in record.reason
 
 
 def test_error_code_is_a_crash_unless_it_means_out_of_memory(tmp_path: Path) -> None:
     record = check_variant(make_job(tmp_path, "if (a->N == 127) return 2; return 700;"))
-    assert [c["status"] for c in record["cases"]][:2] == ["out_of_memory", "crashed"]
+    assert [c.status for c in record.cases][:2] == ["out_of_memory", "crashed"]
 
 
 def test_interrupted_run_resumes_where_it_stopped(tmp_path: Path) -> None:
@@ -111,55 +116,45 @@ def test_interrupted_run_resumes_where_it_stopped(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, timeout=60)
     assert done.returncode == -9
     assert not job.record.exists()
-    notes = [
-        json.loads(line)
-        for line in (tmp_path / ".scale.check.work" / "journal.jsonl").read_text().splitlines()
-    ]
-    assert {n["result"]["case"] for n in notes if "result" in n} == {"right:odd", "right:one"}
+    lines = (tmp_path / ".scale.check.work" / "journal.jsonl").read_text().splitlines()
+    notes = [door.decode(json.loads(line), Note, "") for line in lines]
+    assert {n.run.case for n in notes if isinstance(n, Result)} == {"odd", "one"}
     (tmp_path / "go").touch()
-    begun = len([n for n in notes if "begin" in n])
+    begun = sum(isinstance(n, Begun) for n in notes)
     record = check_variant(job)
-    assert record["status"] == "ok"
+    assert record.status == "ok"
     assert begun == 3
 
 
 def test_variant_that_failed_its_check_is_not_timed(tmp_path: Path) -> None:
     job = make_job(tmp_path, RIGHT)
-    check = check_variant(job) | {"status": "wrong", "reason": "case odd: y is all zero"}
-    bad = write_record(tmp_path / "bad.json", check)
-    record = time_variant(job, bad, tmp_path / "timer.so", ("64",))
-    assert record["status"] == "skipped"
-    assert "all zero" in record["reason"]
-    assert "cold" not in record["cases"][0]
+    wrong = structs.replace(check_variant(job), status="wrong", reason="case odd: y is all zero")
+    bad = write_record(tmp_path / "bad.json", wrong)
+    record = time_variant(replace(job, settings=TimeSettings()), bad, tmp_path / "timer.so", ("64",))
+    assert record.status == "skipped"
+    assert "all zero" in record.reason
+    assert record.check == "wrong"
+    assert record.cases[0].cold is None
 
 
 def test_a_case_beyond_a_limit_of_the_variant_states_the_limit_as_a_value(tmp_path: Path) -> None:
     job = make_job(tmp_path, "")
-    small = replace(job, variant=replace(job.variant, requires=Requires(at_most={"N": 64})))
-    assert small.entry("1000", {}, None) == {
-        "case": "1000",
-        "status": "unsupported",
-        "reason": "needs N to be at most 64",
-        "own_limits": {"N": 64},
-    }
+    small = replace(job, variant=structs.replace(job.variant, requires=Requires(at_most={"N": 64})))
+    assert small.not_run(TimeCase, "1000", None) == TimeCase(
+        case="1000", status="unsupported", reason="needs N to be at most 64", own_limits={"N": 64}
+    )
 
 
-def test_schema_forbids_a_time_without_a_passed_check(tmp_path: Path) -> None:
+def test_a_variant_whose_check_is_of_another_build_is_not_timed(tmp_path: Path) -> None:
     job = make_job(tmp_path, RIGHT)
-    stale = check_variant(job) | {"library_sha256": "0" * 64}
-    record = time_variant(job, write_record(tmp_path / "stale.json", stale), tmp_path / "timer.so", ("64",))
-    assert record["status"] == "skipped"
-    case = FamilyRecord.read(FOLDER / "time" / "h200" / "sgemm.json").variants["naive"]["cases"][0]
-    write_json(tmp_path / "time.json", record | {"check": "ok", "cases": [case]}, "record")
-    with pytest.raises(WarplogError):
-        write_json(tmp_path / "time.json", record | {"check": "wrong", "cases": [case]}, "record")
-    with pytest.raises(WarplogError):
-        write_json(
-            tmp_path / "time.json", record | {"check": "ok", "cases": [case | {"status": "wrong"}]}, "record"
-        )
+    stale = structs.replace(check_variant(job), library_sha256="0" * 64)
+    check = write_record(tmp_path / "stale.json", stale)
+    record = time_variant(replace(job, settings=TimeSettings()), check, tmp_path / "timer.so", ("64",))
+    assert (record.status, record.check) == ("skipped", "ok")
+    assert record.reason == "its check belongs to another build; run the check again"
 
 
-def family_of_two(folder: Path, second: str, inputs: str = "shared") -> list[Job]:
+def family_of_two(folder: Path, second: str, inputs: str = "shared") -> list[Job[CheckSettings]]:
     """Returns jobs of `right` and `other`, whose launchers append their names to folder/launched."""
     log = folder / "launched"
     note = f'{{ FILE* f = fopen("{log}", "a"); fputs("%s\\n", f); fclose(f); }}'
@@ -182,8 +177,8 @@ def launched(folder: Path) -> set[str]:
     return names
 
 
-def statuses(jobs: list[Job]) -> list[list[str]]:
-    return [[c["status"] for c in record_of(job)["cases"]] for job in jobs]
+def statuses(jobs: list[Job[CheckSettings]]) -> list[list[str]]:
+    return [[c.status for c in record_of(job, Check).cases] for job in jobs]
 
 
 def test_a_family_is_measured_together_and_a_crash_only_affects_its_variant(tmp_path: Path) -> None:
@@ -199,11 +194,11 @@ def test_only_changed_variants_are_measured_again(tmp_path: Path) -> None:
     check_time.check_family(jobs)
     launched(tmp_path)
     os.utime(jobs[0].record, (0, 0))
-    kept = record_of(jobs[0])
+    kept = record_of(jobs[0], Check)
     changed = family_of_two(tmp_path, "a->y[0] = 0; " + RIGHT)
     check_time.check_family(changed)
     assert launched(tmp_path) == {"other"}
-    assert record_of(jobs[0]) == kept
+    assert record_of(jobs[0], Check) == kept
     assert jobs[0].record.stat().st_mtime > 1  # newer than its inputs, for Snakemake
     check_time.check_family(family_of_two(tmp_path, "a->y[0] = 0; " + RIGHT, inputs="another policy"))
     assert launched(tmp_path) == {"right", "other"}
@@ -219,8 +214,10 @@ def test_checked_variants_run_case_by_case_and_share_the_inputs(tmp_path: Path) 
     """The inputs of a case are made once for checked kernels; unchecked kernels get their own."""
     jobs = family_of_two(tmp_path, RIGHT)
     pairs = [(job, ("64", "1000")) for job in jobs]
-    assert family_task(pairs, "check", {}).cases == ("right:64", "right:1000", "other:64", "other:1000")
-    assert family_task(pairs, "time", {}).cases == ("right:64", "other:64", "right:1000", "other:1000")
+    by_variant = ["right:64", "right:1000", "other:64", "other:1000"]
+    assert [str(run) for run in family_task(pairs, CHECK).runs] == by_variant
+    by_case = ["right:64", "other:64", "right:1000", "other:1000"]
+    assert [str(run) for run in family_task(pairs, CAPTURE).runs] == by_case
     made = CaseData(np, jobs[0].family)
     one, other = jobs[0].family.case("64"), jobs[0].family.case("1000")
     first = made.inputs(one, 3)

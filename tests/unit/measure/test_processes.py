@@ -10,20 +10,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from host_family import make_job, make_timer, named
 from one_variant import record_of
 from warplog.catalog.contract import Measuring
-from warplog.core.defaults import DEFAULTS
-from warplog.core.records import FamilyRecord, Record
 from warplog.core.statistics import summarise
 from warplog.measure import check_time
 from warplog.measure.job import Job
-from warplog.measure.supervise import Task
-from warplog.measure.worker.main import parts_of, process_of
+from warplog.measure.journal import Note
+from warplog.measure.results import AtRest, Result, Sustained
+from warplog.measure.task import CaseRun, Task
+from warplog.records import door
+from warplog.records.config import CheckSettings, TimeSettings
+from warplog.records.family_file import FamilyRecord
+from warplog.records.measured import Session
+from warplog.records.time import Board, Cold, Hot, SustainedRun, Time, TimeCase
 
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
-QUICK = {**DEFAULTS["time"], "most_processes": 1, "max_seconds": 0.01, "hot_seconds": 0.001, "timeout_s": 20}
+QUICK = TimeSettings(most_processes=1, max_seconds=0.01, hot_seconds=0.001, timeout_s=20.0)
 CASES = ("64", "1000")
 
 
@@ -40,7 +45,7 @@ class Place:
         self.record = folder / "time" / "scale.json"
         self._log.unlink()
 
-    def _job(self, name: str, body: str) -> Job:
+    def _job(self, name: str, body: str) -> Job[CheckSettings]:
         note = f'FILE* f = fopen("{self._log}", "a"); fprintf(f, "%d {name} %d\\n", (int)getpid(), a->N); fclose(f);'
         (self.folder / name).mkdir()
         jobs = named(make_job(self.folder / name, note + body), "right", "other")
@@ -49,18 +54,18 @@ class Place:
             job, record=self.folder / "check" / "scale.json", scratch=self.folder / f".{name}.work"
         )
 
-    def timing(self, measuring: Measuring | None = None, **settings: object) -> list[Job]:
+    def timing(self, measuring: Measuring | None = None, **settings: Any) -> list[Job[TimeSettings]]:
         """Returns the jobs of the stage time."""
-        policy = QUICK | settings
+        policy = structs.replace(QUICK, **settings)
         jobs = [replace(job, record=self.record, settings=policy, campaign="c") for job in self.jobs]
         if measuring:
-            jobs = [replace(job, family=replace(job.family, measuring=measuring)) for job in jobs]
+            jobs = [replace(job, family=structs.replace(job.family, measuring=measuring)) for job in jobs]
         return jobs
 
-    def cases(self) -> dict[str, Record]:
+    def cases(self) -> dict[str, TimeCase]:
         """Returns the recorded cases by `<variant>:<case>`."""
-        variants = FamilyRecord.read(self.record).variants
-        return {f"{name}:{case['case']}": case for name in variants for case in variants[name]["cases"]}
+        variants = FamilyRecord.read(self.record, Time).variants
+        return {f"{name}:{case.case}": case for name in variants for case in variants[name].cases}
 
     def launched(self) -> set[tuple[str, str, str]]:
         """Returns process ID, variant and N of all launches."""
@@ -81,22 +86,27 @@ def test_each_case_runs_in_fresh_processes_that_the_variants_share(tmp_path: Pat
     assert {len(processes_of(launched, v, c)) for v in ("right", "other") for c in CASES} == {3}
     assert len({pid for pid, _, _ in launched}) == 3
     for case in place.cases().values():
-        assert (case["status"], [one["process"] for one in case["processes"]]) == ("ok", [1, 2, 3])
-        assert sum(one["samples"] for one in case["processes"]) == len(case["cold"]["samples_us"])
-        assert len({one["seed"] for one in case["processes"]}) == 3
-        assert all(len(one["addresses"]) == 2 for one in case["processes"])
+        assert (case.status, [one.process for one in case.processes]) == ("ok", [1, 2, 3])
+        assert sum(one.samples for one in case.processes) == len(case.cold.samples_us)
+        assert len({one.seed for one in case.processes}) == 3
+        assert all(len(one.addresses) == 2 for one in case.processes)
     assert not list(tmp_path.glob(".scale.*")), "working files are left behind"
-    assert record_of(place.timing()[0])["session"]["seed"] > 0
+    record = record_of(place.timing()[0], Time)
+    assert record.session.seed > 0
+    with pytest.raises(ValueError, match="times without a passed check"):
+        structs.replace(record, check="wrong")
+    with pytest.raises(ValueError, match="if and only if its status is ok"):
+        structs.replace(record.cases[0], status="wrong")
 
 
 def test_a_crash_ends_the_case_in_the_other_processes_but_no_other_case(tmp_path: Path) -> None:
     place = Place(tmp_path, f"if (a->N == 1000) abort(); {RIGHT}")
     check_time.time_family(place.timing(), place.check, make_timer(tmp_path), CASES)
     found = place.cases()
-    assert [found[name]["status"] for name in ("right:64", "right:1000", "other:64")] == ["ok"] * 3
+    assert [found[name].status for name in ("right:64", "right:1000", "other:64")] == ["ok"] * 3
     crashed = found["other:1000"]
-    assert crashed["status"] == "crashed"
-    assert "SIGABRT" in crashed["reason"]
+    assert crashed.status == "crashed"
+    assert "SIGABRT" in crashed.reason
     launched = place.launched()
     assert len(processes_of(launched, "other", "1000")) == 1
     assert {
@@ -136,14 +146,14 @@ check_time.time_family(jobs, Path({str(place.check)!r}), Path({str(timer)!r}), {
     assert done.returncode == -9, done.stderr.decode()
     assert not place.record.exists()
     journal = tmp_path / ".scale.time.work" / "journal.jsonl"
-    notes = [json.loads(line) for line in journal.read_text().splitlines()]
-    finished = {note["result"]["case"] for note in notes if "result" in note}
-    assert {process_of(name) for name in finished} == {1, 2}
+    notes = [door.decode(json.loads(line), Note, "") for line in journal.read_text().splitlines()]
+    finished = {note.run for note in notes if isinstance(note, Result)}
+    assert {run.process for run in finished} == {1, 2}
     place.forget()
     go.touch()
     check_time.time_family(place.timing(), place.check, timer, CASES)
     assert len(place.launched()) == 12 - len(finished)
-    assert all([p["process"] for p in case["processes"]] == [1, 2, 3] for case in place.cases().values())
+    assert all([p.process for p in case.processes] == [1, 2, 3] for case in place.cases().values())
 
 
 def test_a_case_that_a_limit_slows_down_has_a_sustained_time_in_its_record(tmp_path: Path) -> None:
@@ -151,13 +161,22 @@ def test_a_case_that_a_limit_slows_down_has_a_sustained_time_in_its_record(tmp_p
     (job, _) = place.timing(processes=1, hot_cases="all")
     check_time.time_family([job], place.check, make_timer(tmp_path, limited=64), CASES)
     found = place.cases()
-    run = found["right:64"]["sustained"]
-    assert run["mean_us"] > 0
-    assert run["seconds"] >= 0.35
-    (process,) = found["right:64"]["processes"]
-    assert run | {"steps": []} == process["sustained"] | {"energy_j": None}
-    assert found["right:1000"]["status"] == "ok"
-    assert "sustained" not in found["right:1000"]
+    limited, other = found["right:64"], found["right:1000"]
+    assert limited.sustained.mean_us > 0
+    assert limited.sustained.seconds >= 0.35
+    assert limited.no_sustained == ""
+    (process,) = limited.processes
+    assert (process.sustained.mean_us, process.sustained.steps) == (limited.sustained.mean_us, ())
+    assert (other.status, other.sustained, other.no_sustained) == ("ok", None, "not_limited")
+
+
+def test_a_case_without_hot_time_says_so_and_that_nothing_shows_whether_a_limit_acts(tmp_path: Path) -> None:
+    """The profilers capture `64` only."""
+    place = Place(tmp_path)
+    check_time.time_family(place.timing(processes=1), place.check, make_timer(tmp_path), CASES)
+    captured, other = place.cases()["right:64"], place.cases()["right:1000"]
+    assert (captured.no_hot, captured.no_sustained) == ("", "not_limited")
+    assert (other.hot, other.no_hot, other.no_sustained) == (None, "not_captured", "no_hot")
 
 
 class Supervisor:
@@ -173,43 +192,49 @@ class Supervisor:
         self.tasks: list[Task] = []
         self.failing, self.seconds = "", 0.0
 
-    def __call__(self, task: Task, *_: object) -> tuple[list[Record], Record]:
+    def __call__(self, task: Task, *_: object) -> tuple[list[Result], Session]:
         self.tasks.append(task)
-        return [self._result(task.mode, name) for name in task.cases], {"start_seconds": 0.5}
+        return [self._result(task.work.mode, run) for run in task.runs], Session(start_seconds=0.5)
 
-    def _result(self, mode: str, name: str) -> Record:
+    def _result(self, mode: str, run: CaseRun) -> Result:
+        name = str(run)
         if name == self.failing:
-            return {"case": name, "status": "crashed", "reason": "SIGSEGV"}
-        own = {
-            "case": name,
-            "status": "ok",
-            "reason": "",
-            "process": process_of(name),
-            "seconds": self.seconds,
-        }
+            return Result(run=run, status="crashed", reason="SIGSEGV")
         if mode == "sustain":
-            run = {
-                "mean_us": self._sustained_us(name),
-                "sm_mhz": None,
-                "power_w": None,
-                "limits": [],
-                "steps": [],
-                "launches": 1,
-                "seconds": 1.0,
-            }
-            return {**own, "sustained": run}
-        samples = [self._median_us(name)] * 10
-        summary = summarise(samples).as_record(samples)
-        known = dict.fromkeys(("empty_us", "pause_us", "discarded", "not_blocked"), 0)
-        cold = {**summary, **known, "held": False, "sm_mhz_samples": []}
-        cold |= dict.fromkeys(("sm_mhz", "set_mhz", "full_mhz"))
-        state = dict.fromkeys(
+            mean = SustainedRun(
+                mean_us=self._sustained_us(name),
+                sm_mhz=None,
+                power_w=None,
+                limits=(),
+                launches=1,
+                seconds=1.0,
+            )
+            return Result(run=run, seconds=self.seconds, found=Sustained(run=mean))
+        samples = (self._median_us(name),) * 10
+        summary = {**vars(summarise(samples)), "samples_us": samples}
+        none = dict.fromkeys(
             ("sm_mhz", "sm_mhz_min", "sm_mhz_max", "power_w", "power_w_max", "temperature_c")
         )
-        more = {"power_kind": "", "throttle_reasons": [], "state_samples": 0, "seed": 1, "addresses": []}
-        warm = {"warmup_launches": 3, "first_launch_us": 1.0, "launch_host_us": 1.0}
-        limited = ":".join(parts_of(name)) in self._limited
-        return {**own, **state, **more, **warm, "cold": cold, "limited": limited}
+        found = AtRest(
+            warmup_launches=3,
+            first_launch_us=1.0,
+            launch_host_us=1.0,
+            cold=Cold(
+                **summary,
+                **dict.fromkeys(("empty_us", "discarded", "not_blocked"), 0),
+                sm_mhz_samples=(),
+                sm_mhz=None,
+                set_mhz=None,
+            ),
+            pause_us=0.0,
+            held=False,
+            full_mhz=None,
+            hot=Hot(**summary, launches=10),
+            no_hot="",
+            limited=f"{run.variant}:{run.case}" in self._limited,
+            board=Board(**none, power_kind="", throttle_reasons=(), state_samples=0),
+        )
+        return Result(run=run, seconds=self.seconds, found=found)
 
 
 @pytest.fixture
@@ -221,7 +246,7 @@ def supervised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
         monkeypatch.setattr(check_time, "run_cases", supervisor)
         jobs = place.timing(measuring, **changed.pop("settings", {}))
         if baseline := changed.pop("baseline", ""):
-            jobs = [replace(job, family=replace(job.family, baseline=baseline)) for job in jobs]
+            jobs = [replace(job, family=structs.replace(job.family, baseline=baseline)) for job in jobs]
         check_time.time_family(
             [replace(job, **changed) for job in jobs], place.check, tmp_path / "timer.so", CASES
         )
@@ -234,33 +259,35 @@ def equal(_name: str) -> float:
     return 100.0
 
 
+def names(task: Task) -> list[str]:
+    return [str(run) for run in task.runs]
+
+
 def test_the_order_within_a_case_is_random_and_the_same_when_a_run_is_resumed(
     supervised: Callable[..., list[Task]],
 ) -> None:
     many = {"processes": 12}
     (task,) = supervised(Supervisor(equal), settings=many)
-    rounds = [task.cases[i : i + 4] for i in range(0, 48, 4)]
-    for number, names in enumerate(rounds, 1):
-        assert {process_of(name) for name in names} == {number}
-        assert [parts_of(name)[1] for name in names] == ["64", "64", "1000", "1000"], (
-            "variants share its inputs"
-        )
-    assert len({tuple(parts_of(name)[0] for name in names) for names in rounds}) > 1
+    rounds = [task.runs[i : i + 4] for i in range(0, 48, 4)]
+    for number, runs in enumerate(rounds, 1):
+        assert {run.process for run in runs} == {number}
+        assert [run.case for run in runs] == ["64", "64", "1000", "1000"], "variants share its inputs"
+    assert len({tuple(run.variant for run in runs) for runs in rounds}) > 1
     (again,) = supervised(Supervisor(equal), settings=many)
-    assert (again.cases, again.settings["seed"]) == (task.cases, task.settings["seed"])
+    assert (again.runs, again.work.seed) == (task.runs, task.work.seed)
     (other,) = supervised(Supervisor(equal), settings=many, campaign="another")
-    assert other.settings["seed"] != task.settings["seed"]
-    assert other.cases != task.cases
+    assert other.work.seed != task.work.seed
+    assert other.runs != task.runs
 
 
 def test_a_wide_spread_is_measured_in_further_processes(supervised: Callable[..., list[Task]]) -> None:
     """The third process gives `other` at 1000 a time that is 5 % longer."""
     wide = Supervisor(lambda name: 105.0 if name == "3/other:1000" else 100.0)
     first, *further = supervised(wide, settings={"most_processes": 8})
-    assert len(first.cases) == 12
-    assert [task.cases for task in further] == [
-        ("4/other:1000", "5/other:1000", "6/other:1000"),
-        ("7/other:1000", "8/other:1000"),
+    assert len(first.runs) == 12
+    assert [names(task) for task in further] == [
+        ["4/other:1000", "5/other:1000", "6/other:1000"],
+        ["7/other:1000", "8/other:1000"],
     ]
     assert len(supervised(Supervisor(equal), settings={"most_processes": 8})) == 1
 
@@ -273,8 +300,8 @@ def test_the_spread_is_estimated_again_after_the_first_further_processes(
     _, first, second = supervised(
         Supervisor(lambda name: near.get(name, 100.0)), settings={"most_processes": 15}
     )
-    assert first.cases == ("4/other:1000",)
-    assert second.cases == tuple(f"{number}/other:1000" for number in range(7, 16))
+    assert names(first) == ["4/other:1000"]
+    assert names(second) == [f"{number}/other:1000" for number in range(7, 16)]
 
 
 def test_further_processes_take_a_bounded_time_per_case(supervised: Callable[..., list[Task]]) -> None:
@@ -282,7 +309,7 @@ def test_further_processes_take_a_bounded_time_per_case(supervised: Callable[...
     wide = Supervisor(lambda name: 105.0 if name in ("3/other:1000", "5/other:1000") else 100.0)
     wide.seconds = 0.05
     tasks = supervised(wide, settings={"most_processes": 15, "further_seconds": 0.21})
-    assert [len(task.cases) for task in tasks] == [12, 3, 1]
+    assert [len(task.runs) for task in tasks] == [12, 3, 1]
 
 
 def test_a_wide_spread_is_left_as_it_is_if_no_further_process_is_allowed(
@@ -298,7 +325,7 @@ def test_a_case_that_failed_gets_neither_further_processes_nor_a_sustained_time(
     wide = Supervisor(lambda name: 105.0 if name.startswith("2") else 100.0, limited=("other:64",))
     wide.failing = "3/other:64"
     _, further = supervised(wide, settings={"most_processes": 4})
-    assert {parts_of(name) for name in further.cases} == {
+    assert {(run.variant, run.case) for run in further.runs} == {
         ("right", "64"),
         ("right", "1000"),
         ("other", "1000"),
@@ -309,8 +336,8 @@ def test_only_cases_that_a_limit_slows_down_get_a_sustained_time(
     supervised: Callable[..., list[Task]],
 ) -> None:
     _, sustained = supervised(Supervisor(equal, limited=("right:1000",)))
-    assert sustained.mode == "sustain"
-    assert sustained.cases == ("1/right:1000", "2/right:1000", "3/right:1000")
+    assert sustained.work.mode == "sustain"
+    assert names(sustained) == ["1/right:1000", "2/right:1000", "3/right:1000"]
     assert len(supervised(Supervisor(equal))) == 1
 
 
@@ -321,30 +348,32 @@ def test_sustained_times_that_differ_too_much_are_measured_in_further_processes(
     limited = ("right:1000", "other:1000")
     wide = Supervisor(equal, limited, lambda name: 105.0 if name == "3/other:1000" else 100.0)
     _, _, further = supervised(wide)
-    assert further.mode == "sustain"
-    assert further.cases == ("4/other:1000", "5/other:1000", "6/other:1000")
+    assert further.work.mode == "sustain"
+    assert names(further) == ["4/other:1000", "5/other:1000", "6/other:1000"]
     narrow = Supervisor(equal, limited, lambda name: 100.7 if name == "3/other:1000" else 100.0)
     assert len(supervised(narrow)) == 2
 
 
 def test_a_case_without_captures_is_sustained_only_by_the_fast_variants_and_the_baseline(
-    supervised: Callable[..., list[Task]],
+    supervised: Callable[..., list[Task]], tmp_path: Path
 ) -> None:
     """`right` takes 100 us, `other` 130 us; both are limited in both cases, and the profilers capture `64` only."""
 
     def times(name: str) -> float:
-        return 130.0 if parts_of(name)[0] == "other" else 100.0
+        return 130.0 if "other" in name else 100.0
 
     everywhere = [f"{variant}:{case}" for variant in ("right", "other") for case in ("64", "1000")]
     _, sustained = supervised(Supervisor(times, limited=everywhere))
-    pairs = {parts_of(name) for name in sustained.cases}
+    pairs = {(run.variant, run.case) for run in sustained.runs}
     assert pairs == {("right", "64"), ("other", "64"), ("right", "1000")}
+    slow = FamilyRecord.read(tmp_path / "time" / "scale.json", Time).variants["other"].cases[1]
+    assert (slow.case, slow.sustained, slow.no_sustained) == ("1000", None, "not_near_fastest")
     _, sustained = supervised(Supervisor(times, limited=everywhere), baseline="other")
-    assert ("other", "1000") in {parts_of(name) for name in sustained.cases}
+    assert ("other", "1000") in {(run.variant, run.case) for run in sustained.runs}
 
 
 def test_a_family_with_long_hot_runs_has_sustained_times_for_all_cases(
     supervised: Callable[..., list[Task]],
 ) -> None:
     _, sustained = supervised(Supervisor(equal), Measuring(hot_seconds=2.0))
-    assert len(sustained.cases) == 12
+    assert len(sustained.runs) == 12

@@ -4,15 +4,31 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from warplog.core import paths
-from warplog.core.records import read_json, write_json
-from warplog.machine.device import Gpu
 from warplog.measure import job as jobs
 from warplog.measure import provenance
+from warplog.records import door
+from warplog.records.campaign import Campaign, Gpu, Project
+from warplog.records.config import CheckSettings
+from warplog.records.measured import Session
 
 KERNELS = Path(__file__).parents[3] / "kernels"
-GPU = Gpu("host", "a GPU", "GPU-1", (9, 0), "sm_90", 4, 1 << 30, "580", "13.0", 1000, None, "")
+GPU = Gpu(
+    slug="host",
+    name="a GPU",
+    uuid="GPU-1",
+    compute_capability=(9, 0),
+    arch="sm_90",
+    sms=4,
+    memory_bytes=1 << 30,
+    driver="580",
+    cuda_driver="13.0",
+    max_sm_mhz=1000,
+    power_limit_w=None,
+    pci_bus_id="",
+)
 CHECKED_OUT, NAMED = "0" * 40, "1234567"
 
 
@@ -41,20 +57,20 @@ def commit_of_a_job(campaign):
             "builds": builds,
             "campaign": campaign,
         },
-        **{"settings": {}, "record": campaign.with_name("transpose.json")},
+        **{"settings": CheckSettings(), "record": campaign.with_name("transpose.json")},
     )
-    return job.head("check", {"source_sha256": "0" * 64}, {})["provenance"]["commit"]
+    return job.head(Session(), "0" * 64)["provenance"].commit
 
 
 def test_measurements_carry_the_commit_that_the_configuration_names(record):
     campaign = record(NAMED)
-    assert read_json(campaign, "record")["commit"] == NAMED
+    assert door.read(campaign, Campaign).commit == NAMED
     assert commit_of_a_job(campaign) == NAMED
 
 
 def test_otherwise_measurements_carry_the_commit_of_the_checkout_they_ran_in(record, monkeypatch):
     campaign = record("auto")
-    assert read_json(campaign, "record")["commit"] == CHECKED_OUT
+    assert door.read(campaign, Campaign).commit == CHECKED_OUT
     monkeypatch.setattr(provenance, "commit_of", lambda project: "f" * 40)
     assert commit_of_a_job(campaign) == "f" * 40
 
@@ -63,8 +79,7 @@ def test_outside_of_a_checkout_measurements_carry_the_commit_of_the_campaign(rec
     campaign = record("auto")
     monkeypatch.setattr(provenance, "commit_of", lambda project: "")
     assert commit_of_a_job(campaign) == CHECKED_OUT
-    earlier = read_json(campaign, "record")  # as earlier versions wrote it, without a mark
-    write_json(campaign, {**earlier, "commit": NAMED}, "record")
+    door.write(campaign, structs.replace(door.read(campaign, Campaign), commit=NAMED))
     assert commit_of_a_job(campaign) == NAMED
 
 
@@ -86,21 +101,21 @@ def git(folder, *arguments):
 
 
 def test_each_campaign_has_an_id_of_its_own(record):
-    first, second = (read_json(record("auto"), "record") for _ in range(2))
-    assert first["campaign"] == second["campaign"]
-    assert first["id"] != second["id"]
+    first, second = (door.read(record("auto"), Campaign) for _ in range(2))
+    assert first.campaign == second.campaign
+    assert first.id != second.id
 
 
 def test_a_project_is_named_by_its_repository_and_by_the_first_commit_if_that_is_known(tmp_path):
     repository = tmp_path / "my kernels"
     project = repository / "warplog"
     project.mkdir(parents=True)
-    assert provenance.project_of(project) == {"name": "warplog", "id": ""}
+    assert provenance.project_of(project) == Project(name="warplog", id="")
     git(repository, "init", "-q")
-    assert provenance.project_of(project) == {"name": "my_kernels", "id": ""}
+    assert provenance.project_of(project) == Project(name="my_kernels", id="")
     for message in ("first", "second"):
         git(repository, "commit", "-q", "--allow-empty", "-m", message)
     first = git(repository, "rev-parse", "HEAD~1")
-    assert provenance.project_of(project) == {"name": "my_kernels", "id": first}
+    assert provenance.project_of(project) == Project(name="my_kernels", id=first)
     git(tmp_path, "clone", "-q", "--depth", "1", repository.as_uri(), "shallow")
-    assert provenance.project_of(tmp_path / "shallow") == {"name": "shallow", "id": ""}
+    assert provenance.project_of(tmp_path / "shallow") == Project(name="shallow", id="")

@@ -4,14 +4,16 @@ import subprocess
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from host_family import DRIVER, compile_c, make_job, named
 from one_variant import record_of, sanitize_variant
 from warplog.catalog.contract import Measuring
-from warplog.core.errors import WarplogError
 from warplog.core.locks import PATIENCE_S
 from warplog.machine.toolchain import Tool
 from warplog.measure import sanitize
+from warplog.records.config import SanitizeSettings
+from warplog.records.sanitize import Sanitize
 
 # Options come first, each with a value; then the worker's command. Like the real tool, it reports failed API calls of
 # libraries unless an option turns that off.
@@ -33,6 +35,7 @@ RACE = """\
 ========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)
 """
 RACE_LINE = "========= Error: Race reported between Write access at k(float *)+0xb0 in k.cu:8\\\\n"
+TOOLS = SanitizeSettings().tools
 COPY = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
 
 
@@ -44,9 +47,9 @@ def job_of(tmp_path, monkeypatch):
     compile_c(source, tmp_path / "libcuda.so.1")
     monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
 
-    def make(body, folder=tmp_path, tools=sanitize.TOOLS):
+    def make(body, folder=tmp_path, tools=TOOLS):
         job = make_job(folder, body)
-        return type(job)(**{**vars(job), "backend": "cupy", "settings": settings(tools=list(tools))})
+        return replace(job, backend="cupy", settings=settings(tools=tuple(tools)))
 
     return make
 
@@ -67,18 +70,18 @@ def known(job, folder):
 
 
 def settings(**changes):
-    return {"tools": list(sanitize.TOOLS), "largest_elements": 300, "timeout_s": 20, **changes}
+    return structs.replace(SanitizeSettings(largest_elements=300, timeout_s=20.0), **changes)
 
 
 def check(record, tool):
-    return next(c for c in record["checks"] if c["tool"] == tool)
+    return next(c for c in record.checks if c.tool == tool)
 
 
 def test_a_clean_variant_is_ok_with_every_tool(job_of, tool):
     job = job_of(COPY)
     record = sanitize_variant(job, tool)
-    assert (record["status"], record["tool_version"]) == ("ok", "2025.3.1")
-    assert [c["tool"] for c in record["checks"]] == list(sanitize.TOOLS)
+    assert (record.status, record.tool_version) == ("ok", "2025.3.1")
+    assert [c.tool for c in record.checks] == list(TOOLS)
     assert not job.scratch.exists()
 
 
@@ -100,20 +103,20 @@ def test_arrays_in_host_memory_stay_there_and_are_pinned_during_the_launch(job_o
     source.write_text("#include <stdio.h>\n#include <string.h>\n" + text)
     subprocess.run(["cc", "-shared", "-fPIC", "-o", job.build_folder / "kernel.so", source], check=True)
     memory = {"x": "pinned", "y": "pageable"}
-    record = sanitize_variant(replace(job, variant=replace(job.variant, memory=memory)), tool)
-    assert (record["status"], record["reason"]) == ("ok", "")
+    record = sanitize_variant(replace(job, variant=structs.replace(job.variant, memory=memory)), tool)
+    assert (record.status, record.reason) == ("ok", "")
 
 
 def test_large_cases_are_left_out(job_of, tool):
     record = sanitize_variant(job_of(COPY, tools=["memcheck"]), tool)
-    assert record["cases"] == ["odd", "one"]  # `even` has 256 inputs and 256 outputs
+    assert record.cases == ("odd", "one")  # `even` has 256 inputs and 256 outputs
 
 
 def test_a_family_may_allow_larger_cases(job_of, tool):
     job = job_of(COPY, tools=["memcheck"])
-    larger = replace(job.family, measuring=Measuring(sanitized_elements=512))
+    larger = structs.replace(job.family, measuring=Measuring(sanitized_elements=512))
     record = sanitize_variant(replace(job, family=larger), tool)
-    assert set(record["cases"]) == {"odd", "one", "even"}
+    assert set(record.cases) == {"odd", "one", "even"}
 
 
 def test_the_launcher_gets_arrays_of_exact_size_and_uninitialised_outputs(job_of, tool, tmp_path):
@@ -144,12 +147,12 @@ def test_the_launcher_gets_arrays_of_exact_size_and_uninitialised_outputs(job_of
 def test_a_finding_is_a_row_with_its_source_line(job_of, tool, tmp_path):
     (tmp_path / "racecheck.txt").write_text(RACE)
     record = sanitize_variant(job_of(COPY), tool)
-    assert record["status"] == "finding"
-    assert check(record, "memcheck")["status"] == "ok"
+    assert record.status == "finding"
+    assert check(record, "memcheck").status == "ok"
     rows = sanitize.rows(record)
     race = next(row for row in rows if row["tool"] == "racecheck")
     assert (race["kind"], race["file"], race["line"], race["count"]) == ("race", "scale.cu", 28, 1)
-    assert len(rows) == len(sanitize.TOOLS)
+    assert len(rows) == len(TOOLS)
     text = sanitize.summary(rows)
     assert "scale/right  racecheck" in text
     assert "scale.cu:28" in text
@@ -163,15 +166,15 @@ def test_findings_take_precedence_over_the_crash_that_they_cause(job_of, tool, t
         "=========     at scale(float *)+0x90 in scale.cu:5\n========= ERROR SUMMARY: 1 error\n"
     )
     record = sanitize_variant(job_of(COPY, tools=["memcheck"]), tool)
-    assert check(record, "memcheck")["status"] == "finding"
-    assert "scale.cu:5" in check(record, "memcheck")["reason"]
+    assert check(record, "memcheck").status == "finding"
+    assert "scale.cu:5" in check(record, "memcheck").reason
     (tmp_path / "synccheck.txt").write_text(
         "========= Target application returned an error\n========= ERROR SUMMARY: 1 error\n"
     )
     crashed = check(sanitize_variant(job_of(COPY, tools=["synccheck"]), tool), "synccheck")
-    assert crashed["status"] == "crashed"
-    assert "case odd" in crashed["reason"]
-    assert "unspecified launch failure" in crashed["reason"]
+    assert crashed.status == "crashed"
+    assert "case odd" in crashed.reason
+    assert "unspecified launch failure" in crashed.reason
 
 
 @pytest.mark.parametrize(
@@ -200,32 +203,28 @@ def test_findings_take_precedence_over_the_crash_that_they_cause(job_of, tool, t
 def test_unclear_output_of_a_tool_is_never_ok(job_of, tool, tmp_path, text, status, words):
     (tmp_path / "initcheck.txt").write_text(text)
     entry = check(sanitize_variant(job_of(COPY, tools=["initcheck"]), tool), "initcheck")
-    assert entry["status"] == status
-    assert words in entry["reason"]
+    assert entry.status == status
+    assert words in entry.reason
 
 
 def test_a_kernel_that_hangs_is_a_timeout(job_of, tool):
     job = job_of("for (;;) sleep(1);")
-    job = type(job)(**{**vars(job), "settings": settings(timeout_s=0.5, tools=["memcheck"])})
-    assert sanitize_variant(job, tool)["status"] == "timeout"
+    job = replace(job, settings=settings(timeout_s=0.5, tools=("memcheck",)))
+    assert sanitize_variant(job, tool).status == "timeout"
 
 
 def test_a_missing_tool_is_recorded_with_the_remedy(job_of):
     missing = Tool("compute-sanitizer", None, None, "install the CUDA toolkit")
     record = sanitize_variant(job_of(COPY), missing)
-    assert record["status"] == "missing"
-    assert "install the CUDA toolkit" in record["reason"]
+    assert record.status == "missing"
+    assert "install the CUDA toolkit" in record.reason
     assert {row["status"] for row in sanitize.rows(record)} == {"missing"}
 
 
-def test_schema_forbids_status_ok_for_a_tool_that_counted_errors(job_of, tool):
-    job = job_of(COPY, tools=["memcheck"])
-    record = sanitize_variant(job, tool)
-    record["checks"][0]["errors"] = 2
-    from warplog.core.records import write_json
-
-    with pytest.raises(WarplogError, match="errors"):
-        write_json(job.record, record, "record")
+def test_a_tool_that_counted_errors_is_not_ok(job_of, tool):
+    (clean,) = sanitize_variant(job_of(COPY, tools=["memcheck"]), tool).checks
+    with pytest.raises(ValueError, match="in spite of errors"):
+        structs.replace(clean, errors=2)
 
 
 def test_summary_without_records_states_what_is_required():
@@ -235,7 +234,7 @@ def test_summary_without_records_states_what_is_required():
 COUNTED = 'FILE* f = fopen("{log}", "a"); fprintf(f, "{name} %d\\n", (int)getpid()); fclose(f); '
 
 
-def family(job_of, folder, bodies, tools=sanitize.TOOLS):
+def family(job_of, folder, bodies, tools=TOOLS):
     """Returns jobs of several variants, whose launchers append their name and process to folder/launched."""
     jobs = []
     for name, body in bodies.items():
@@ -259,8 +258,8 @@ def test_clean_variants_share_one_process_per_tool(job_of, tool, tmp_path):
     jobs = family(job_of, tmp_path, {"one": COPY, "two": COPY})
     sanitize.sanitize_family(jobs, tool)
     names, processes = launches(tmp_path)
-    assert (names, len(processes)) == ({"one", "two"}, len(sanitize.TOOLS))
-    assert [record_of(job)["status"] for job in jobs] == ["ok", "ok"]
+    assert (names, len(processes)) == ({"one", "two"}, len(TOOLS))
+    assert [record_of(job, Sanitize).status for job in jobs] == ["ok", "ok"]
 
 
 def test_a_finding_is_attributed_to_its_variant(job_of, tool, tmp_path):
@@ -269,8 +268,8 @@ def test_a_finding_is_attributed_to_its_variant(job_of, tool, tmp_path):
     clear = f'remove("{tmp_path}/racecheck.txt"); '
     jobs = family(job_of, tmp_path, {"good": clear + COPY, "racy": report + COPY}, ["racecheck"])
     sanitize.sanitize_family(jobs, tool)
-    found = {job.variant.name: record_of(job) for job in jobs}
-    assert {name: check(record, "racecheck")["status"] for name, record in found.items()} == {
+    found = {job.variant.name: record_of(job, Sanitize) for job in jobs}
+    assert {name: check(record, "racecheck").status for name, record in found.items()} == {
         "good": "ok",
         "racy": "finding",
     }
@@ -279,7 +278,7 @@ def test_a_finding_is_attributed_to_its_variant(job_of, tool, tmp_path):
 def test_a_crash_of_one_variant_leaves_the_others_clean(job_of, tool, tmp_path):
     jobs = family(job_of, tmp_path, {"good": COPY, "deadly": "abort();"}, ["memcheck", "synccheck"])
     sanitize.sanitize_family(jobs, tool)
-    found = {job.variant.name: record_of(job)["status"] for job in jobs}
+    found = {job.variant.name: record_of(job, Sanitize).status for job in jobs}
     assert found == {"good": "ok", "deadly": "crashed"}
 
 

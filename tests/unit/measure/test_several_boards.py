@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 import fake_driver
 from fake_driver import H200, Driver
@@ -17,31 +18,36 @@ from host_family import make_job, make_timer, named
 from one_variant import check_variant
 from warplog.core.errors import WarplogError
 from warplog.core.paths import PACKAGE
-from warplog.core.records import FamilyRecord
 from warplog.machine import device
 from warplog.measure import check_time
 from warplog.measure.family_board import boards_of
-from warplog.measure.job import Job
+from warplog.measure.job import Job, family_task
 from warplog.measure.supervise import finished, run_cases
+from warplog.measure.task import CheckWork
+from warplog.records.config import TimeSettings
+from warplog.records.family_file import FamilyRecord
+from warplog.records.time import Time
 
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
 SECOND = H200 | {"GetUUID": "GPU-bbbb"}
-POLICY = {
-    **{
-        "processes": 1,
-        "most_processes": 1,
-        "further_seconds": 0.0,
-        "run_error": 1.0,
-        "min_samples": 3,
-        "max_samples": 5,
-    },
-    **{"max_seconds": 0.02, "rel_error": 1.0, "warmup_launches": 1, "warmup_ms": 0, "hot_seconds": 0.001},
-    **{"hot_cases": "none", "timeout_s": 20},
-}
+POLICY = TimeSettings(
+    processes=1,
+    most_processes=1,
+    further_seconds=0.0,
+    run_error=1.0,
+    min_samples=3,
+    max_samples=5,
+    max_seconds=0.02,
+    rel_error=1.0,
+    warmup_launches=1,
+    warmup_ms=0.0,
+    hot_seconds=0.001,
+    timeout_s=20.0,
+)
 
 
 def on(job: Job, uuid: str) -> Job:
-    return replace(job, gpu=replace(job.gpu, uuid=uuid))
+    return replace(job, gpu=structs.replace(job.gpu, uuid=uuid))
 
 
 @pytest.fixture
@@ -56,8 +62,8 @@ def time_on(tmp_path: Path) -> Callable[..., set[str]]:
         jobs = [on(replace(job, record=record, settings=POLICY), uuid) for job in checked]
         chosen = [job for job in jobs if job.variant.name in variants]
         check_time.time_family(chosen, checked[0].record, timer, ["64"])
-        records = FamilyRecord.read(record).variants
-        return {name: one["provenance"]["gpu_uuid"] for name, one in records.items()}
+        records = FamilyRecord.read(record, Time).variants
+        return {name: one.provenance.gpu_uuid for name, one in records.items()}
 
     return run
 
@@ -78,17 +84,19 @@ def test_a_check_is_valid_on_every_board(tmp_path: Path) -> None:
 
 def test_an_interrupted_job_does_not_go_on_with_cases_of_another_board(tmp_path: Path) -> None:
     job = make_job(tmp_path, RIGHT)
-    task = on(job, "GPU-a").task("check", ("odd", "one"), {"rounds": 1})
-    run_cases(task, 20, print)
-    assert set(finished(task)) == {"odd", "one"}
-    assert not finished(on(job, "GPU-b").task("check", ("odd", "one"), {"rounds": 1}))
+    first, second = (
+        family_task([(on(job, uuid), ("odd", "one"))], CheckWork(rounds=1)) for uuid in ("GPU-a", "GPU-b")
+    )
+    run_cases(first, 20, print)
+    assert {run.case for run in finished(first)} == {"odd", "one"}
+    assert not finished(second)
 
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
     """Returns a function that starts a measuring job of a family, which runs until `end`."""
     code = (
-        "import sys; from dataclasses import replace; from pathlib import Path; from fake_driver import DESCRIBED\n"
+        "import sys; from msgspec.structs import replace; from pathlib import Path; from fake_driver import DESCRIBED\n"
         "from warplog.core import locks; from warplog.machine import device\n"
         "from warplog.measure.family_board import board_of\n"
         "place, family, *uuids = sys.argv[1:]; of_uuid = locks.lock_path\n"

@@ -10,15 +10,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from host_family import make_job
 from warplog.core.errors import WarplogError
 from warplog.core.locks import hold
 from warplog.core.process import Completed
 from warplog.measure import journal, supervise
-from warplog.measure.job import Job
-from warplog.measure.journal import Journal, note
+from warplog.measure.job import Job, family_task
+from warplog.measure.journal import Begun, Journal, Note, Waiting, note
+from warplog.measure.results import Result
+from warplog.measure.task import CaseRun, CheckWork, Task
 from warplog.measure.worker import main as worker
+from warplog.records import door
+from warplog.records.config import CheckSettings
 
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
 LONG_S = 600.0  # longer than a start may take, and than a wait without a message
@@ -39,7 +44,11 @@ class Clock:
 def job(tmp_path: Path) -> Job:
     """Returns a job that crashes until tmp_path/free exists, and is correct then."""
     found = make_job(tmp_path, f'if (access("{tmp_path}/free", F_OK)) abort(); {RIGHT}')
-    return replace(found, gpu=replace(found.gpu, uuid=str(tmp_path)))
+    return replace(found, gpu=structs.replace(found.gpu, uuid=str(tmp_path)))
+
+
+def checking(job: Job[CheckSettings], *cases: str, wrapper: tuple[str, ...] = ()) -> Task:
+    return family_task([(job, cases)], CheckWork(rounds=1), wrapper=wrapper)
 
 
 def until(what: Callable[[], bool]) -> None:
@@ -64,7 +73,7 @@ def test_a_worker_starts_up_and_waits_while_another_holds_the_gpu(
 
     monkeypatch.setattr(supervise, "time", clock)
     monkeypatch.setattr(Journal, "say_waiting", noticed)
-    task = job.task("check", ("odd", "one", "even"), {"rounds": 1})
+    task = checking(job, "odd", "one", "even")
     done = []
     thread = threading.Thread(target=lambda: done.append(supervise.run_cases(task, 20, print)))
     with hold(job.gpu.uuid):
@@ -77,7 +86,7 @@ def test_a_worker_starts_up_and_waits_while_another_holds_the_gpu(
         (tmp_path / "free").touch()
     thread.join(30)
     [(results, _)] = done
-    assert [result["status"] for result in results] == ["ok"] * 3, "waiting is not a start that hangs"
+    assert [result.status for result in results] == ["ok"] * 3, "waiting is not a start that hangs"
     assert (
         capfd.readouterr().err.count(
             f"waiting for the GPU: another process is measuring on it (process {os.getpid()} on "
@@ -99,8 +108,8 @@ def test_the_time_on_the_gpu_counts_from_when_the_lock_is_acquired(
     monkeypatch.setattr(worker, "hold", held_after_50_s)
     monkeypatch.setattr(worker, "time", clock)
     with worker._alone("GPU-1", noted):
-        notes = [json.loads(line) for line in noted.read_text().splitlines()]
-    assert notes == [{"waiting": True}, {"waiting": False, "at": 150.0}]
+        notes = [door.decode(json.loads(line), Note, "") for line in noted.read_text().splitlines()]
+    assert notes == [Waiting(), Waiting(held_since_s=150.0)]
 
 
 def test_start_time_is_shared_by_the_variants_and_excludes_waiting_and_cases(
@@ -110,22 +119,23 @@ def test_start_time_is_shared_by_the_variants_and_excludes_waiting_and_cases(
     clock = Clock(100.0)
 
     def fake_worker(command: Sequence[str], **_: object) -> Completed:
-        noted = Path(json.loads(Path(command[-1]).read_text())["journal"])
-        note(noted, {"waiting": True})
-        note(noted, {"waiting": False, "at": 150.0})
-        for case, seconds in (("right:odd", 2.5), ("other:odd", 3.5)):
-            note(noted, {"begin": case})
-            note(noted, {"result": {"case": case, "status": "ok", "reason": "", "seconds": seconds}})
+        task = door.read(Path(command[-1]), Task)
+        note(task.journal, Waiting())
+        note(task.journal, Waiting(held_since_s=150.0))
+        for run, seconds in zip(task.runs, (2.5, 3.5), strict=True):
+            note(task.journal, Begun(run=run))
+            note(task.journal, Result(run=run, seconds=seconds))
         clock.now_s = 158.0
         return Completed(0, "", False, 58.0, "")
 
     for module in (journal, supervise):
         monkeypatch.setattr(module, "time", clock)
     monkeypatch.setattr(supervise, "run", fake_worker)
-    task = job.task("check", ("right:odd", "other:odd"), {})
+    runs = tuple(CaseRun(variant=name, case="odd") for name in ("right", "other"))
+    task = structs.replace(checking(job), runs=runs)
     results, session = supervise.run_cases(task, 5, print)
-    assert [result["seconds"] for result in results] == [2.5, 3.5]
-    assert session["start_seconds"] == 1.0
+    assert [result.seconds for result in results] == [2.5, 3.5]
+    assert session.start_seconds == 1.0
 
 
 @pytest.mark.parametrize(
@@ -139,7 +149,7 @@ def test_start_time_is_shared_by_the_variants_and_excludes_waiting_and_cases(
 def test_a_profiler_that_does_not_start_its_target_is_an_error(
     job: Job, wrapper: tuple[str, ...], words: str
 ) -> None:
-    task = job.task("check", ("odd", "one"), {"rounds": 1}, wrapper=wrapper)
+    task = checking(job, "odd", "one", wrapper=wrapper)
     with pytest.raises(WarplogError, match=words):
         supervise.run_cases(task, 5, print)
 
@@ -149,15 +159,15 @@ def test_a_target_outside_of_the_profilers_process_group_is_ended_too(tmp_path: 
     job = make_job(
         tmp_path, f'FILE* f = fopen("{place}", "w"); fprintf(f, "%d", getpid()); fclose(f); sleep(600);'
     )
-    task = job.task("check", ("odd",), {"rounds": 1}, wrapper=("setsid", "--wait"))
+    task = checking(job, "odd", wrapper=("setsid", "--wait"))
     results, _ = supervise.run_cases(task, 1, print)
-    assert [r["status"] for r in results] == ["timeout"]
+    assert [r.status for r in results] == ["timeout"]
     until(lambda: not Path(f"/proc/{place.read_text()}/cmdline").exists())
 
 
 def test_a_crash_is_noticed_even_if_the_profiler_exits_with_0(tmp_path: Path) -> None:
     job = make_job(tmp_path, "if (a->N == 1) abort();" + RIGHT)
     hiding = ("/bin/sh", "-c", '"$@" || exit 0', "sh")
-    task = job.task("check", ("odd", "one", "even"), {"rounds": 1}, wrapper=hiding)
+    task = checking(job, "odd", "one", "even", wrapper=hiding)
     results, _ = supervise.run_cases(task, 20, print)
-    assert [r["status"] for r in results] == ["ok", "crashed", "ok"]
+    assert [r.status for r in results] == ["ok", "crashed", "ok"]

@@ -1,10 +1,11 @@
 """The kernel that represents a launch is the longest one, even if the durations of others are unknown."""
 
 import math
+from types import SimpleNamespace
 
 import pytest
 
-from warplog.metrics.kernels import longest_kernel
+from warplog.metrics.kernels import compiled_kernel, longest_kernel
 
 
 def row(kernel, launch, value, metric="duration_us"):
@@ -26,3 +27,24 @@ def row(kernel, launch, value, metric="duration_us"):
 )  # fmt: skip
 def test_the_longest_kernel_or_the_first(rows, main):
     assert longest_kernel(rows) == main
+
+
+def code(kernel, registers, instructions):
+    return SimpleNamespace(kernel=kernel, registers_per_thread=registers, sass_instructions=instructions)
+
+
+BUILT = [code("void k<128, true>(int)", 8, 50), code("void k<64, true>(int)", 40, 90), code("j()", 40, 70)]
+
+
+@pytest.mark.parametrize(
+    ("launched", "registers", "found"),
+    [
+        ("void ns::k<(int)128, (bool)1>(int)", None, 0),
+        ("k(int)", 16, 0),
+        ("k(int)", 40, 1),
+        ("j()", 99, 2),
+        ("ampere_sgemm_128x64_nn", 40, None),
+    ],
+)
+def test_the_compiled_kernel_is_told_by_name_arguments_registers_and_size(launched, registers, found):
+    assert compiled_kernel(BUILT, launched, registers) is (None if found is None else BUILT[found])

@@ -28,8 +28,8 @@ def values(counters, capability=(9, 0)):
     return {found.metric: found for found in evaluate(counters, capability)}
 
 
-def rows(counters, capability=(9, 0)):
-    return [found._asdict() for found in evaluate(counters, capability)]
+def numbers(counters, capability=(9, 0)):
+    return {found.metric: found.value for found in evaluate(counters, capability)}
 
 
 def thread_ops(**counts):
@@ -184,11 +184,11 @@ def test_a_chip_without_gmma_still_has_shares_but_a_lost_reason_has_none():
 
 
 def test_the_dominant_stall_is_never_the_issuing_itself():
-    assert dominant_stall(rows(stalls(selected=9, barrier=2, wait=1))) == "barrier"
-    assert dominant_stall(rows(stalls(selected=9))) is None
-    assert dominant_stall(rows(stalls(selected=9, not_selected=40, wait=1))) == "wait"
-    assert dominant_state(rows(stalls(selected=9, not_selected=40, wait=1))) == "not_selected"
-    assert dominant_stall(rows({})) is None
+    assert dominant_stall(numbers(stalls(selected=9, barrier=2, wait=1))) == "barrier"
+    assert dominant_stall(numbers(stalls(selected=9))) is None
+    assert dominant_stall(numbers(stalls(selected=9, not_selected=40, wait=1))) == "wait"
+    assert dominant_state(numbers(stalls(selected=9, not_selected=40, wait=1))) == "not_selected"
+    assert dominant_stall(numbers({})) is None
 
 
 def limits(**blocks):
@@ -196,10 +196,12 @@ def limits(**blocks):
 
 
 def test_the_occupancy_limiter_is_the_scarcest_resource_and_all_of_them_at_a_tie():
-    assert occupancy_limiter(rows(limits(warps=8, registers=3, shared_mem=28, blocks=32))) == ("registers",)
-    tie = occupancy_limiter(rows(limits(warps=4, registers=4, shared_mem=28, blocks=32, barriers=16)))
+    assert occupancy_limiter(numbers(limits(warps=8, registers=3, shared_mem=28, blocks=32))) == (
+        "registers",
+    )
+    tie = occupancy_limiter(numbers(limits(warps=4, registers=4, shared_mem=28, blocks=32, barriers=16)))
     assert set(tie) == {"warps", "registers"}
-    assert occupancy_limiter(rows({})) == ()
+    assert occupancy_limiter(numbers({})) == ()
 
 
 def test_shared_memory_that_the_driver_fitted_to_the_other_limits_is_no_limiter():
@@ -209,9 +211,9 @@ def test_shared_memory_that_the_driver_fitted_to_the_other_limits_is_no_limiter(
         "launch__shared_mem_per_block_allocated": 17_408.0,
     }
     assert values({**fitted, **sizes})["occupancy_limit_shared_memory_blocks"].value == 5.0
-    assert occupancy_limiter(rows({**fitted, **sizes})) == ("registers",)
+    assert occupancy_limiter(numbers({**fitted, **sizes})) == ("registers",)
     scarce = limits(warps=6, registers=4, shared_mem=1, blocks=16)
-    assert occupancy_limiter(rows({**scarce, **sizes})) == ("shared_memory",)
+    assert occupancy_limiter(numbers({**scarce, **sizes})) == ("shared_memory",)
 
 
 def test_a_denied_capture_has_every_metric_without_a_value():
@@ -345,7 +347,7 @@ def test_samples_give_the_warp_states_of_a_report_without_their_counters():
     assert found["stall_long_scoreboard_pct"].value == pytest.approx(60)
     assert found["stall_no_instruction_pct"].value == pytest.approx(20)
     assert found["warp_cycles_per_issue"].value == pytest.approx(5)
-    assert dominant_stall([v._asdict() for v in evaluate_any(counters, (8, 6))]) == "long_scoreboard"
+    assert dominant_stall({metric: v.value for metric, v in found.items()}) == "long_scoreboard"
     hopper = of_any(sampled(selected=10, warpgroup_arrive=30), (9, 0))
     assert hopper["stall_gmma_pct"].value == pytest.approx(75)
 

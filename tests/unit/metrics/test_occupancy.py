@@ -106,5 +106,5 @@ def test_every_captured_launch_has_the_occupancy_that_ncu_computed(path):
         for ours, theirs in (("warps", "warps"), ("registers", "registers"), ("blocks", "blocks")):
             assert getattr(found, f"limit_{ours}_blocks") == c[f"launch__occupancy_limit_{theirs}"]
         assert found.limit_shared_memory_blocks == c["launch__occupancy_limit_shared_mem"]
-        rows = [value._asdict() for value in evaluate(c, launch.compute_capability)]
-        assert set(occupancy_limiter(rows)) <= set(theoretical(*shape, launch.compute_capability).limiters)
+        values = {found.metric: found.value for found in evaluate(c, launch.compute_capability)}
+        assert set(occupancy_limiter(values)) <= set(theoretical(*shape, launch.compute_capability).limiters)

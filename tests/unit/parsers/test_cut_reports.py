@@ -12,12 +12,11 @@ from captures import CAPTURES
 from warplog.core.errors import WarplogError
 from warplog.parsers.reports import read_any
 
-ROOT = Path(__file__).parents[3]
+DATA = Path(__file__).parents[2] / "data" / "parsers"
 KINDS = (".ncu-rep", ".csv", ".txt", ".sqlite", ".log", ".sass")
 PLACES = 200
 REPORTS = [
-    *sorted((ROOT / "results" / "recorded").rglob("*.ncu-rep")),
-    *sorted((ROOT / "tests" / "data" / "parsers").glob("*_sm90.*")),
+    *sorted(path for path in DATA.iterdir() if path.name.endswith((".ncu-rep", "_sm90.log", "_sm90.txt"))),
     *sorted(path for path in CAPTURES.rglob("*") if path.suffix in KINDS),
 ]
 
@@ -25,7 +24,7 @@ REPORTS = [
 def read(path):
     """Returns the rows of a report without their source, and the error ("" if there is none)."""
     try:
-        return [{**row, "source": ""} for row in read_any(path)], ""
+        return [row._replace(source="") for row in read_any(path)], ""
     except WarplogError as error:
         return None, str(error)
 
@@ -42,8 +41,8 @@ def test_no_cut_passes_for_the_whole_report(report, tmp_path):
         if rows is None:
             assert error.startswith(str(cut))
             assert "\n" not in error
-        elif report.parent.name == "parsers":
-            kernels = {row["kernel"] for row in rows}
-            assert rows == [row for row in whole if row["kernel"] in kernels] != []
+        elif report.stem.endswith("_sm90"):
+            kernels = {row.kernel for row in rows}
+            assert rows == [row for row in whole if row.kernel in kernels] != []
         else:
             assert rows == whole

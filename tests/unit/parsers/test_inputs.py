@@ -30,7 +30,7 @@ def report(tmp_path):
 
 
 def durations(rows):
-    return [(row["source"], row["value"]) for row in rows if row["metric"] == "duration_us"]
+    return [(row.source, row.value) for row in rows if row.metric == "duration_us"]
 
 
 def extract(*arguments, **options):
@@ -80,7 +80,7 @@ def test_many_files_and_a_pipe_are_read_in_their_order(tmp_path, report, monkeyp
     fifo = tmp_path / "fifo"
     writer = fed(fifo, report.read_bytes())
     found = reports.read_all([report, fifo, report], pytest.fail)
-    assert list(found[found["metric"] == "duration_us"]["source"]) == [str(report), str(fifo), str(report)]
+    assert list(found[found.metric == "duration_us"]["source"]) == [str(report), str(fifo), str(report)]
     writer.join()
 
 

@@ -52,7 +52,7 @@ def read(tmp_path, text):
 
 
 def values(rows):
-    return [(r["kernel"], r["launch"], r["metric"], r["value"]) for r in rows if r["status"] == "ok"]
+    return [(r.kernel, r.launch, r.metric, r.value) for r in rows if r.status == "ok"]
 
 
 def test_a_kernel_summary_gives_medians_and_launches(tmp_path):
@@ -66,12 +66,10 @@ def test_a_kernel_summary_gives_medians_and_launches(tmp_path):
         ("scale(float *)", 1, "nsys_launches", 4),
         ("scale(float *)", 1, "nsys_total_us", 2.0),
     ]
-    assert {r["unit"] for r in rows if r["metric"] == "nsys_kernel_duration_us"} == {"us"}
-    assert {r["tool"] for r in rows} == {"nsys"}
-    unknown = [r for r in rows if r["metric"] == "registers_per_thread"]
-    assert {(r["value"], r["status"], r["reason"]) for r in unknown} == {
-        (None, "missing", "not in this summary")
-    }
+    assert {r.unit for r in rows if r.metric == "nsys_kernel_duration_us"} == {"us"}
+    assert {r.tool for r in rows} == {"nsys"}
+    unknown = [r for r in rows if r.metric == "registers_per_thread"]
+    assert {(r.value, r.status, r.reason) for r in unknown} == {(None, "missing", "not in this summary")}
 
 
 def test_a_last_row_without_line_end_is_read_if_its_name_is_closed(tmp_path):
@@ -98,7 +96,7 @@ TRACE_AS_TEXT = """\
 def test_a_trace_gives_kernels_copies_and_memsets_per_gpu(tmp_path):
     rows = read(tmp_path, SAID + TRACE)
     name, copy, memset = "saxpy(float, const float *)", "[CUDA memcpy Host-to-Device]", "[CUDA memset]"
-    about = dict.fromkeys((r["launch"], r["kernel"], r["gpu"]) for r in rows)
+    about = dict.fromkeys((r.launch, r.kernel, r.gpu) for r in rows)
     assert list(about) == [
         (0, name, "NVIDIA L4"),
         (1, name, "NVIDIA L40S"),
@@ -117,7 +115,7 @@ def test_a_trace_gives_kernels_copies_and_memsets_per_gpu(tmp_path):
         pytest.approx(0.661),
         pytest.approx(0.025),
     )
-    rounded = {(r["launch"], r["metric"]) for r in rows if r["status"] == "missing"}
+    rounded = {(r.launch, r.metric) for r in rows if r.status == "missing"}
     assert {(0, "static_shared_bytes"), (2, "nsys_bytes")} <= rounded
 
 
@@ -164,7 +162,7 @@ def test_a_memory_operation_is_no_kernel(tmp_path):
 
 def test_of_several_summaries_those_of_gpu_work_are_read(tmp_path):
     rows = read(tmp_path, "\n".join((CALLS, RANGES, OPENMP, KERNELS, SAID + MEMORY)))
-    assert [r["kernel"] for r in rows if r["metric"] == "nsys_launches"] == [
+    assert [r.kernel for r in rows if r.metric == "nsys_launches"] == [
         *("void gemm<float, 4>(float *, int)", "scale(float *)"),
         *("[CUDA memcpy Host-to-Device]", "[CUDA memset]"),
     ]
@@ -173,7 +171,7 @@ def test_of_several_summaries_those_of_gpu_work_are_read(tmp_path):
 def test_an_average_is_not_taken_for_a_median(tmp_path):
     rows = read(tmp_path, OLD)
     assert values(rows) == [("k(int)", 0, "nsys_launches", 4), ("k(int)", 0, "nsys_total_us", 2.0)]
-    assert {r["status"] for r in rows if r["metric"] == "nsys_kernel_duration_us"} == {"missing"}
+    assert {r.status for r in rows if r.metric == "nsys_kernel_duration_us"} == {"missing"}
 
 
 @pytest.mark.parametrize("unit", ["us", "usec", "ms", "msec", "s", "sec", "nsec"])
@@ -235,4 +233,4 @@ def test_a_summary_that_others_printed():
         ("nsys_launches", 110),
         ("nsys_total_us", pytest.approx(3193.338)),
     ]
-    assert len({r["launch"] for r in rows}) == 8
+    assert len({r.launch for r in rows}) == 8

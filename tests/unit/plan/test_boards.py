@@ -1,25 +1,25 @@
 """Several boards: which are used, and how many jobs each of them gets."""
 
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from msgspec.structs import replace
 
 from fake_driver import DESCRIBED
-from warplog.core.defaults import DEFAULTS
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
 from warplog.machine import device
-from warplog.machine.device import Gpu
 from warplog.measure.family_board import note_of
 from warplog.plan import boards
 from warplog.plan.judging import Judging
 from warplog.plan.plan import make_plan
+from warplog.records.campaign import Gpu
+from warplog.records.config import Config
 
 TWO = [replace(DESCRIBED, uuid="GPU-aaaa"), replace(DESCRIBED, uuid="GPU-bbbb")]
 OTHER = replace(DESCRIBED, uuid="GPU-cccc", slug="h100")
-RECORDED = Path(__file__).parents[3] / "results" / "recorded" / DEFAULTS["recorded"]
+RECORDED = Path(__file__).parents[3] / "results" / "recorded" / Config().recorded
 
 
 def uuids(found: list[Gpu]) -> list[str]:

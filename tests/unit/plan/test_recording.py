@@ -1,66 +1,37 @@
-"""`warplog record` copies a live campaign without its large files, and refuses one made from recorded tables."""
+"""`warplog record` keeps a live campaign packed, and refuses one made from recorded tables or that is too large."""
 
 import hashlib
 import json
+import lzma
 import os
 import re
 import shutil
 import sys
 from collections.abc import Callable
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from made_up_campaigns import H200
-from one_variant import write_record
+import recorded_campaigns
 from warplog.cli.main import main
 from warplog.cli.recording import record_campaign
-from warplog.core.defaults import DEFAULTS
+from warplog.core import store
 from warplog.core.errors import WarplogError
-from warplog.core.records import read_json, write_json
-from warplog.core.verification import manifest
 from warplog.judge.audit import audit
 from warplog.judge.sources import Sources, recorded_campaign
+from warplog.records import door
+from warplog.records.config import Config
+from warplog.records.verification import manifest
 from warplog.tables.files import read_table
 
-INTERRUPTED = "`warplog record --replace` was interrupted and had left it as .mine.old\n"
-
-CAMPAIGN = {
-    "schema": 1,
-    "stage": "campaign",
-    "campaign": "h200-2026-01-01-abcdef0",
-    "gpu": "h200",
-    "gpu_name": "NVIDIA H200",
-    "arch": "sm_90",
-    "origin": "live",
-    "commit": "abcdef0",
-    "content_sha256": "0" * 64,
-    "started": "2026-01-01T00:00:00Z",
-    "driver": "580.0",
-    "cuda": "13.0",
-    "device": H200,
-    "tools": {},
-    "clocks": "unlocked",
-}
+INTERRUPTED = "its replacement was interrupted and had left it as .mine.old\n"
+CAMPAIGN = recorded_campaigns.campaign(campaign="h200-2026-01-01-abcdef0", commit="abcdef0")
 
 
-PROFILE = {
-    **{key: CAMPAIGN[key] for key in ("schema", "gpu", "origin")},
-    **{"stage": "profile", "family": "sgemm", "variant": "naive", "status": "ok", "reason": "", "cases": []},
-    **{"source_sha256": "", "library_sha256": "", "tool": "ncu", "tool_version": "", "command": []},
-    "report": "session-1.ncu-rep",
-    "provenance": {
-        **dict.fromkeys(("gpu_name", "gpu_uuid", "compute_capability", "driver", "finished", "clocks"), ""),
-        "content_sha256": "",
-    },
-}
-
-
-def campaign(project: Path, origin: str = "live", profiled: bool = False) -> Path:
+def campaign(project: Path, origin: str = "live") -> Path:
     results = project / "results"
-    write_json(results / "campaign" / "h200.json", CAMPAIGN, "record")
+    door.write(results / "campaign" / "h200.json", CAMPAIGN)
     for name in (
         "time/h200/sgemm.json",
         "timeline/h200/sgemm.json",
@@ -68,7 +39,12 @@ def campaign(project: Path, origin: str = "live", profiled: bool = False) -> Pat
         "aa/round1/time/h200/sgemm.json",
         "aa/floors.csv",
         "tables/measurements.csv",
+        "tables/gpus.csv",
+        "tables/gpus.parquet",
         "build/sm_90/sgemm/naive/record.json",
+        "worklog/sgemm.md",
+        "figures/sgemm/ladder.png",
+        "figures/sgemm/roofline.png",
     ):
         (results / name).parent.mkdir(parents=True, exist_ok=True)
         (results / name).write_text(f"family,origin,x\nsgemm,{origin},1\n")
@@ -76,30 +52,70 @@ def campaign(project: Path, origin: str = "live", profiled: bool = False) -> Pat
         "build/sm_90/sgemm/naive/kernel.so",
         "timeline/h200/sgemm/naive.json.gz",
         "profile/h200/sgemm/session-1.ncu-rep",
-        "profile/h200/sgemm/session-2.ncu-rep",
     ):
         (results / name).parent.mkdir(parents=True, exist_ok=True)
         (results / name).write_bytes(b"x" * 1000)
-    if profiled:
-        write_record(results / "profile" / "h200" / "sgemm.ncu.json", PROFILE)
     return results
 
 
-def test_copies_records_and_tables_without_large_files(tmp_path: Path) -> None:
-    campaign(tmp_path)
+KEPT = {
+    "campaign/h200.json",
+    *(f"records/{stage}.tar.xz" for stage in ("aa", "build", "time", "timeline")),
+    "tables/measurements.csv",
+    "tables/gpus.parquet",
+    "manifest.json",
+}
+
+
+@pytest.fixture(autouse=True)
+def fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    compress = lzma.compress
+    monkeypatch.setattr(store.lzma, "compress", lambda data, preset: compress(data, preset=0))
+
+
+def files_in(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def test_keeps_packed_records_and_tables_and_nothing_else(tmp_path: Path) -> None:
+    results = campaign(tmp_path)
     folder, size = record_campaign(tmp_path, "h200")
-    kept = {str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()}
-    assert kept == {
-        "campaign/h200.json",
-        "time/h200/sgemm.json",
-        "timeline/h200/sgemm.json",
-        "aa/round1/time/h200/sgemm.json",
-        "aa/floors.csv",
-        "tables/measurements.csv",
-        "build/sm_90/sgemm/naive/record.json",
-        "manifest.json",
-    }
-    assert size == sum((folder / k).stat().st_size for k in kept)
+    assert files_in(folder) == KEPT
+    assert size == sum((folder / name).stat().st_size for name in KEPT)
+    for name in ("time/h200/sgemm.json", "aa/round1/time/h200/sgemm.json"):
+        assert store.read(folder / name, 1000, "") == (results / name).read_bytes()
+
+
+def test_the_figures_that_the_readme_shows_are_kept(tmp_path: Path) -> None:
+    campaign(tmp_path)
+    shown = (
+        "results/recorded/h200/figures/sgemm/ladder.png) ![](results/recorded/a/figures/sgemm/roofline.png)"
+    )
+    (tmp_path / "README.md").write_text(f"![]({shown}")
+    assert files_in(record_campaign(tmp_path, "h200")[0]) == KEPT | {"figures/sgemm/ladder.png"}
+
+
+def test_recording_the_same_campaign_again_gives_the_same_bytes(tmp_path: Path) -> None:
+    results = campaign(tmp_path)
+    folder, _ = record_campaign(tmp_path, "h200")
+    before = {name: (folder / name).read_bytes() for name in KEPT}
+    for path in results.rglob("*/sgemm.json"):
+        path.touch()
+    record_campaign(tmp_path, "h200", replaces=True)
+    assert {name: (folder / name).read_bytes() for name in KEPT} == before
+
+
+def test_a_campaign_above_the_limit_is_refused_with_the_sizes_of_its_parts(tmp_path: Path) -> None:
+    results = campaign(tmp_path)
+    (results / "tables" / "gpus.parquet").write_bytes(os.urandom(11_000_000))
+    (results / "time" / "h200" / "scan.json").write_bytes(os.urandom(2_000_000))
+    words = (
+        r"13.0 MB, over the limit of 12 MB for recorded campaigns \(tables 11.0, records/time.tar.xz 2.0,"
+        r".*; measure fewer families"
+    )
+    with pytest.raises(WarplogError, match=words):
+        record_campaign(tmp_path, "h200")
+    assert not list((tmp_path / "results" / "recorded").glob("*"))
 
 
 def test_two_models_measured_in_one_folder_are_not_recorded_as_one_campaign(tmp_path: Path) -> None:
@@ -114,46 +130,53 @@ def test_two_models_measured_in_one_folder_are_not_recorded_as_one_campaign(tmp_
 def test_the_manifest_names_the_commit_and_the_digest_of_every_other_file(tmp_path: Path) -> None:
     campaign(tmp_path)
     folder, _ = record_campaign(tmp_path, "h200")
-    manifest = read_json(folder / "manifest.json", "manifest")
-    assert (manifest["campaign"], manifest["commit"]) == (CAMPAIGN["campaign"], CAMPAIGN["commit"])
-    kept = {str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()} - {"manifest.json"}
-    assert set(manifest["files"]) == kept
+    written = door.read(folder / "manifest.json", manifest.Manifest)
+    assert (written.campaign, written.commit) == (CAMPAIGN.campaign, CAMPAIGN.commit)
+    assert set(written.files) == KEPT - {"manifest.json"}
     text = b"family,origin,x\nsgemm,live,1\n"
-    assert manifest["files"]["tables/measurements.csv"] == hashlib.sha256(text).hexdigest()
+    assert written.files["tables/measurements.csv"] == hashlib.sha256(text).hexdigest()
+
+
+def flip_a_bit(folder: Path) -> None:
+    path = folder / "records" / "time.tar.xz"
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
 
 
 def add_entry(folder: Path, name: str) -> None:
     """Adds a file outside of the folder to the manifest, with its true digest if there is one."""
     (folder.parent / "outside.json").write_text("{}")
-    manifest = read_json(folder / "manifest.json")
-    manifest["files"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
-    write_json(folder / "manifest.json", manifest)
+    written = json.loads((folder / "manifest.json").read_text())
+    written["files"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+    (folder / "manifest.json").write_text(json.dumps(written))
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
+        (flip_a_bit, "records/time.tar.xz: was changed after it was written"),
         (
-            lambda f: (f / "aa/floors.csv").write_text("sgemm,live,9"),
-            "aa/floors.csv: was changed after it was written",
+            lambda f: (f / "tables/gpus.parquet").write_text("sgemm,live,9"),
+            "tables/gpus.parquet: was changed after it was written",
         ),
-        (lambda f: (f / "aa/floors.csv").unlink(), "aa/floors.csv: is missing"),
+        (lambda f: (f / "tables/gpus.parquet").unlink(), "tables/gpus.parquet: is missing"),
         (
-            lambda f: (f / "time/h200/more.json").write_text("{}"),
-            "time/h200/more.json: is not in manifest.json",
+            lambda f: (f / "records/more.json").write_text("{}"),
+            "records/more.json: is not in manifest.json",
         ),
         (
-            lambda f: (f / "time/h200/.more.json").write_text("{}"),
-            "time/h200/.more.json: is not in manifest.json",
+            lambda f: (f / "records/.more.json").write_text("{}"),
+            "records/.more.json: is not in manifest.json",
         ),
         (
             lambda f: (
-                (f / "aa/floors.csv").rename(f.parent / "floors.csv")
-                and (f / "aa/floors.csv").symlink_to(f.parent / "floors.csv")
+                (f / "tables/gpus.parquet").rename(f.parent / "gpus.parquet")
+                and (f / "tables/gpus.parquet").symlink_to(f.parent / "gpus.parquet")
             ),
-            "aa/floors.csv: is a symbolic link",
+            "tables/gpus.parquet: is a symbolic link",
         ),
-        (lambda f: (f / "time/more").symlink_to("/etc"), "time/more: is a symbolic link"),
+        (lambda f: (f / "records/more").symlink_to("/etc"), "records/more: is a symbolic link"),
         (
             lambda f: add_entry(f, "../outside.json"),
             "manifest.json: '../outside.json' leads out of the folder",
@@ -166,7 +189,7 @@ def test_a_campaign_edited_by_hand_is_refused_on_one_line(
 ) -> None:
     campaign(tmp_path)
     folder, _ = record_campaign(tmp_path, "mine")
-    settings = {**DEFAULTS, "mode": "recorded", "recorded": "mine"}
+    settings = Config(mode="recorded", recorded="mine")
     assert recorded_campaign(settings, tmp_path)[0] == folder
     change(folder)
     with pytest.raises(WarplogError) as error:
@@ -180,14 +203,13 @@ def test_a_campaign_without_a_manifest_is_refused_with_the_command_that_writes_o
 ) -> None:
     monkeypatch.chdir(tmp_path)
     results = campaign(tmp_path)
-    for pattern in ("**/time/h200/*.json", "timeline/h200/*.json", "build/*/*/*/record.json"):
-        for path in results.glob(pattern):
-            path.unlink()  # stand-ins, not records
+    for stage in ("aa", "time", "timeline", "build"):
+        shutil.rmtree(results / stage)  # stand-ins, not records
     folder, _ = record_campaign(Path(), "mine")
     manifest = folder / "manifest.json"
     before = manifest.read_bytes()
     manifest.unlink()
-    settings = {**DEFAULTS, "mode": "recorded", "recorded": "mine"}
+    settings = Config(mode="recorded", recorded="mine")
     (folder / "time" / "h200").mkdir(parents=True)
     readers: list[Callable[[], object]] = [
         lambda: recorded_campaign(settings, Path()),
@@ -204,8 +226,8 @@ def test_a_campaign_without_a_manifest_is_refused_with_the_command_that_writes_o
     assert main(["verify", str(folder)]) == 1
     remedy = re.search(r"`warplog (verify .*?)` writes one and trusts the files", capsys.readouterr().err)
     assert remedy
-    link = folder / "aa" / "link.csv"
-    link.symlink_to("floors.csv")
+    link = folder / "tables" / "link.csv"
+    link.symlink_to("gpus.parquet")
     assert main(remedy[1].split()) == 1
     assert "link.csv: is a symbolic link" in capsys.readouterr().err
     assert not manifest.exists()
@@ -218,54 +240,20 @@ def test_a_campaign_without_a_manifest_is_refused_with_the_command_that_writes_o
     assert "has a manifest already" in capsys.readouterr().err
 
 
-def test_a_long_table_is_kept_as_parquet_only(tmp_path: Path) -> None:
-    tables = campaign(tmp_path) / "tables"
-    for name, parquet in (("metrics", True), ("lines", False), ("gpus", True)):
-        (tables / f"{name}.csv").write_text("a\n" * (1 << 20 if name != "gpus" else 1))
-        (tables / f"{name}.parquet").write_text("PAR1") if parquet else None
-    folder, _ = record_campaign(tmp_path, "h200")
-    kept = {path.name for path in (folder / "tables").iterdir()}
-    assert kept == {"measurements.csv", "metrics.parquet", "lines.csv", "gpus.csv", "gpus.parquet"}
-
-
-def test_copies_the_ncu_report_of_a_requested_variant(tmp_path: Path) -> None:
-    campaign(tmp_path, profiled=True)
-    folder, _ = record_campaign(tmp_path, "h200", ["naive"])
-    kept = [path.name for path in (folder / "profile" / "h200" / "sgemm").iterdir()]
-    assert sorted(kept) == ["session-1.ncu-rep"]
-
-
-def test_a_raw_report_is_kept_without_the_path_of_the_project(tmp_path: Path) -> None:
-    """The line tables of its kernels hold that path, on the machine that measured."""
-    results = campaign(tmp_path, profiled=True)
-    report = results / "profile" / "h200" / "sgemm" / "session-1.ncu-rep"
-    lines = b"\x01%b/kernels/sgemm\0naive.cu\0%b/kernels/include\0/kernels/transpose\xff"
-    report.write_bytes(lines.replace(b"%b", b"/home/ada/gemm project"))
-    extract = results / "extract" / "h200" / "sgemm.json"
-    extract.parent.mkdir(parents=True)
-    extract.write_text(json.dumps({"sha256": sha256(report.read_bytes()).hexdigest()}))
-    folder, _ = record_campaign(tmp_path, "h200", ["naive"])
-    kept = (folder / report.relative_to(results)).read_bytes()
-    assert kept == lines.replace(b"%b", b"/" + b"_" * 21)
-    digest = json.loads((folder / extract.relative_to(results)).read_text())["sha256"]
-    assert digest == sha256(kept).hexdigest()
-    assert b"ada" in report.read_bytes(), "the live report stays as it is"
-
-
 def test_a_recorded_campaign_is_replaced_only_if_that_is_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     results = campaign(tmp_path)
     monkeypatch.chdir(tmp_path)
     assert main(["record", "h200"]) == 0
-    (results / "time" / "h200" / "sgemm.json").unlink()
+    shutil.rmtree(results / "time")
     folder = tmp_path / "results" / "recorded" / "h200"
     assert main(["record", "h200"]) == 1
     said = capsys.readouterr().err
     assert f"{folder}: exists; choose another name, or replace it with --replace" in said
-    assert (folder / "time" / "h200" / "sgemm.json").is_file()
+    assert (folder / "records" / "time.tar.xz").is_file()
     assert main(["record", "h200", "--replace"]) == 0
-    assert not (folder / "time").exists()
+    assert not (folder / "records" / "time.tar.xz").exists()
     assert [path.name for path in folder.parent.iterdir()] == ["h200"], "nothing is left beside it"
 
 
@@ -300,11 +288,11 @@ def test_a_replacement_that_stops_at_any_step_leaves_a_whole_campaign(
         for stage in ("aa", "build", "profile", "timeline"):
             shutil.rmtree(results / stage)
         folder, _ = record_campaign(place, "mine")
-        (results / "tables" / "new.csv").write_text("new")
+        (results / "tables" / "new.parquet").write_text("new")
         try:
             with pytest.MonkeyPatch.context() as patch:
                 stop_at(step, patch)
-                record_campaign(place, "mine", replace=True)
+                record_campaign(place, "mine", replaces=True)
         except Stopped:
             pass
         else:
@@ -316,8 +304,8 @@ def test_a_replacement_that_stops_at_any_step_leaves_a_whole_campaign(
         assert said == ("" if was_there else f"{folder}: restored; {INTERRUPTED}")
         restored.append(not was_there)
         manifest.check(folder)
-        record_campaign(place, "mine", replace=True)
-        assert (folder / "tables" / "new.csv").is_file()
+        record_campaign(place, "mine", replaces=True)
+        assert (folder / "tables" / "new.parquet").is_file()
         assert [path.name for path in folder.parent.iterdir()] == ["mine"]
     assert len(restored) > 15
     assert restored.count(True) == 1

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from warplog.core.records import Record, write_json
+import made_up_records
 from warplog.plan import staleness
+from warplog.records import door
 
 WORKER = "measure/worker"
 
@@ -78,7 +79,7 @@ def test_a_module_is_code_of_the_stages_whose_results_it_decides(module: str, st
         ("machine/device.py", {"tables", "oracle"}),
         ("tables/published.py", {"tables", "worklog"}),
         ("core/columns.py", {"tables", "claims", "oracle"}),
-        ("core/text.py", {"time", "tables", "worklog"}),
+        ("core/text.py", {"trial", "tables", "worklog"}),
         ("parsers/sass.py", {"build", "claims"}),
         ("plotting/labels.py", {"plot", "judge", "plot_tuning"}),
     ],
@@ -97,7 +98,7 @@ def test_every_rule_that_makes_results_lists_the_code_of_its_stage(project: Path
     text = "".join(path.read_text() for path in sorted((project / "workflow" / "rules").glob("*.smk")))
     found = {}
     for name, rule in re.findall(r"^rule (\w+):\n((?:[ \n].*\n)*)", text, re.MULTILINE):
-        stages = re.findall(r'code=plan\.code\("(\w+)"\)', rule)
+        stages = re.findall(r'code=code\("(\w+)"\)', rule)
         if "script:" in rule:
             found[name] = stages[0] if stages else ""
     assert found == {
@@ -128,13 +129,6 @@ def test_every_rule_that_makes_results_lists_the_code_of_its_stage(project: Path
     assert set(found.values()) - {""} == set(staleness.ROOTS)
 
 
-BUILT: Record = {
-    **{"schema": 1, "stage": "build", "family": "scale", "variant": "right", "arch": "sm_90", "reason": ""},
-    **{"origin": "live", "source_sha256": "", "parameters": {}, "command": [], "seconds": 1.0, "tools": {}},
-    **{"library_sha256": "0" * 64, "kernels": [], "attempt": 3},
-}
-
-
 @pytest.mark.parametrize(
     ("changes", "number"),
     [
@@ -145,9 +139,11 @@ BUILT: Record = {
         ({"status": "compile_error", "origin": "recorded"}, 3),
     ],
 )
-def test_a_failed_build_runs_again_and_another_does_not(tmp_path: Path, changes: Record, number: int) -> None:
+def test_a_failed_build_runs_again_and_another_does_not(
+    tmp_path: Path, changes: dict[str, str], number: int
+) -> None:
     """Snakemake runs a job again if a parameter changes: here the number of the build."""
     path = tmp_path / "record.json"
     assert staleness.attempt(path) == 1
-    write_json(path, BUILT | changes, "record")
+    door.write(path, made_up_records.build(attempt=3, **changes))
     assert staleness.attempt(path) == number

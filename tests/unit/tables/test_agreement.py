@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from warplog.core.remarks import agreement_words
+from warplog.records.remarks import agreement_words
 from warplog.tables.agreement import agreement, other_pass
 
 

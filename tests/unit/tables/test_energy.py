@@ -4,51 +4,47 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
+import made_up_records
+from warplog.records.time import Sustained, TimeCase, Trace
 from warplog.tables import rows as tables
 
 FLOPS = 4e9
 LAUNCH_US = 1333.0
 
 
-def run(**changed: Any) -> dict[str, Any]:
-    limits = ["sw_power_cap"]
-    made = {
-        "mean_us": LAUNCH_US,
-        "sm_mhz": 1500.0,
-        "power_w": 600.0,
-        "limits": limits,
-        "launches": 10,
-        "seconds": 1.0,
-    }
-    return made | changed
+def run(**changed: Any) -> Sustained:
+    return made_up_records.sustained(LAUNCH_US, **changed)
 
 
-def measured(sustained: dict[str, Any] | None, means_us: tuple[float, ...] = ()) -> dict[str, Any]:
+def measured(sustained: Sustained | None, means_us: tuple[float, ...] = (), launches: int = 10) -> TimeCase:
     """A case of three processes with a hot time of 1300 us."""
-    processes = [{"process": i, "median_us": 1400.0, "hot_us": 1300.0} for i in (1, 2, 3)]
-    for one, us in zip(processes, means_us, strict=False):
-        one["sustained"] = run(mean_us=us)
-    found = {"cold": {"median_us": 1400.0, "set_mhz": 1980.0}, "hot": {"median_us": 1300.0}}
-    return {**found, "processes": processes, **({"sustained": sustained} if sustained else {})}
+    runs = [made_up_records.run(us, launches=launches) for us in means_us] or [None] * 3
+    return made_up_records.time_case(
+        "64",
+        made_up_records.cold([1400.0] * 3),
+        [made_up_records.process(i, 1400.0, 1, hot_us=1300.0, sustained=runs[i - 1]) for i in (1, 2, 3)],
+        hot=made_up_records.hot([1300.0] * 3),
+        **({"sustained": sustained} if sustained else {}),
+    )
 
 
-def traced() -> dict[str, Any]:
+def traced() -> TimeCase:
     """A case with a trace of two seconds: 75 samples of 1.333 ms and 50 of 2 ms, of 10 launches each."""
-    times = np.arange(0, 2, 0.02)
-    trace = {
-        "time_s": list(times),
-        "sm_mhz": [1500] * len(times),
-        "power_w": [500.0] * len(times),
-        "temperature_c": [50] * len(times),
-        "energy_j": [None] * len(times),
-        "throttle_reasons": ["", "sw_power_cap"] * (len(times) // 2),
-    }
-    samples_us = [LAUNCH_US] * 75 + [2000.0] * 50
-    found = measured(run(samples_us=samples_us, launches=3750, trace=trace), (1600.0, 1610.0, 1590.0))
-    for process in found["processes"]:
-        process["sustained"]["launches"] = 1250
-    return found
+    times = tuple(np.arange(0, 2, 0.02))
+    trace = Trace(
+        time_s=times,
+        sm_mhz=(1500.0,) * len(times),
+        power_w=(500.0,) * len(times),
+        temperature_c=(50.0,) * len(times),
+        energy_j=(None,) * len(times),
+        throttle_reasons=("", "sw_power_cap") * (len(times) // 2),
+    )
+    samples_us = (LAUNCH_US,) * 75 + (2000.0,) * 50
+    return measured(
+        run(samples_us=samples_us, launches=3750, trace=trace), (1600.0, 1610.0, 1590.0), launches=1250
+    )
 
 
 def test_a_sustained_run_gives_time_rate_and_energy() -> None:
@@ -71,20 +67,20 @@ def test_a_sustained_run_gives_time_rate_and_energy() -> None:
 @pytest.mark.parametrize(
     ("limits", "told"),
     [
-        ([], "other"),
-        (["sw_power_cap", "sw_thermal_slowdown"], "power"),
-        (["hw_power_brake_slowdown"], "power"),
-        (["hw_thermal_slowdown"], "temperature"),
-        (["hw_slowdown"], "other"),
+        ((), "other"),
+        (("sw_power_cap", "sw_thermal_slowdown"), "power"),
+        (("hw_power_brake_slowdown",), "power"),
+        (("hw_thermal_slowdown",), "temperature"),
+        (("hw_slowdown",), "other"),
     ],
 )
-def test_what_lowers_the_clock_has_a_kind(limits: list[str], told: str) -> None:
+def test_what_lowers_the_clock_has_a_kind(limits: tuple[str, ...], told: str) -> None:
     assert tables.sustained_columns(measured(run(limits=limits)), FLOPS)["limited_by"] == told
 
 
 def test_a_reason_that_does_not_lower_the_clock_is_no_limit() -> None:
     """The driver still reports the power limit that an earlier case had reached."""
-    full = measured(run(limits=["sw_power_cap"], sm_mhz=1977.0))
+    full = measured(run(limits=("sw_power_cap",), sm_mhz=1977.0))
     assert tables.sustained_columns(full, FLOPS)["limited_by"] == ""
 
 
@@ -99,11 +95,11 @@ def test_a_case_that_the_profilers_do_not_capture_has_no_sustained_time_from_its
     """Bursts of 2 ms are over before the power limit acts."""
     assert tables.sustained_columns(measured(None), FLOPS, is_captured=False) == {}
     row = tables.sustained_columns(measured(run()), FLOPS, is_captured=False)
-    assert row["sustained_us"] == run()["mean_us"]
+    assert row["sustained_us"] == run().mean_us
 
 
 def test_a_case_without_a_hot_time_has_no_sustained_one() -> None:
-    plain = {key: value for key, value in measured(None).items() if key != "hot"}
+    plain = replace(measured(None), hot=None, no_hot="not_wanted")
     assert tables.sustained_columns(plain, FLOPS) == {}
 
 

@@ -1,18 +1,27 @@
 """The columns about the kernel of a variant are those of the kernel that was launched."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+import made_up_records
 from host_family import make_family
+from made_up_records import metric
+from warplog.records.build import KernelCode
+from warplog.records.extract import Extract, MetricRow
 from warplog.tables.launched import launched_columns
 
 
-def kernel(name: str, registers: int, instructions: int, spills: int | None = 0) -> dict:
-    found = {"kernel": name, "registers_per_thread": registers, "static_shared_bytes": 16 * registers}
-    known = {} if spills is None else {"spill_store_bytes": spills, "spill_load_bytes": 2 * spills}
-    return {**found, **known, "sass_instructions": instructions}
+def kernel(name: str, registers: int, instructions: int, spills: int | None = 0) -> KernelCode:
+    return made_up_records.kernel(
+        name,
+        registers_per_thread=registers,
+        static_shared_bytes=16 * registers,
+        spill_store_bytes=spills,
+        spill_load_bytes=spills if spills is None else 2 * spills,
+        sass_instructions=instructions,
+    )
 
 
 BUILT = [
@@ -22,20 +31,19 @@ BUILT = [
 ]
 
 
-def captured(*captures: tuple[str, str, tuple[tuple[str, float, int], ...]]) -> dict:
+def captured(*captures: tuple[str, str, tuple[tuple[str, float, int], ...]]) -> Extract:
     """Returns an extract record with (name, us, registers) of the launches of each (case, tool)."""
     rows = [row for case, tool, launches in captures for row in made(case, tool, launches)]
-    kernels = [{"kernel": row["kernel"]} for row in rows if "-to-" not in row["kernel"]]
-    return {"rows": rows, "kernels": kernels}
+    kernels = [made_up_records.launched(row.kernel) for row in rows if "-to-" not in row.kernel]
+    return made_up_records.extract(rows, kernels)
 
 
-def made(case: str, tool: str, launches: tuple[tuple[str, float, int], ...]) -> list[dict]:
-    found = []
-    for number, (name, us, registers) in enumerate(launches):
-        key = {"case": case, "kernel": name, "launch": number, "tool": tool, "status": "ok"}
-        found.append({**key, "metric": "duration_us", "value": us})
-        found.append({**key, "metric": "registers_per_thread", "value": registers})
-    return found
+def made(case: str, tool: str, launches: tuple[tuple[str, float, int], ...]) -> list[MetricRow]:
+    return [
+        metric(name, case, kernel, number, value, tool)
+        for number, (kernel, us, registers) in enumerate(launches)
+        for name, value in (("duration_us", us), ("registers_per_thread", registers))
+    ]
 
 
 @pytest.fixture
@@ -44,7 +52,7 @@ def family(tmp_path: Path):
 
 
 def test_without_a_capture_it_is_the_kernel_with_most_instructions(family) -> None:
-    assert launched_columns(family, BUILT, captured()) == {
+    assert launched_columns(family, BUILT, None) == {
         "kernel": "(anonymous namespace)::reduce(float*)",
         "registers_per_thread": 16,
         "static_shared_bytes": 256,
@@ -82,14 +90,9 @@ def test_ncu_reports_at_least_sixteen_registers(family) -> None:
 
 def test_a_kernel_of_a_library_has_a_name_and_no_resources(family) -> None:
     found = launched_columns(family, BUILT, captured(("64", "ncu", (("sm90_xmma_gemm", 1.0, 128),))))
-    assert found == {
-        "kernel": "sm90_xmma_gemm",
-        "registers_per_thread": None,
-        "static_shared_bytes": None,
-        "spill_bytes": None,
-    }
-    assert launched_columns(family, [], captured())["kernel"] == ""
+    assert found == {"kernel": "sm90_xmma_gemm"}
+    assert launched_columns(family, [], None)["kernel"] == ""
 
 
 def test_spills_that_are_unknown_are_empty_instead_of_zero(family) -> None:
-    assert launched_columns(family, [kernel("k(int)", 8, 9, spills=None)], captured())["spill_bytes"] is None
+    assert launched_columns(family, [kernel("k(int)", 8, 9, spills=None)], None)["spill_bytes"] is None

@@ -8,11 +8,11 @@ import pytest
 import shipped_families
 from warplog.catalog.contract import Published
 from warplog.cli import main
-from warplog.core.defaults import DEFAULTS
+from warplog.records.config import Config
 from warplog.tables import published
 
 PROJECT = Path(__file__).parents[3]
-TABLES = PROJECT / "results" / "recorded" / DEFAULTS["recorded"] / "tables"
+TABLES = PROJECT / "results" / "recorded" / Config().recorded / "tables"
 FAMILIES = shipped_families.FAMILIES
 SGEMM = FAMILIES["sgemm"]
 
@@ -65,7 +65,9 @@ def test_units_are_made_the_same():
         (400.0, "TFLOP/s", 317),
         (400.0, "TFLOP/s", 376),
     ]
-    assert math.isnan(published.ratio(family, Published(1, "TFLOP/s", "H100", "someone else")))
+    assert math.isnan(
+        published.ratio(family, Published(value=1, unit="TFLOP/s", gpu="H100", source="someone else"))
+    )
 
 
 def test_a_failed_variant_keeps_its_status(measured):

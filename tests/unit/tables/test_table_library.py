@@ -3,9 +3,12 @@
 import pytest
 
 import small_campaign
+from made_up_records import event, extract, launched
+from made_up_records import metric as row
 from warplog.core.columns import LIBRARY_KERNELS
-from warplog.core.records import FamilyRecord
 from warplog.metrics.kernels import short_name
+from warplog.records.extract import Extract
+from warplog.records.family_file import FamilyRecord
 from warplog.tables.files import as_frame
 from warplog.tables.library import library_kernels
 
@@ -14,7 +17,7 @@ XMMA = "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize128x64x8_stage3_warpsize2x
 
 
 def test_recorded_cublas_splits_k_at_256_and_takes_larger_tiles_behind() -> None:
-    rows = library_kernels(FamilyRecord.read(RECORDED).variants["cublas"])
+    rows = list(library_kernels(FamilyRecord.read(RECORDED, Extract).variants["cublas"]))
     assert [(r["case"], r["order"], r["is_split_k"]) for r in rows] == [
         ("128", 0, False),
         ("256", 0, False),
@@ -39,32 +42,15 @@ def test_recorded_cublas_splits_k_at_256_and_takes_larger_tiles_behind() -> None
     assert list(frame["grid"])[:3] == ["4x4x1", "8x8x4", "8x8x1"]
 
 
-def row(
-    metric: str, case: str, kernel: str, launch: int, value: float, tool: str = "ncu"
-) -> dict[str, object]:
-    return {"metric": metric, "case": case, "kernel": kernel, "launch": launch, "value": value, "tool": tool}
-
-
 def test_nsys_tells_the_launch_and_copies_say_so() -> None:
-    kernel = {
-        "case": "8",
-        "order": 0,
-        "kernel": "void f<int>(int)",
-        "grid": [4, 2, 3],
-        "block": [32, 4, 1],
-        "registers_per_thread": 40,
-        "shared_bytes": 512,
-    }
+    kernel = launched("void f<int>(int)", "8", grid=(4, 2, 3), block=(32, 4, 1))
     rows = [
         row("nsys_duration_us", "8", "", 0, 8.0, "nsys"),
         row("nsys_kernel_duration_us", "8", "void f<int>(int)", 0, 6.0, "nsys"),
         row("nsys_kernel_duration_us", "8", "Memset", 1, 2.0, "nsys"),
     ]
-    timeline = [
-        {"case": "8", "name": "Memset", "kind": "memset"},
-        {"case": "8", "name": "f", "kind": "kernel"},
-    ]
-    found = library_kernels({"rows": rows, "timeline": timeline, "kernels": [kernel]})
+    timeline = [event("Memset", "memset", "8"), event("f", "kernel", "8")]
+    found = list(library_kernels(extract(rows, [kernel], timeline)))
     assert [(r["kind"], r["short_name"], r["share_pct"]) for r in found] == [
         ("kernel", "f", 75.0),
         ("memset", "Memset", 25.0),
@@ -81,7 +67,7 @@ def test_nsys_tells_the_launch_and_copies_say_so() -> None:
 def test_ncu_serves_where_nsys_saw_nothing_and_matches_names_that_differ_in_types() -> None:
     ncu = [row("duration_us", "8", "f(int)", i, 1.5) for i in (0, 1)]
     ncu += [row("grid_blocks", "8", "f(int)", 0, 7.0), row("duration_us", "8", "g()", 2, 4.0)]
-    alone = library_kernels({"rows": ncu, "timeline": [], "kernels": []})
+    alone = library_kernels(extract(ncu))
     assert [(r["order"], r["short_name"], r["ncu_us"], r["nsys_us"]) for r in alone] == [
         (0, "f", 3.0, None),
         (1, "g", 4.0, None),
@@ -90,7 +76,7 @@ def test_ncu_serves_where_nsys_saw_nothing_and_matches_names_that_differ_in_type
         row("nsys_kernel_duration_us", "8", "f(unsigned)", 0, 2.0, "nsys"),
         row("nsys_kernel_duration_us", "8", "h(unsigned)", 1, 2.0, "nsys"),
     ]
-    both = library_kernels({"rows": [*ncu, *nsys], "timeline": [], "kernels": []})
+    both = library_kernels(extract([*ncu, *nsys]))
     assert [(r["short_name"], r.get("ncu_us"), r.get("grid_blocks")) for r in both] == [
         ("f", 3.0, 7),
         ("h", None, None),
@@ -98,8 +84,7 @@ def test_ncu_serves_where_nsys_saw_nothing_and_matches_names_that_differ_in_type
 
 
 def test_no_capture_gives_no_rows() -> None:
-    missing = [{**row("duration_us", "8", "", 0, 0.0), "value": None}]
-    assert library_kernels({"rows": missing, "timeline": [], "kernels": []}) == []
+    assert list(library_kernels(extract([row("duration_us", "8", "", 0, None)]))) == []
 
 
 @pytest.mark.parametrize(

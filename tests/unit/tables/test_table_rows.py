@@ -1,106 +1,98 @@
 """The rows of the tables: of several processes in two regimes, and of host-timed families."""
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
+import made_up_records
 from host_family import make_family
 from warplog.catalog.contract import Measuring
 from warplog.catalog.family import load_family
-from warplog.core import remarks
 from warplog.core.columns import TABLES
 from warplog.machine import device
-from warplog.machine.device import Gpu
+from warplog.records import remarks
+from warplog.records.measured import Absent, Session
+from warplog.records.profile import CapturedCase
+from warplog.records.time import TimeCase, Trace
 from warplog.tables import rows as table_rows
 from warplog.tables import stages
 from warplog.tables.files import as_frame
 from warplog.tables.records import FamilyRecords, Source, VariantRecords
 
-GPU = Gpu("h200", "NVIDIA H200", "GPU-1", (9, 0), "sm_90", 132, 0, "", "", 1980, 700.0, "")
-CAMPAIGN = {"gpu_name": "NVIDIA H200", "campaign": "test"}
-OK = {"status": "ok", "reason": ""}
+MISSING = Absent(status="missing", reason="")
 Rows = dict[str, list[dict[str, Any]]]
-
-TIMES = dict.fromkeys(("q1_us", "q3_us", "min_us", "max_us", "mean_us", "median_us"), 1400.0)
-COLD = {**TIMES, "samples": 12, "rel_spread": 0.01, "empty_us": 1.0, "sm_mhz": 1630.0}
-TRACE = {
-    "time_s": [0.0, 0.1], "sm_mhz": [1980, 1500], "power_w": [600.0, 600.0], "temperature_c": [50, 51],
-    "energy_j": [None, None], "throttle_reasons": ["", "sw_power_cap"],
-}  # fmt: skip
-HOT = {"median_us": 1333.0, "rel_spread": 0.01, "launches": 1250, "samples_us": [1333.0] * 125}
-
-STATE = {
-    "first_launch_us": 900.0,
-    "launch_host_us": 2.5,
-    "power_w": 300.0,
-    "temperature_c": 40,
-    "throttle_reasons": [],
-}
+TRACE = Trace(
+    time_s=(0.0, 0.1),
+    sm_mhz=(1980.0, 1500.0),
+    power_w=(600.0, 600.0),
+    temperature_c=(50.0, 51.0),
+    energy_j=(None, None),
+    throttle_reasons=("", "sw_power_cap"),
+)
 
 
-def measured() -> list[dict[str, Any]]:
-    """A case of three processes with a sustained time, and one of four without a hot time."""
-    run = {"mean_us": 1500.0, "sm_mhz": 1500.0, "power_w": 700.0, "limits": ["sw_power_cap"]}
-    run |= {"launches": 600, "seconds": 0.9, "energy_j": 1.05}
-    own = [run | {"launches": 200, "mean_us": us} for us in (1500.0, 1530.0, 1490.0)]
+def measured(launch_host_us: float = 2.5) -> tuple[TimeCase, TimeCase]:
+    """A case of three processes with a sustained time, and one of three processes without a hot time."""
+    cold = made_up_records.cold([1400.0] * 12, discarded=12)
     runs = [
-        {"process": i + 1, "median_us": us, "hot_us": 1333.0, "sustained": own[i]}
-        for i, us in enumerate((1400.0, 1386.0, 1425.0))
+        made_up_records.process(
+            i + 1, us, 4, hot_us=1333.0, sustained=made_up_records.run(mean, launches=200)
+        )
+        for i, (us, mean) in enumerate(((1400.0, 1500.0), (1386.0, 1530.0), (1425.0, 1490.0)))
     ]
-    cold = COLD | {"set_mhz": 1980.0, "discarded": 12}
-    traced = run | {"samples_us": [1500.0] * 20, "trace": TRACE}
-    more = [{"process": i, "median_us": us} for i, us in ((1, 1400.0), (2, 1400.0), (4, 1500.0), (4, 1540.0))]
-    return [
-        {
-            "case": "64",
-            **OK,
-            **STATE,
-            "seconds": 2.5,
-            "cold": cold,
-            "hot": HOT,
-            "sustained": traced,
-            "processes": runs,
-        },
-        {"case": "1000", **OK, **STATE, "seconds": 0.25, "cold": cold, "processes": more},
-    ]
+    traced = made_up_records.sustained(1500.0, power_w=700.0, samples_us=(1500.0,) * 20, trace=TRACE)
+    hot = made_up_records.hot([1333.0] * 125)
+    several = ((1, 1400.0), (2, 1400.0), (4, 1500.0), (4, 1540.0))
+    more = [made_up_records.process(i, us, 3) for i, us in several]
+    return (
+        made_up_records.time_case(
+            "64", cold, runs, hot=hot, sustained=traced, seconds=2.5, launch_host_us=launch_host_us
+        ),
+        made_up_records.time_case("1000", cold, more, seconds=0.25),
+    )
+
+
+def source_in(folder: Path) -> Source:
+    return Source(folder, "live", made_up_records.campaign())
 
 
 @pytest.fixture
 def rows_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Rows]:
     """Builds the tables of the host family, with captures of both profilers."""
     family = make_family(tmp_path)
-    us = {"unit": "us", "tool_version": "1", "launch": 0, **OK}
-    nsys = {**us, "case": "64", "kernel": "", "metric": "nsys_duration_us", "value": 700.0, "tool": "nsys"}
     timed = (("64", "a", 900.0), ("64", "b", 480.0), ("1000", "a", 900.0), ("1000", "b", None))
-    ncu = [
-        {**us, "case": case, "kernel": kernel, "metric": "duration_us", "value": value, "tool": "ncu"}
-        for case, kernel, value in timed
-    ]
-    checked = [{"case": str(e), "max_error_over_tolerance": e, **OK} for e in (0.25, 0.75, 0.5)]
+    ncu = [made_up_records.metric("duration_us", case, kernel, 0, value) for case, kernel, value in timed]
+    nsys = made_up_records.metric("nsys_duration_us", "64", "", 0, 700.0, "nsys")
 
-    def make(cases: list[dict[str, Any]], measuring: Measuring, traced_us: float | None = None) -> Rows:
-        traced = {"traced_us": traced_us} if traced_us else {}
+    def make(
+        cases: Sequence[TimeCase], measuring: Measuring | None = None, traced_us: float | None = None
+    ) -> Rows:
+        traced = CapturedCase(case="64", status="ok", reason="", launches=10, traced_us=traced_us)
         records = VariantRecords(
-            build={**OK, "seconds": 3.0}, check={**OK, "cases": [*checked, {"case": "unsupported", **OK}]},
-            time={**OK, "cases": cases, "session": {"start_seconds": 0.5}},
-            extract={**OK, "rows": [nsys, *ncu], "timeline": [], "lines": [], "kernels": []},
-            nsys={**OK, "cases": [{"case": "64", **OK, "launches": 10, **traced}]},
-        )  # fmt: skip
+            build=made_up_records.build(),
+            check=made_up_records.check(0.25, 0.75, 0.5),
+            time=made_up_records.time(*cases, session=Session(start_seconds=0.5)),
+            extract=made_up_records.extract([nsys, *ncu]),
+            captures={"ncu": MISSING, "nsys": made_up_records.profile(traced)},
+        )
         monkeypatch.setattr(FamilyRecords, "of", lambda *_: records)
-        changed = replace(family, measuring=measuring, flops="4000000000")
-        source = Source(tmp_path, "h200", "sm_90", "live", CAMPAIGN)
-        peaks = device.peaks(GPU, {})
+        changed = structs.replace(
+            family, measuring=measuring or Measuring(), work=structs.replace(family.work, flops=4000000000)
+        )
+        peaks = device.peaks(made_up_records.gpu(), {})
         chosen = {"scale": changed.variants}
-        return table_rows.make_rows(source, {"scale": changed}, {"scale": ("64", "1000")}, chosen, GPU, peaks)
+        return table_rows.make_rows(
+            source_in(tmp_path), {"scale": changed}, {"scale": ("64", "1000")}, chosen, peaks
+        )
 
     return make
 
 
 def test_a_row_tells_the_spread_between_processes_and_both_clocks(rows_of: Callable[..., Rows]) -> None:
-    first, second = rows_of(measured(), Measuring())["measurements"]
+    first, second = rows_of(measured())["measurements"]
     assert (first["median_us"], first["processes"]) == (1400.0, 3)
     assert (first["process_min_us"], first["process_max_us"]) == (1386.0, 1425.0)
     assert first["process_spread"] == pytest.approx(0.0281, rel=1e-2)
@@ -110,7 +102,7 @@ def test_a_row_tells_the_spread_between_processes_and_both_clocks(rows_of: Calla
 
 
 def test_a_row_has_the_sustained_time_beside_that_at_rest(rows_of: Callable[..., Rows]) -> None:
-    first, second = rows_of(measured(), Measuring())["measurements"]
+    first, second = rows_of(measured())["measurements"]
     assert (first["sustained_us"], first["sustained_power_w"], first["limited_by"]) == (
         1500.0,
         700.0,
@@ -143,7 +135,7 @@ def test_no_ratio_crosses_boards() -> None:
     table_rows.add_ratios([base, same, other], "base")
     assert same["ratio_to_baseline"] == 1.0
     assert not {"ratio_to_baseline", "sustained_ratio_to_baseline"} & set(other)
-    assert remarks.read(other["remarks"]) == ({"code": "other_board"},)
+    assert remarks.read(other["remarks"]) == (remarks.OtherBoard(),)
 
 
 def test_the_ratio_of_a_single_process_spans_its_quartiles() -> None:
@@ -161,26 +153,27 @@ def test_the_ratio_of_a_single_process_spans_its_quartiles() -> None:
 
 
 def test_a_case_without_a_hot_time_is_not_compared_with_nsys(rows_of: Callable[..., Rows]) -> None:
-    _, second = rows_of(measured(), Measuring())["measurements"]
+    _, second = rows_of(measured())["measurements"]
     assert (second["median_us"], second["hot_us"], second["agreement"]) == (1400.0, None, "")
 
 
 def test_the_duration_of_a_launch_is_the_sum_over_its_kernels(rows_of: Callable[..., Rows]) -> None:
     """The rows have two kernels for ncu, of 900 and 480 us, and one that it could not time in the other case."""
-    first, second = rows_of(measured(), Measuring())["measurements"]
+    first, second = rows_of(measured())["measurements"]
     assert (first["ncu_us"], second["ncu_us"]) == (1380.0, None)
 
 
 def test_the_error_of_a_variant_is_the_largest_of_its_check(rows_of: Callable[..., Rows]) -> None:
-    rows = rows_of(measured(), Measuring())["measurements"]
+    rows = rows_of(measured())["measurements"]
     assert [row["max_error_over_tolerance"] for row in rows] == [0.75, 0.75]
 
 
 def test_where_the_time_goes_is_a_table(rows_of: Callable[..., Rows]) -> None:
-    rows = rows_of(measured(), Measuring())["stages"]
+    rows = rows_of(measured())["stages"]
     told = [(r["stage"], r.get("cases"), r["seconds"], r.get("start_seconds")) for r in rows]
-    assert told == [("build", None, 3.0, None), ("check", 0, 0, None), ("time", 2, 2.75, 0.5)]
-    assert stages.summary(rows) == "3 s on the GPU (check 0, time 3); 3 s of compiler"
+    stages_of_gpu = [("check", 0, 0, None), ("time", 2, 2.75, 0.5), ("nsys", 0, 0, None)]
+    assert told == [("build", None, 3.0, None), *stages_of_gpu]
+    assert stages.summary(rows) == "3 s on the GPU (check 0, time 3, nsys 0); 3 s of compiler"
 
 
 def test_a_trace_is_a_table(rows_of: Callable[..., Rows]) -> None:
@@ -217,18 +210,17 @@ def test_a_row_says_whether_the_profilers_agree_unless_its_times_include_the_hos
     rows_of: Callable[..., Rows], timing: str, traced_us: float | None, expected: tuple[str, str]
 ) -> None:
     first, _ = rows_of(measured(), Measuring(timing=timing), traced_us)["measurements"]
-    notes = remarks.read(first["agreement_notes"])
+    notes = remarks.read_notes(first["agreement_notes"])
     assert (first["agreement"], remarks.agreement_words(notes)) == expected
 
 
 def test_a_row_has_the_host_time_of_a_launch(rows_of: Callable[..., Rows]) -> None:
-    first, second = measured()
-    rows = rows_of([{**first, "launch_host_us": 31.5}, second], Measuring())["measurements"]
+    rows = rows_of(measured(launch_host_us=31.5))["measurements"]
     assert [row["launch_host_us"] for row in rows] == [31.5, 2.5]
 
 
 def test_the_language_of_a_variant_is_in_its_row(rows_of: Callable[..., Rows]) -> None:
-    assert [row["language"] for row in rows_of(measured(), Measuring())["variants"]] == ["cuda"]
+    assert [row["language"] for row in rows_of(measured())["variants"]] == ["cuda"]
 
 
 def test_variants_of_one_source_can_expect_different_things(tmp_path: Path) -> None:
@@ -240,9 +232,8 @@ def test_variants_of_one_source_can_expect_different_things(tmp_path: Path) -> N
     with (place / "family.yaml").open("a") as file:
         file.write(entry)
     family = load_family(place / "family.yaml")
-    nothing = VariantRecords(build=OK, check=OK, time=OK, extract=OK | {"rows": [], "kernels": []}, nsys=OK)
-    source = Source(tmp_path, "h200", "sm_90", "live", CAMPAIGN)
-    rows = [table_rows._variant_row(family, one, family.variants, nothing, source) for one in family.variants]
+    nothing = VariantRecords(MISSING, MISSING, MISSING, MISSING, {"ncu": MISSING, "nsys": MISSING})
+    rows = [table_rows._variant(family, one, family.variants, nothing) for one in family.variants]
     assert [row["expected"] for row in rows] == ["half the time.", "the same time"]
 
 
@@ -253,11 +244,10 @@ def test_resources_of_a_python_variant_are_those_that_cuobjdump_reads() -> None:
         "dynamic_shared_bytes": 16,
         "stack_bytes": 0,
     }
-    spills = {"spill_store_bytes": 0, "spill_load_bytes": 0, "sass_instructions": 9, "opcodes": {"EXIT": 9}}
-    kernel = {"kernel": "scale", **counts, **spills}
-    made = list(table_rows._build_facts(kernel, {"cuobjdump": "13.2.86", "triton": "3.6.0"}))
+    kernel = made_up_records.kernel(opcodes={"EXIT": 9}, sass_instructions=9, **counts)
+    made = list(table_rows._facts(kernel, {"cuobjdump": "13.2.86", "triton": "3.6.0"}))
     assert {(row["tool"], row["tool_version"]) for row in made} == {("cuobjdump", "13.2.86")}
     values = {row["metric"]: row["value"] for row in made}
     assert values | counts == values
-    compiled = list(table_rows._build_facts(kernel, {"cuobjdump": "13.2.86", "nvcc": "13.0.88"}))
+    compiled = list(table_rows._facts(kernel, {"cuobjdump": "13.2.86", "nvcc": "13.0.88"}))
     assert {row["tool"] for row in compiled if row["metric"] in counts} == {"ptxas"}

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 from tracked_project import Project, moved
 
-from warplog.core.records import write_json
 from warplog.plan.plan import make_plan
+from warplog.records import door
 from warplog.track import links, log, presence
 
 WORKFLOW = Path(__file__).parents[3] / "workflow"
@@ -33,7 +33,7 @@ def project(template: Project, tmp_path: Path) -> Project:
 def logged(project: Project, attempt: int = 1) -> Path:
     """Logs the project as the workflow does; returns the record of the job."""
     record = project.root / "results" / "track" / "mlflow.json"
-    write_json(record, {**project.log().as_record(), "attempt": attempt})
+    door.write(record, project.log().as_record(attempt))
     return record
 
 
@@ -137,8 +137,15 @@ def test_a_server_is_asked_for_the_runs_with_the_login_of_the_address(tmp_path):
         threading.Thread(target=running.serve_forever, daemon=True).start()
         host = f"127.0.0.1:{running.server_port}"
         uri = f"http://me:s3cret@{host}"
-        experiment = {"family": "f", "experiment_id": "1", "runs": {"a": "1f", "b": "2f"}}
-        write_json(record, {"uri": f"http://{host}", "attempt": 3, "experiments": [experiment], "last": "2f"})
+        experiment = {
+            "family": "f",
+            "experiment_id": "1",
+            "link": "",
+            "home": "a",
+            "runs": {"a": "1f", "b": "2f"},
+        }
+        kept = {"uri": f"http://{host}", "attempt": 3, "experiments": [experiment], "last": "2f"}
+        record.write_text(json.dumps(kept))
         Server.runs = {"1f": "ACTIVE_ONLY", "2f": "ACTIVE_ONLY"}
         assert presence.destination(uri, record) == {"store": f"http://{host}", "attempt": 3}
         Server.runs = {"1f": "DELETED_ONLY", "2f": "ACTIVE_ONLY"}
@@ -155,7 +162,7 @@ def test_a_server_is_asked_for_the_runs_with_the_login_of_the_address(tmp_path):
 def test_the_parameter_of_the_job_holds_no_password(monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://user:a@s3cret@host:5000/?password=s3cret2")
     plan = make_plan({"mode": "recorded"})
-    assert "s3cret" not in json.dumps([plan.destination(None), plan.decisions(), plan.tracking_uri()])
+    assert "s3cret" not in json.dumps([plan.destination(None), plan.decisions(), plan.settings.track.uri])
 
 
 def test_asking_a_store_imports_neither_mlflow_nor_sqlalchemy(project):

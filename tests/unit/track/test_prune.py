@@ -4,6 +4,7 @@ import re
 from collections import Counter
 
 import pytest
+from msgspec import structs
 from track_tables import CAMPAIGN, LADDER, write_tables
 from tracked_project import Project, moved
 
@@ -19,9 +20,9 @@ def grown(template: Project, tmp_path_factory) -> Project:
     cut = project.run("warptile").info.run_id
     project.client.update_run(cut, status="RUNNING")
     project.log()
-    project.client.create_run(project.experiment().experiment_id, tags={"campaign": CAMPAIGN["campaign"]})
+    project.client.create_run(project.experiment().experiment_id, tags={"campaign": CAMPAIGN.campaign})
     write_tables(project.tables, campaign="h200-later")
-    project.log({**CAMPAIGN, "campaign": "h200-later"})
+    project.log(structs.replace(CAMPAIGN, campaign="h200-later"))
     return project
 
 
@@ -57,7 +58,7 @@ def test_current_runs_are_deleted_only_with_a_filter(project, capsys):
     assert states(project) == before
     main(["prune", "--uri", project.uri, "--current", "--campaign", "h200-later", "--yes"])
     assert states(project)["current"] == len(LADDER)
-    assert {run.data.tags["campaign"] for run in project.current()} == {CAMPAIGN["campaign"]}
+    assert {run.data.tags["campaign"] for run in project.current()} == {CAMPAIGN.campaign}
 
 
 def test_a_store_that_does_not_exist_is_not_created(tmp_path, capsys):

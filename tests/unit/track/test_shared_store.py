@@ -8,19 +8,24 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from msgspec import structs
 from track_tables import CAMPAIGN, LADDER, write_tables
 from tracked_project import Project, moved
 
+import made_up_records
 from warplog.core.errors import WarplogError
 from warplog.judge import sources
-from warplog.machine.device import Gpu
 from warplog.measure import provenance
+from warplog.records import door
+from warplog.records.campaign import Campaign
 from warplog.track import log
 from warplog.track.prune import Choice, prune
 
-GPU = Gpu("h200", "NVIDIA H200", "GPU-1", (9, 0), "sm_90", 132, 1 << 30, "580", "13.0", 1980, None, "")
-NAME = CAMPAIGN["campaign"]
-OTHER = {**CAMPAIGN, "content_sha256": "cd" * 32, "started": "2026-11-20T05:00:00Z"}  # of the same name
+GPU = made_up_records.gpu()
+NAME = CAMPAIGN.campaign
+OTHER = structs.replace(
+    CAMPAIGN, content_sha256="cd" * 32, started="2026-11-20T05:00:00Z"
+)  # of the same name
 
 
 @pytest.fixture
@@ -52,8 +57,9 @@ def test_two_projects_with_one_campaign_name_keep_all_their_runs(tmp_path, monke
         (tmp_path / name / "kernels").mkdir(parents=True)
         monkeypatch.chdir(tmp_path / name)
         subprocess.run(["git", "init", "-q"], check=True)
-        record = provenance.write_campaign(Path("h200.json"), GPU, "nightly", "auto", "0" * 64, {})
-        log.log_campaign(write_tables(tmp_path / name / "tables", campaign="nightly"), record, {}, team.uri)
+        provenance.write_campaign(Path("h200.json"), GPU, "nightly", "auto", "0" * 64, {})
+        tables, record = tmp_path / name / "tables", door.read(Path("h200.json"), Campaign)
+        log.log_campaign(write_tables(tables, campaign="nightly"), record, {}, team.uri)
     for name in ("first", "second"):
         assert set(current(team, project=name, campaign="nightly")) == set(LADDER)
     views = [key for key in team.experiment().tags if "sharedViewState" in key]

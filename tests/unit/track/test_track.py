@@ -5,12 +5,15 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from msgspec import structs
 from track_tables import CAMPAIGN, LADDER, SIZES, write_tables
 from tracked_project import Project, moved
 
+import made_up_records
 from script_modules import script
-from warplog.core.records import read_json
 from warplog.core.text import HIDDEN
+from warplog.records import door
+from warplog.records.campaign import Campaign
 from warplog.tables import view as figure_data
 from warplog.track import points as track_points
 from warplog.track import runs
@@ -94,8 +97,8 @@ def test_the_first_parameters_by_name_which_comparing_runs_starts_with_are_those
 
 def test_a_run_of_the_recorded_campaign_has_at_most_60_metrics():
     tables = figure_data.read_all(RECORDED / "tables")
-    record = read_json(RECORDED / "campaign" / "h200.json", "record")
-    campaign = {**identified(record), "origin": "recorded"}
+    record = door.read(RECORDED / "campaign" / "h200.json", Campaign)
+    campaign = structs.replace(identified(record), origin="recorded")
     for family in ("sgemm", "histogram", "power"):
         data = runs.load(tables, RECORDED / "tables", family, campaign)
         for run in runs.runs(data, campaign):
@@ -135,8 +138,8 @@ def test_a_variant_without_a_result_has_a_run_that_says_so(template, variant, st
 def test_provenance_is_in_the_tags_and_knobs_are_plain_numbers(template):
     run = template.run("warptile")
     for key in ("campaign", "gpu", "gpu_name", "driver", "cuda", "commit", "content_sha256", "origin"):
-        assert run.data.tags[key] == CAMPAIGN[key]
-    assert run.data.tags["mlflow.source.git.commit"] == CAMPAIGN["commit"]
+        assert run.data.tags[key] == getattr(CAMPAIGN, key)
+    assert run.data.tags["mlflow.source.git.commit"] == CAMPAIGN.commit
     assert run.data.tags["dominant_stall"] == "long_scoreboard"
     assert run.data.tags["occupancy_limiter"] == "registers"
     tiles = {"tuning/BM": "128", "tuning/BK": "16", "tuning/TN": "4"}
@@ -164,7 +167,7 @@ def test_files_have_names_that_the_ui_previews(project):
 
 def test_a_recorded_campaign_says_so_everywhere(project):
     write_tables(project.tables, origin="recorded", campaign="h200-before")
-    project.log({**CAMPAIGN, "campaign": "h200-before"})
+    project.log(structs.replace(CAMPAIGN, campaign="h200-before"))
     (run,) = (r for r in project.of("h200-before") if r.data.params["variant"] == "naive")
     assert run.data.tags["origin"] == "recorded"
     assert "**Recorded**, not measured on this machine" in run.data.tags["mlflow.note.content"]
@@ -193,7 +196,7 @@ def test_the_experiments_note_links_each_variant_to_its_current_run(project):
 
 
 def test_the_duration_of_a_run_is_the_time_of_its_jobs(project):
-    new = CAMPAIGN | {"campaign": "another"}
+    new = structs.replace(CAMPAIGN, campaign="another")
     write_tables(project.tables, campaign="another")
     mark = {"family": "sgemm", "campaign": "another", "gpu": "h200"}
     rows = [("naive", "build", 2.5), ("naive", "time", 5.0), ("warptile", "build", 9.0)]
@@ -210,7 +213,7 @@ def test_the_duration_of_a_run_is_the_time_of_its_jobs(project):
 
 def test_verdicts_on_claims_lie_with_the_baselines_run_and_in_the_note(project):
     texts = {"claim": "Tiles | help.", "measured": 11.8, "unit": "x", "condition": ">= 5", "reason": ""}
-    mark = {"family": "sgemm", "gpu": "h200", "campaign": CAMPAIGN["campaign"]}
+    mark = {"family": "sgemm", "gpu": "h200", "campaign": CAMPAIGN.campaign, "about": ""}
     verdicts = {"B1": "confirmed", "B2": "refuted", "B3": "confirmed"}
     pd.DataFrame([{"id": i, "verdict": v, **texts, **mark} for i, v in verdicts.items()]).to_parquet(
         project.tables / "claims.parquet"
@@ -243,7 +246,7 @@ def test_the_experiments_note_explains_its_regimes_and_whose_number_a_claim_is_a
     mark = {
         "family": "sgemm",
         "gpu": "h200",
-        "campaign": CAMPAIGN["campaign"],
+        "campaign": CAMPAIGN.campaign,
         "about": "an A6000",
         "reason": "about an A6000: its L2",
     }
@@ -258,7 +261,7 @@ def test_notes_and_tables_of_a_run_hide_nothing_and_hold_no_formula(project):
     text = "=fast\u202ewols\x1b[2J"
     project.edit("variants", lambda table: table.assign(idea=text, credit=text, title=text))
     project.edit("measurements", lambda table: table.assign(reason=text))
-    project.log({**identified(CAMPAIGN), "driver": text})
+    project.log(structs.replace(identified(CAMPAIGN), driver=text))
     run = project.run("naive")
     notes = [project.experiment().tags["mlflow.note.content"], run.data.tags["mlflow.note.content"]]
     assert not [note for note in notes if HIDDEN.search(note)]
@@ -268,7 +271,7 @@ def test_notes_and_tables_of_a_run_hide_nothing_and_hold_no_formula(project):
 
 def test_a_flood_of_claims_leaves_the_note_within_what_mlflow_takes(project):
     texts = {"claim": "long " * 40, "verdict": "confirmed", "measured": 1.0, "unit": "x", "condition": "> 0"}
-    mark = {"family": "sgemm", "gpu": "h200", "campaign": CAMPAIGN["campaign"], "reason": ""}
+    mark = {"family": "sgemm", "gpu": "h200", "campaign": CAMPAIGN.campaign, "reason": "", "about": ""}
     pd.DataFrame([{"id": f"X{i}", **texts, **mark} for i in range(200)]).to_parquet(
         project.tables / "claims.parquet"
     )
@@ -295,9 +298,9 @@ def test_cases_of_equal_size_become_series_of_their_own(template):
 )
 def test_a_report_of_the_whole_family_lies_with_the_baselines_run(variant, report, kept):
     logging = script("publish/log_mlflow")
-    found = logging.kept_report({"profile_ncu.json": {"report": report}}, variant, "cublas")
-    assert found == (kept[0] if kept else "")
-    assert logging.kept_report({}, variant, "cublas") == ""
+    capture = made_up_records.profile(variant=variant, report=report)
+    assert logging.kept_report(capture, "cublas") == (kept[0] if kept else "")
+    assert logging.kept_report(None, "cublas") == ""
 
 
 @pytest.mark.parametrize(

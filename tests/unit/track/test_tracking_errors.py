@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy
+from msgspec import structs
 from track_tables import CAMPAIGN
 from tracked_project import Project, moved
 
@@ -209,11 +210,11 @@ def test_an_address_that_cannot_be_used_is_refused_with_one_that_can(project, ur
 
 def test_a_run_that_was_deleted_meanwhile_is_logged_again(project):
     record = project.log().as_record()
-    (sgemm,) = (logged for logged in record["experiments"] if logged["family"] == "sgemm")
-    lost = {**sgemm, "runs": {**sgemm["runs"], "cublas": "0" * 32}}
+    (sgemm,) = (logged for logged in record.experiments if logged.family == "sgemm")
+    lost = structs.replace(sgemm, runs={**sgemm.runs, "cublas": "0" * 32})
     figures = {"sgemm": [project.root / "figures" / "ladder.svg"]}
     with pytest.raises(WarplogError, match="was deleted while it was used; run again, and it is logged anew"):
-        log.log_figures({"experiments": [lost]}, figures, project.uri)
+        log.log_figures(structs.replace(record, experiments=(lost,)), figures, project.uri)
     assert project.log()
 
 

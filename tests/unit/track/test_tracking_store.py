@@ -1,7 +1,6 @@
 """A store over time: logging again adds nothing, changed runs are added, and no run is ever deleted."""
 
 import base64
-import json
 import os
 import shutil
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from mlflow import MlflowClient
+from msgspec import structs
 from track_tables import CAMPAIGN, LADDER, write_tables
 from tracked_project import Project, moved
 
@@ -54,7 +54,7 @@ def test_a_new_run_takes_four_requests_besides_its_files(template, tmp_path, mon
     calls = noted_calls(
         monkeypatch, ("create_run", "log_batch", "set_terminated", "set_tag", "log_param", "log_metric")
     )
-    new = CAMPAIGN | {"campaign": "another"}
+    new = structs.replace(CAMPAIGN, campaign="another")
     write_tables(project.tables, campaign="another")
     done = log.log_campaign(project.tables, new, {}, project.uri)
     runs = [run for family in done.experiments for run in family.runs]
@@ -64,9 +64,9 @@ def test_a_new_run_takes_four_requests_besides_its_files(template, tmp_path, mon
 
 def test_the_record_of_a_second_run_is_the_same(project):
     first, second = project.log().as_record(), project.log().as_record()
-    assert first == second == json.loads(json.dumps(first))
-    assert first["experiments"][0]["runs"]["naive"] == project.run("naive").info.run_id
-    assert project.experiment().experiment_id in first["experiments"][0]["link"]
+    assert first == second
+    assert first.experiments[0].runs["naive"] == project.run("naive").info.run_id
+    assert project.experiment().experiment_id in first.experiments[0].link
 
 
 def test_a_changed_number_adds_a_version_of_that_run_alone(project):
@@ -135,7 +135,7 @@ def test_a_smaller_selection_of_cases_adds_runs_beside_the_larger_ones(project):
 
 def test_claims_that_fewer_variants_decide_do_not_take_the_place_of_those_of_all(project):
     texts = {"claim": "Tiles help.", "measured": 11.8, "unit": "x", "condition": ">= 5", "reason": ""}
-    mark = {"id": "B1", "family": "sgemm", "gpu": "h200", "campaign": CAMPAIGN["campaign"]}
+    mark = {"id": "B1", "family": "sgemm", "gpu": "h200", "campaign": CAMPAIGN.campaign, "about": ""}
 
     def log(verdict: str) -> str:
         claims = pd.DataFrame([{"verdict": verdict, **texts, **mark}])
@@ -259,11 +259,11 @@ def test_unrelated_runs_experiments_and_campaigns_stay(project):
     client = project.client
     ours = project.experiment().experiment_id
     other = client.create_experiment("my own")
-    mine = [client.create_run(other), client.create_run(ours, tags={"campaign": CAMPAIGN["campaign"]})]
-    mine += [client.create_run(ours, tags={"campaign": CAMPAIGN["campaign"], "gpu": "h200"})]
+    mine = [client.create_run(other), client.create_run(ours, tags={"campaign": CAMPAIGN.campaign})]
+    mine += [client.create_run(ours, tags={"campaign": CAMPAIGN.campaign, "gpu": "h200"})]
     assert project.changes(project.log()) == {}
     write_tables(project.tables, campaign="h200-later")
-    changes = project.changes(project.log({**CAMPAIGN, "campaign": "h200-later"}))
+    changes = project.changes(project.log(structs.replace(CAMPAIGN, campaign="h200-later")))
     assert set(changes.values()) == {"created"}
     assert {client.get_run(r.info.run_id).info.lifecycle_stage for r in mine} == {"active"}
     assert len(project.stored()) == 2 * len(LADDER) + 2
@@ -297,7 +297,7 @@ def test_a_deleted_experiment_comes_back_without_doubles(project):
     project.log()
     project.client.delete_experiment(project.experiment().experiment_id)
     write_tables(project.tables, campaign="h200-later")
-    project.log({**CAMPAIGN, "campaign": "h200-later"})
+    project.log(structs.replace(CAMPAIGN, campaign="h200-later"))
     assert len(project.current()) == 2 * len(LADDER)
 
 
@@ -308,7 +308,7 @@ def test_tables_of_two_campaigns_give_each_its_own_runs(project):
         more = pd.read_parquet(other.tables / f"{table}.parquet")
         project.edit(table, lambda rows, more=more: pd.concat([rows, more], ignore_index=True))
     assert project.changes(project.log()) == {}
-    result = project.log({**CAMPAIGN, "campaign": "h200-later"})
+    result = project.log(structs.replace(CAMPAIGN, campaign="h200-later"))
     assert set(project.changes(result).values()) == {"created"}
     assert len(project.stored()) == 2 * len(LADDER)
 
@@ -316,9 +316,9 @@ def test_tables_of_two_campaigns_give_each_its_own_runs(project):
 def test_a_campaign_that_the_tables_lack_is_an_error(template, tmp_path):
     uri = f"sqlite:///{tmp_path}/mlflow.db"
     with pytest.raises(WarplogError, match="no row of campaign other"):
-        log.log_campaign(template.tables, {**CAMPAIGN, "campaign": "other"}, {}, uri)
+        log.log_campaign(template.tables, structs.replace(CAMPAIGN, campaign="other"), {}, uri)
     with pytest.raises(WarplogError, match="campaign"):
-        log.log_campaign(template.tables, {**CAMPAIGN, "campaign": "x' or 1"}, {}, uri)
+        log.log_campaign(template.tables, structs.replace(CAMPAIGN, campaign="x' or 1"), {}, uri)
     with pytest.raises(WarplogError, match=r"variants\.parquet"):
         log.log_campaign(tmp_path, CAMPAIGN, {}, uri)
     assert not (tmp_path / "mlflow.db").exists()

@@ -4,25 +4,19 @@ import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+import made_up_records
 from made_up_tables import MadeUpTables, write
 
-CAMPAIGN: dict[str, Any] = {
-    "schema": 1,
-    "stage": "campaign",
-    "campaign": "h200-2026-11-20-1a2b3c4",
-    "gpu": "h200",
-    "gpu_name": "NVIDIA H200",
-    "arch": "sm_90",
-    "origin": "live",
-    "commit": "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d",
-    "content_sha256": "ab" * 32,
-    "started": "2026-11-20T03:00:00Z",
-    "driver": "580.82.07",
-    "cuda": "13.0",
-    "tools": {"nvcc": "13.0.88", "ncu": "2025.3.1", "nsys": None},
-}
+CAMPAIGN = made_up_records.campaign(
+    campaign="h200-2026-11-20-1a2b3c4",
+    commit="1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d",
+    content_sha256="ab" * 32,
+    started="2026-11-20T03:00:00Z",
+    driver="580.82.07",
+    cuda="13.0",
+    tools={"nvcc": "13.0.88", "ncu": "2025.3.1", "nsys": None},
+)
 SIZES = (256, 512, 1024, 2048, 4096)
 PROFILED = (1024, 4096)
 
@@ -61,7 +55,7 @@ LADDER = {
 }
 
 
-def write_tables(folder: Path, origin: str = "live", campaign: str = CAMPAIGN["campaign"]) -> Path:
+def write_tables(folder: Path, origin: str = "live", campaign: str = CAMPAIGN.campaign) -> Path:
     """Writes the tables of sgemm (six variants) and histogram (two variants, two cases of each size)."""
     made = MadeUpTables(origin, campaign)
     for order, name in enumerate(LADDER):
@@ -78,7 +72,7 @@ def _sgemm(made: MadeUpTables, order: int, name: str) -> None:
     for size in SIZES:
         flops = 2.0 * size**3
         us = flops / (rung.tflops * 1e6 * size / (size + 700) * 1.171)
-        about = {"status": status, "reason": reason, "commit": CAMPAIGN["commit"]}
+        about = {"status": status, "reason": reason, "commit": CAMPAIGN.commit}
         made.measured("sgemm", name, str(size), size, us, flops, 12 * size**2, **about)
     facts = {"registers_per_thread": rung.registers, "static_shared_bytes": rung.shared}
     about = {

@@ -1,6 +1,5 @@
 """A project whose tables are logged to its own store; tests of tracking inspect and change it."""
 
-import json
 import shutil
 from collections import Counter
 from collections.abc import Callable
@@ -10,6 +9,8 @@ from typing import Any
 import pandas as pd
 from track_tables import CAMPAIGN, write_tables
 
+import made_up_records
+from warplog.records.campaign import Campaign
 from warplog.track import log as track
 from warplog.track.log import VariantFiles
 
@@ -29,15 +30,17 @@ class Project:
             folder.mkdir(parents=True)
             (folder / f"{variant}.cu").write_text(f"// {variant}\n")
             (folder / "kernel.sass").write_text("FFMA R0, R1, R2, R3 ;\n")
-            (folder / "record.json").write_text(json.dumps({"stage": "build"}))
             (folder / f"{variant}.ncu-rep").write_bytes(b"\0" * 1000)
         (self.root / "figures").mkdir()
         (self.root / "figures" / "ladder.svg").write_text("<svg/>")
         return self
 
-    def log(self, campaign: dict[str, Any] = CAMPAIGN) -> track.TrackingResult:
+    def log(self, campaign: Campaign = CAMPAIGN) -> track.TrackingResult:
         variants = [path.name for path in (self.root / "files").iterdir()]
-        records = {"profile_ncu.json": {"stage": "profile", "tool": "ncu"}}
+        records = {
+            "profile_ncu.json": made_up_records.profile(tool="ncu"),
+            "build.json": made_up_records.build(),
+        }
         files = {
             ("sgemm", v): VariantFiles(
                 [*(self.root / "files" / v).iterdir(), self.root / "missing.log"], records

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from host_family import REFERENCE, YAML, compile_c
 from warplog.catalog.family import load_family
-from warplog.machine.device import Gpu
 from warplog.machine.toolchain import Tool
 from warplog.measure.job import Job
 from warplog.measure.tuning.search import Search, make_search
+from warplog.records.campaign import Gpu
+from warplog.records.config import TimeSettings, TuneSettings
 
 TUNE = """
     parameters: {A: 2, B: 2, FIXED: 7}
@@ -85,17 +86,16 @@ int warplog_timer_run(void* t, int batches, float pause, float* out, float* mhz)
 }
 int warplog_timer_release(void* t) { return 0; }
 """
-POLICY = {
-    "min_samples": 3,
-    "max_samples": 5,
-    "max_seconds": 1.0,
-    "rel_error": 0.002,
-    "warmup_launches": 1,
-    "warmup_ms": 1,
-    "hot_seconds": 0.01,
-    "hot_cases": "captured",
-    "timeout_s": 20,
-}
+POLICY = TimeSettings(
+    min_samples=3,
+    max_samples=5,
+    max_seconds=1.0,
+    rel_error=0.002,
+    warmup_launches=1,
+    warmup_ms=1.0,
+    hot_seconds=0.01,
+    timeout_s=20.0,
+)
 
 
 def executable(path: Path, text: str) -> Path:
@@ -126,11 +126,24 @@ def search(place: Path, minutes: float = 10.0, campaign: str = "c") -> Search:
     job = Job(
         family=family,
         variant=family.variant("right"),
-        gpu=Gpu("host", "no GPU", f"host {place}", (9, 0), "sm_90", 0, 0, "d", "", 0, None, ""),
+        gpu=Gpu(
+            slug="host",
+            name="no GPU",
+            uuid=f"host {place}",
+            compute_capability=(9, 0),
+            arch="sm_90",
+            sms=0,
+            memory_bytes=0,
+            driver="d",
+            cuda_driver="",
+            max_sm_mhz=0,
+            power_limit_w=None,
+            pci_bus_id="",
+        ),
         build_folder=record.with_name(".right.work") / "settings",
         record=record,
         scratch=record.with_name(".right.work"),
-        settings={"minutes": minutes, "timeout_s": 20},
+        settings=TuneSettings(minutes=minutes, timeout_s=20.0),
         tools={},
         commit="",
         content_sha256="",

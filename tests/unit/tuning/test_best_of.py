@@ -12,13 +12,13 @@ from sass_builds import Kind, built
 from warplog.catalog import family as catalog
 from warplog.catalog import winners
 from warplog.cli import main
-from warplog.core.defaults import DEFAULTS
 from warplog.core.errors import WarplogError
 from warplog.measure.tuning import best_of
+from warplog.records.config import Config
 from warplog.tables import view
 
 PROJECT = Path(__file__).parents[3]
-TABLES = PROJECT / "results" / "recorded" / DEFAULTS["recorded"] / "tables"
+TABLES = PROJECT / "results" / "recorded" / Config().recorded / "tables"
 FAMILY = shipped_families.FAMILIES["sgemm"]
 # Time in us at 256, 1024 and 4096.
 TIMES = {
@@ -111,8 +111,8 @@ def test_a_table_of_many_variants_compiles(tmp_path, arch):
     assert {"split_k.cu", "stream_k.cu", "tma_tiles.cuh"} <= {path.name for path in variant.headers()}
     kind = None if arch == "sm_90" else Kind.RESOURCES
     folder, record = built(family, variant, arch, tmp_path / "builds", kind)
-    assert record["status"] == "ok", record["reason"]
+    assert record.status == "ok", record.reason
     assert "warning" not in (folder / "compile.log").read_text()
     called = {"sm_75": {"warptile", "split_k"}, "sm_90": {"stream_k", "split_k"}}[arch]
     for name in called:
-        assert any(name in kernel["mangled"] for kernel in record["kernels"]), name
+        assert any(name in kernel.mangled for kernel in record.kernels), name

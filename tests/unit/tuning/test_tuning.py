@@ -12,19 +12,23 @@ import host_tuning
 import pandas as pd
 import pytest
 import yaml
+from msgspec import structs
 
-from made_up_campaigns import H200
+import made_up_records
 from script_modules import script
 from warplog.catalog import family, winners
-from warplog.core import remarks
-from warplog.core.errors import WarplogError
-from warplog.core.records import read_json, write_json
 from warplog.machine.device import Peaks
 from warplog.machine.toolchain import Tool
 from warplog.measure import supervise
+from warplog.measure.task import CaseRun, Task
 from warplog.measure.tuning import record as tuning_record
 from warplog.measure.tuning import search as tuning
 from warplog.measure.tuning.search import Search
+from warplog.plan.jobs import TuneJob
+from warplog.records import door, remarks
+from warplog.records.config import TuneSettings
+from warplog.records.measured import Session
+from warplog.records.tune import Tune
 from warplog.tables import rows as table_rows
 from warplog.tables.records import Source
 
@@ -104,14 +108,13 @@ def test_large_files_and_working_files_are_removed(whole: tuple[Path, Search]) -
     assert not (whole[0] / "results" / "tune" / "host" / "scale" / ".right.work").exists()
 
 
-def test_schema_forbids_a_time_for_a_setting_that_is_not_ok(whole: tuple[Path, Search]) -> None:
-    record = read_json(whole[1].job.record, "record")
-    bad = next(s for s in record["settings"] if s["status"] == "wrong")
-    good = next(s for s in record["settings"] if s["status"] == "ok")
-    for key in ("cases", "score_us"):
-        changed = [{**s, key: good[key]} if s is bad else s for s in record["settings"]]
-        with pytest.raises(WarplogError):
-            write_json(whole[0] / "changed.json", {**record, "settings": changed}, "record")
+def test_no_setting_has_a_time_that_is_not_ok(whole: tuple[Path, Search]) -> None:
+    record = door.read(whole[1].job.record, Tune)
+    bad = next(one for one in record.settings if one.status == "wrong")
+    good = next(one for one in record.settings if one.status == "ok")
+    for name in ("cases", "score_us"):
+        with pytest.raises(ValueError, match="if and only if its status is ok"):
+            structs.replace(bad, **{name: getattr(good, name)})
 
 
 def test_later_builds_use_the_winner_and_other_gpus_the_default(whole: tuple[Path, Search]) -> None:
@@ -121,7 +124,7 @@ def test_later_builds_use_the_winner_and_other_gpus_the_default(whole: tuple[Pat
     assert not here.remarks
     elsewhere = winners.with_winners(families, "h200")["scale"].variant("right")
     assert dict(elsewhere.parameters) == {"A": 2, "B": 2, "FIXED": 7}
-    assert elsewhere.remarks == ({"code": "not_tuned", "gpu": "h200"},)
+    assert elsewhere.remarks == (remarks.NotTuned(gpu="h200"),)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +147,7 @@ def test_winner_that_is_outdated_partial_or_invalid_gets_a_remark(
     path = whole[0] / "kernels" / "scale" / "tuned" / "other" / "right.yaml"
     winners.write_winner(path, {**winner(whole[0]), key: value})
     variant = winners.with_winners(family.load([whole[0] / "kernels"]), "other")["scale"].variant("right")
-    assert words in remarks.words(variant.remarks[0])
+    assert words in variant.remarks[0].words()
     assert dict(variant.parameters) == {**parameters, "FIXED": 7}
 
 
@@ -156,7 +159,7 @@ def test_killed_search_resumes_and_repeats_nothing(tmp_path: Path) -> None:
     assert subprocess.run(child, check=False, capture_output=True, timeout=100, env=paths).returncode == -9
     journal = tmp_path / "results" / "tune" / "host" / "scale" / ".right.work" / "look" / "journal.jsonl"
     before = [json.loads(line) for line in journal.read_text().splitlines()]
-    done = [n["result"]["case"] for n in before if "result" in n]
+    done = [n["run"]["variant"] for n in before if n["note"] == "result"]
     assert done
     assert "A1_B2" not in done
     compiled = (tmp_path / "compiled").read_text().splitlines()
@@ -164,7 +167,7 @@ def test_killed_search_resumes_and_repeats_nothing(tmp_path: Path) -> None:
     search = host_tuning.search(tmp_path)
     search.run()
     after = [json.loads(line) for line in journal.read_text().splitlines()]
-    begun = Counter(n["begin"] for n in after if "begin" in n)
+    begun = Counter(n["run"]["variant"] for n in after if n["note"] == "begin")
     assert begun.pop("A1_B2") == 2
     assert set(begun.values()) == {1}
     assert search.ranking()[0].setting == {"A": 1, "B": 2}
@@ -179,13 +182,11 @@ def test_at_the_time_limit_the_best_so_far_wins_and_a_later_search_resumes(
     host_tuning.make_place(tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(tuning, "_BATCH", (4, 4))
-        patch.setattr(
-            tuning.Task, "is_over", lambda task: (tmp_path / "compiled").exists() and _measured(task)
-        )
+        patch.setattr(Task, "is_over", lambda task: (tmp_path / "compiled").exists() and _measured(task))
         finished(tmp_path)
-    record = read_json(tmp_path / "results" / "tune" / "host" / "scale" / "right.json", "record")
-    assert record["seen"] == 4
-    assert record["reason"] == "4 of 11 settings measured in 10 minutes"
+    record = door.read(tmp_path / "results" / "tune" / "host" / "scale" / "right.json", Tune)
+    assert record.seen == 4
+    assert record.reason == "4 of 11 settings measured in 10 minutes"
     assert Counter(table(tmp_path)["status"])["skipped"] == 2 * 7
     assert winner(tmp_path)["seen"] == 4
     first = len((tmp_path / "compiled").read_text().splitlines())
@@ -198,9 +199,8 @@ def test_at_the_time_limit_the_best_so_far_wins_and_a_later_search_resumes(
     )  # the remaining settings, and those of the final
 
 
-def _measured(task: supervise.Task) -> bool:
-    journal = task.folder / "journal.jsonl"
-    return task.folder.name == "look" and '"result"' in journal.read_text()
+def _measured(task: Task) -> bool:
+    return Path(task.folder).name == "look" and '"note": "result"' in task.journal.read_text()
 
 
 def test_another_campaign_does_not_resume_an_unfinished_search(tmp_path: Path) -> None:
@@ -209,10 +209,14 @@ def test_another_campaign_does_not_resume_an_unfinished_search(tmp_path: Path) -
     assert first.task.fingerprint() != second.task.fingerprint()
 
 
+def late(search: Search, folder: Path) -> Task:
+    """A task of one setting, whose deadline has passed."""
+    runs = (CaseRun(variant="A1_B2", case="look"),)
+    return structs.replace(search.task, runs=runs, folder=str(folder), deadline=0.0)
+
+
 def test_no_case_starts_after_the_deadline(whole: tuple[Path, Search], tmp_path: Path) -> None:
-    task = whole[1].task
-    late = replace(task, cases=("A1_B2",), folder=tmp_path, deadline=0.0)
-    assert supervise.run_cases(late, 5, print) == ([], {"start_seconds": 0.0})
+    assert supervise.run_cases(late(whole[1], tmp_path), 5, print) == ([], Session())
 
 
 def test_without_a_correct_setting_there_is_no_winner_and_the_record_has_the_reason(tmp_path: Path) -> None:
@@ -222,28 +226,22 @@ def test_without_a_correct_setting_there_is_no_winner_and_the_record_has_the_rea
         source.read_text().replace("factor * x[i]", "1.5f * factor * x[i]").replace("raise", "(void)")
     )
     finished(tmp_path)
-    record = read_json(tmp_path / "results" / "tune" / "host" / "scale" / "right.json", "record")
-    assert record["status"] == "wrong"
-    assert record["reason"].startswith("no setting has a time; the first: case odd: y: 127 of 127 elements")
+    record = door.read(tmp_path / "results" / "tune" / "host" / "scale" / "right.json", Tune)
+    assert record.status == "wrong"
+    assert record.reason.startswith("no setting has a time; the first: case odd: y: 127 of 127 elements")
     assert not (tmp_path / "kernels" / "scale" / "tuned").exists()
 
 
 def test_worker_ends_before_the_next_setting_after_the_deadline(
     whole: tuple[Path, Search], tmp_path: Path
 ) -> None:
-    task = replace(whole[1].task, cases=("A1_B2",), folder=tmp_path, deadline=0.0)
-    content = supervise._task_json(task, supervise._open(task), ["A1_B2"])
-    write_json(tmp_path / "task.json", content)
+    task = late(whole[1], tmp_path)
+    supervise._open(task)
+    door.write(tmp_path / "task.json", task)
     command = [sys.executable, "-m", "warplog.measure.worker.main", str(tmp_path / "task.json")]
     subprocess.run(command, check=True, env=supervise._environment(task), timeout=60)
     notes = [json.loads(line) for line in (tmp_path / "journal.jsonl").read_text().splitlines()]
-    assert [list(note) for note in notes] == [
-        ["fingerprint"],
-        ["pid"],
-        ["waiting"],
-        ["waiting", "at"],
-        ["session"],
-    ]
+    assert [note["note"] for note in notes] == ["task", "pid", "waiting", "waiting", "session"]
 
 
 def test_script_of_the_rule_searches_and_writes_its_outputs(
@@ -252,23 +250,7 @@ def test_script_of_the_rule_searches_and_writes_its_outputs(
     host_tuning.make_place(tmp_path)
     built = host_tuning.search(tmp_path)
     campaign = tmp_path / "campaign.json"
-    texts = dict.fromkeys(("gpu_name", "commit", "driver", "cuda", "clocks", "started"), "x")
-    write_json(
-        campaign,
-        {
-            "schema": 1,
-            "stage": "campaign",
-            "campaign": "from-the-record",
-            "gpu": "host",
-            "arch": "sm_90",
-            "origin": "live",
-            "content_sha256": "",
-            "device": H200,
-            "tools": {},
-            **texts,
-        },
-        "record",
-    )
+    door.write(campaign, made_up_records.campaign(campaign="from-the-record"))
     tune = script("tune/tune_variant")
     monkeypatch.setattr(tune.jobs, "board_of", lambda *_: built.job.gpu)
     made = tune.jobs.make_jobs
@@ -278,16 +260,14 @@ def test_script_of_the_rule_searches_and_writes_its_outputs(
     monkeypatch.setattr(tune.toolchain, "ensure", lambda extra: None)
     monkeypatch.setattr(tune.toolchain, "find", lambda name: Tool(name, tmp_path / name, "1", ""))
     record = built.job.record
-    values = {
-        "family_file": tmp_path / "kernels" / "scale" / "family.yaml",
-        "variants": ["right"],
-        "gpu": "host",
-        "builds": [record.with_name(".scale.right.work") / "settings" / "record.json"],
-        "campaign": campaign,
-        "settings": {"minutes": 10, "timeout_s": 20},
-        "record": record,
-    }
-    tune.main(values, "sm_90", tmp_path / "timer.so", host_tuning.POLICY, 2)
+    params = TuneJob(
+        family_file=str(tmp_path / "kernels" / "scale" / "family.yaml"),
+        arch="sm_90",
+        contract="",
+        settings=TuneSettings(minutes=10.0, timeout_s=20.0),
+        time=host_tuning.POLICY,
+    )
+    tune.main(params, "right", "host", campaign, tmp_path / "timer.so", record, 2)
     assert {p.suffix for p in record.parent.iterdir()} == {".json", ".csv", ".parquet"}
     assert winner(tmp_path)["campaign"] == "from-the-record"
 
@@ -298,11 +278,11 @@ def test_row_of_a_variant_has_a_remark_if_it_was_not_tuned_on_this_gpu(whole: tu
     for gpu in ("h200", "host"):
         known = winners.with_winners(families, gpu)
         chosen = {"scale": (known["scale"].variant("right"),)}
-        source = Source(whole[0] / "missing", gpu, "sm_90", "live", {"campaign": "c", "gpu_name": "g"})
-        device = whole[1].job.gpu
+        device = structs.replace(whole[1].job.gpu, slug=gpu)
+        source = Source(whole[0] / "missing", "live", made_up_records.campaign(device=device))
         peaks = Peaks("sm_90", 1, None, None, None, None, "")
-        rows = table_rows.make_rows(source, known, {"scale": ("64",)}, chosen, device, peaks)
+        rows = table_rows.make_rows(source, known, {"scale": ("64",)}, chosen, peaks)
         found[gpu] = remarks.read(rows["variants"][0]["remarks"])
         assert json.loads(rows["variants"][0]["parameters"])["A"] == (2 if gpu == "h200" else 1)
-    assert found["h200"] == ({"code": "not_tuned", "gpu": "h200"},)
+    assert found["h200"] == (remarks.NotTuned(gpu="h200"),)
     assert found["host"] == ()

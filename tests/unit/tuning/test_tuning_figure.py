@@ -2,36 +2,67 @@
 
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
+import made_up_records
 from warplog.measure.tuning import figure as tuning_figure
 from warplog.plotting import style
+from warplog.records.tune import Look, Setting, Tune, TuneCheck, TunedCase
 
 
-def record(scores: dict[tuple[int, int, int], float | None]) -> dict[str, Any]:
+def record(scores: dict[tuple[int, int, int], float | None]) -> Tune:
     """Returns the record of a search over A, B and C; None stands for a setting without a time."""
-    entries = [
-        {"setting": f"A{a}_B{b}_C{c}", "parameters": {"A": a, "B": b, "C": c}, "score_us": score}
+    entries = tuple(
+        Setting(
+            setting=f"A{a}_B{b}_C{c}",
+            parameters={"A": a, "B": b, "C": c},
+            is_default=False,
+            status="wrong" if score is None else "ok",
+            reason="C is all zero" if score is None else "",
+            score_us=score,
+            cases=() if score is None else (timed(score),),
+        )
         for (a, b, c), score in scores.items()
-    ]
-    timed = sorted((e for e in entries if e["score_us"] is not None), key=lambda e: e["score_us"])
-    return {
-        "family": "f",
-        "variant": "v",
-        "parameters": ["A", "B", "C"],
-        "settings": entries,
-        "ranking": [e["setting"] for e in timed],
-        "seen": len(timed),
-        "cases": ["4096"],
-        "campaign": "c",
-        "provenance": {"gpu_name": "a GPU"},
-        "reason": "no setting has a time; the first: C is all zero",
-    }
+    )
+    ranking = sorted((e for e in entries if e.score_us is not None), key=lambda e: e.score_us)
+    return Tune(
+        family="f",
+        variant="v",
+        status="ok" if ranking else "wrong",
+        reason="" if ranking else "no setting has a time; the first: C is all zero",
+        origin="live",
+        gpu="h200",
+        source_sha256="",
+        library_sha256="",
+        provenance=made_up_records.provenance(gpu_name="a GPU"),
+        campaign="c",
+        minutes=1.0,
+        check=TuneCheck(cases=(), rounds=1),
+        look=LOOK,
+        parameters=("A", "B", "C"),
+        cases=("4096",),
+        seen=len(ranking),
+        settings=entries,
+        ranking=tuple(e.setting for e in ranking),
+    )
 
 
+def timed(us: float) -> TunedCase:
+    times = dict.fromkeys(("median_us", "q1_us", "q3_us", "hot_us"), us)
+    return TunedCase(case="4096", **times, rel_spread=0.0, samples=1, final_us=None)
+
+
+LOOK = Look(
+    min_samples=7,
+    max_samples=15,
+    max_seconds=0.25,
+    warmup_launches=2,
+    warmup_ms=10.0,
+    hot_seconds=0.02,
+    hot_cases="all",
+)
 SCORES = {(a, b, c): 10.0 * a * b + c for a, b, c in product((1, 2), (4, 8, 16), (0, 5))}
 
 

@@ -114,9 +114,8 @@ def test_the_library_comes_in_one_piece_that_ends_no_script():
 
 def made_up(kinds, highlighted=()):
     """The charts of a ladder with a variant of each of these kinds in turn, as a specification."""
-    regime = {"regime": "at rest", "speed": 1.0, "percent": 1.0, "time_us": 1.0}
     values = [
-        {"variant": f"v{place}", "place": place, "kind": kind, "case": "64", "size": 64.0, **regime}
+        charts.Point(f"v{place}", place, kind, "64", 64.0, "at rest", 1.0, 1.0, 1.0)
         for place, kind in enumerate(kinds)
     ]
     return json.loads(charts.chart(values, "64", "cublas", "TFLOP/s", "matrix size n", highlighted))

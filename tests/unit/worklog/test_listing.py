@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from worklog_pages import FAMILY, Page, hot_line, rung, told
 
 from warplog.catalog.header import read_source
@@ -134,15 +135,16 @@ def test_no_step_of_the_ladder_shows_only_its_launcher(page):
 
 
 def test_parameters_tell_variants_of_one_source_apart(recorded):
-    from dataclasses import replace
 
     twin = FAMILY.variant("blocktile_2d")
     given = {**twin.parameters, "BK": 16}
     rungs = tuple(
-        replace(v, file=twin.file, parent="blocktile_2d", parameters=given) if v.name == "vectorized" else v
+        structs.replace(v, file=twin.file, parent="blocktile_2d", parameters=given)
+        if v.name == "vectorized"
+        else v
         for v in FAMILY.variants
     )
-    found = rung(told(recorded, replace(FAMILY, variants=rungs)), "vectorized").code
+    found = rung(told(recorded, structs.replace(FAMILY, variants=rungs)), "vectorized").code
     assert found.changes == ()
     assert found.remark == "Same source as blocktile_2d; BK 8 → 16."
 

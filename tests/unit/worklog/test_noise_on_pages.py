@@ -6,10 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from worklog_pages import CAMPAIGN, CAPTIONS, FAMILY, rung, told
 
 from warplog import worklog
-from warplog.core import remarks
+from warplog.records import remarks
 from warplog.tables.agreement import agreement
 from warplog.worklog import decomposition, explain
 from warplog.worklog.html import html
@@ -160,7 +161,9 @@ def test_the_name_of_the_headline_case_is_explained_once(recorded):
 
 def test_figures_of_one_family_alone_come_first(recorded):
     pictures = [Path("ladder.png"), Path("roofline.png"), Path("overlap.png")]
-    page = worklog.gather(replace(FAMILY, figures=("overlap",)), recorded, CAMPAIGN, pictures, CAPTIONS)
+    page = worklog.gather(
+        structs.replace(FAMILY, figures=("overlap",)), recorded, CAMPAIGN, pictures, CAPTIONS
+    )
     assert [one.name for one in page.key] == ["overlap"]
     assert [one.name for one in page.pictures] == ["roofline"]
     text = worklog.markdown(page, Path())
@@ -196,9 +199,11 @@ def test_a_step_that_was_profiled_at_another_case_names_it_and_keeps_the_headlin
 
 
 def test_the_method_is_true_of_copies_and_of_families_that_are_timed_on_the_host(recorded):
-    exact = worklog.gather(replace(FAMILY, flops="0"), recorded, CAMPAIGN, [], CAPTIONS)
+    exact = worklog.gather(
+        structs.replace(FAMILY, work=structs.replace(FAMILY.work, flops=0)), recorded, CAMPAIGN, [], CAPTIONS
+    )
     assert exact.method[1] == "Every variant had to give exactly the expected result before it was timed."
-    on_host = replace(FAMILY, measuring=replace(FAMILY.measuring, timing="host"))
+    on_host = structs.replace(FAMILY, measuring=structs.replace(FAMILY.measuring, timing="host"))
     method = " ".join(worklog.gather(on_host, recorded, CAMPAIGN, [], CAPTIONS).method)
     assert "includes the host's part of each launch" in method
     assert "cold L2" not in method
@@ -211,7 +216,7 @@ def test_a_family_about_power_begins_with_what_the_data_change(recorded):
         tables = changed(tables, "warptile", case, sustained_us=long, pj_per_flop=energy)
     kept = tables.measurements["case"].isin(["4096", "2048", "1024"])
     tables = replace(tables, measurements=tables.measurements[kept])
-    page = told(tables, replace(FAMILY, figures=("power_trace",)))
+    page = told(tables, structs.replace(FAMILY, figures=("power_trace",)))
     assert page.lead[:1] == (
         "With the data of 2048 instead of 4096, warptile is 1.20x as fast and takes 1.40 instead of 2.00 pJ/FLOP.",
     )
@@ -224,9 +229,9 @@ def test_a_family_about_overlap_says_how_much_of_the_copies_is_hidden(recorded):
     rows = [copy | {"variant": "warptile", "metric": name, "value": value} for name, value in values.items()]
     rows += [copy | {"variant": "vectorized", "metric": "copy_hidden_pct", "value": 61.0}]
     tables = replace(recorded, metrics=type(recorded.metrics)(rows))
-    quiet = replace(FAMILY.measuring, profilers=("nsys",))
+    quiet = structs.replace(FAMILY.measuring, profilers=("nsys",))
     page = worklog.gather(
-        replace(FAMILY, figures=("overlap",), measuring=quiet), tables, CAMPAIGN, [], CAPTIONS
+        structs.replace(FAMILY, figures=("overlap",), measuring=quiet), tables, CAMPAIGN, [], CAPTIONS
     )
     assert rung(page, "warptile").story == (
         "Traced back to back, a launch takes 100.0 µs, with copies in for 80.00 µs, kernels for 91.00 µs and copies out"

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from worklog_pages import (
     CLAIM,
     FAMILY,
@@ -18,8 +19,8 @@ from worklog_pages import (
 )
 
 from warplog import worklog
-from warplog.core import remarks
 from warplog.core.text import HIDDEN, Table
+from warplog.records import remarks
 from warplog.worklog.excerpt import Excerpt
 from warplog.worklog.html import html
 from warplog.worklog.latex import escape
@@ -32,12 +33,12 @@ def hostile(recorded):
     variants = recorded.variants.assign(idea=HOSTILE, credit=HOSTILE)
     rows = recorded.measurements.copy()
     rows.loc[rows["variant"] == "naive", ["status", "reason"]] = "crashed", HOSTILE
-    elsewhere = remarks.cell([{"code": "not_tuned", "gpu": HOSTILE}])
+    elsewhere = remarks.cell([remarks.NotTuned(gpu=HOSTILE)])
     rows.loc[rows["variant"] == "warptile", "remarks"] = elsewhere
     rows.loc[rows["variant"] == "warptile", "agreement"] = HOSTILE
-    figures = tuple(replace(p, source=HOSTILE, gpu=HOSTILE) for p in FAMILY.variants[1].published)
-    rungs = tuple(replace(v, published=figures if v.published else ()) for v in FAMILY.variants)
-    family = replace(FAMILY, title=HOSTILE, summary=HOSTILE, variants=rungs)
+    figures = tuple(structs.replace(p, source=HOSTILE, gpu=HOSTILE) for p in FAMILY.variants[1].published)
+    rungs = tuple(structs.replace(v, published=figures if v.published else ()) for v in FAMILY.variants)
+    family = structs.replace(FAMILY, title=HOSTILE, summary=HOSTILE, variants=rungs)
     tables = replace(recorded, variants=variants, measurements=rows)
     claim = {**CLAIM, **dict.fromkeys(("claim", "source", "published", "verdict", "reason"), HOSTILE)}
     line = hot_line(recorded, 3, 0.5) | {"text": HOSTILE, "stall": HOSTILE}

@@ -1,16 +1,18 @@
 """Tries make_inputs and reference of the chosen families on the CPU."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from warplog.catalog.family import load_family
 from warplog.core.errors import WarplogError, say
 from warplog.core.text import listed
 from warplog.measure import trial
-from warplog.plan.script import job
+from warplog.plan.jobs import TrialJob
+from warplog.plan.script import job, parameters
 
 
-def main(family_files: list[str]) -> None:
+def main(family_files: Sequence[str]) -> None:
     mistakes, right = [], []
     for file in family_files:
         family = load_family(Path(file))
@@ -34,4 +36,4 @@ def main(family_files: list[str]) -> None:
 if "snakemake" in globals():
     sys.dont_write_bytecode = True  # beside the files of a family
     with job(snakemake.log[0]):
-        main(snakemake.params.job["family_files"])
+        main(parameters(snakemake, TrialJob).family_files)

@@ -3,15 +3,17 @@
 from pathlib import Path
 
 from warplog.extract import stage
-from warplog.plan.script import job
+from warplog.plan.jobs import ExtractJob
+from warplog.plan.script import job, parameters
 
 if "snakemake" in globals():
     with job(snakemake.log[0]):
+        captured = parameters(snakemake, ExtractJob)
         stage.extract_family(
             Path(snakemake.input.ncu),
             Path(snakemake.input.nsys),
-            snakemake.params.job["ncu"],
-            snakemake.params.job["nsys"],
+            captured.ncu,
+            captured.nsys,
             Path(snakemake.output[0]),
             [Path(path) for path in snakemake.input.sources],
         )

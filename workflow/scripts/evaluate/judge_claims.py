@@ -2,17 +2,11 @@
 
 from pathlib import Path
 
-from warplog.core.columns import CLAIMS
-from warplog.judge import claims
+from warplog.plan import evaluate
 from warplog.plan.plan import Plan
 from warplog.plan.script import job
-from warplog.tables.files import write_table
-
-
-def main(plan: Plan, folder: Path) -> None:
-    write_table(claims.judge_all(plan.families, folder), CLAIMS, folder / "claims")
-
 
 if "snakemake" in globals():
     with job(snakemake.log[0]):
-        main(Plan.of_chosen(snakemake.params.plan), Path(snakemake.output.parquet).parent)
+        plan = Plan.of_chosen(snakemake.params.plan)
+        evaluate.write_claims(plan, Path(snakemake.output.parquet).parent)

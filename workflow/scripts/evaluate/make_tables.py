@@ -3,21 +3,17 @@
 from pathlib import Path
 
 from warplog.core.errors import note
-from warplog.machine import device
+from warplog.plan import evaluate
 from warplog.plan.plan import Plan
 from warplog.plan.script import job
-from warplog.tables.files import write_tables
-from warplog.tables.rows import make_rows
 from warplog.tables.stages import summary
 
 
 def main(plan: Plan, folder: Path) -> None:
     source = plan.source()
-    peaks = device.peaks(source.device, device.known_gpus(plan.project))
-    rows = make_rows(source, plan.families, plan.cases, plan.chosen, source.device, peaks)
-    write_tables(rows, folder)
+    rows = evaluate.write_measured(plan, source, folder)
     if plan.live:
-        note(f"  tables  {source.campaign['campaign']}: {summary(rows['stages'])}")
+        note(f"  tables  {source.campaign.campaign}: {summary(rows['stages'])}")
 
 
 if "snakemake" in globals():

@@ -5,7 +5,8 @@ from pathlib import Path
 from warplog.judge.summary.rows import Summary
 from warplog.judge.summary.shown import refuse
 from warplog.plan.script import job
+from warplog.records import door
 
 if "snakemake" in globals():
     with job(snakemake.log[0]):
-        refuse(Summary.read(Path(snakemake.input[0])).troubles)
+        refuse(door.read(Path(snakemake.input[0]), Summary).troubles)

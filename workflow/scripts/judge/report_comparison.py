@@ -4,12 +4,12 @@ import sys
 from pathlib import Path
 
 from warplog.core.errors import WarplogError
-from warplog.core.records import read_json
 from warplog.plan.script import job
+from warplog.records import door
 
 
 def main(verdicts: Path) -> None:
-    found = read_json(verdicts)
+    found = door.read_json(verdicts)
     for line in found["claims"]:
         print(f"  {line}", file=sys.stderr)
     print(found["summary"], file=sys.stderr)

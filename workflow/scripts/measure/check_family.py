@@ -1,18 +1,19 @@
 """Checks the variants of a family against the float64 reference, on the GPU, once the reference itself was tried."""
 
-from typing import Any
+from collections.abc import Sequence
 
 from warplog.measure import check_time, trial
-from warplog.measure import job as jobs
-from warplog.plan.script import job, values_of_family
+from warplog.measure.job import Job
+from warplog.plan.jobs import CheckJob
+from warplog.plan.script import family_jobs, job, parameters
+from warplog.records.config import CheckSettings
 
 
-def main(values: dict[str, Any]) -> None:
-    found = jobs.make_jobs(**values)
-    trial.try_reference(found[0].family)
-    check_time.check_family(found)
+def main(jobs: Sequence[Job[CheckSettings]]) -> None:
+    trial.try_reference(jobs[0].family)
+    check_time.check_family(jobs)
 
 
 if "snakemake" in globals():
     with job(snakemake.log[0]):
-        main(values_of_family(snakemake))
+        main(family_jobs(snakemake, parameters(snakemake, CheckJob)))

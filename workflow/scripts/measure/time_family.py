@@ -1,22 +1,17 @@
 """Times the variants of a family that passed their checks, cold and hot."""
 
 from pathlib import Path
-from typing import Any
 
 from warplog.measure import check_time
-from warplog.measure import job as jobs
-from warplog.plan.script import job, values_of_family
-
-
-def main(values: dict[str, Any], check: Path, timer: Path, cases: list[str]) -> None:
-    check_time.time_family(jobs.make_jobs(**values), check, timer, cases)
-
+from warplog.plan.jobs import TimeJob
+from warplog.plan.script import family_jobs, job, parameters
 
 if "snakemake" in globals():
     with job(snakemake.log[0]):
-        main(
-            values_of_family(snakemake),
+        params = parameters(snakemake, TimeJob)
+        check_time.time_family(
+            family_jobs(snakemake, params),
             Path(snakemake.input.check),
             Path(snakemake.input.timer),
-            snakemake.params.job["cases"],
+            params.cases,
         )

@@ -4,18 +4,20 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from warplog.core.errors import note
-from warplog.core.records import read_json, write_json
+from warplog.core.files import write_text
 from warplog.plan.script import job
+from warplog.records import door
 from warplog.track import log
 from warplog.track.address import tracking_uri
+from warplog.track.presence import LoggedCampaign
 
 
 def main(logged: Path, folders: Iterable[Path], uri: str, done: Path) -> None:
-    record = read_json(logged)
+    record = door.decode(door.read_json(logged), LoggedCampaign, str(logged))
     drawn = {folder.name: sorted(files(folder), key=in_order) for folder in folders}
     log.log_figures(record, drawn, uri, note)
     names = {family: [path.name for path in paths] for family, paths in drawn.items()}
-    write_json(done, {"uri": record["uri"], "figures": names})
+    write_text(done, door.as_json({"uri": record.uri, "figures": names}, indent=1) + "\n")
 
 
 def files(folder: Path) -> list[Path]:

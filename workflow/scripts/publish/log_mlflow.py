@@ -1,57 +1,67 @@
 """Logs the campaign's tables, with sources, records and reports, to MLflow."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from warplog.core import paths
+from warplog.core import paths, store
 from warplog.core.errors import note
 from warplog.core.files import write_text
-from warplog.core.records import FamilyRecord, Record, read_json, write_json
 from warplog.plan.plan import Plan
 from warplog.plan.script import job
+from warplog.records import door
+from warplog.records.build import Build
+from warplog.records.campaign import Campaign
+from warplog.records.check import Check
+from warplog.records.extract import Extract
+from warplog.records.family_file import FOLDERS, FamilyRecord
+from warplog.records.profile import Profile
+from warplog.records.time import Time
 from warplog.track import links, log
 from warplog.track.address import tracking_uri
 from warplog.track.log import VariantFiles
 
-RECORDS = {  # artefact name: folder and suffix of the family's record
-    "check.json": ("check", ".json"),
-    "time.json": ("time", ".json"),
-    "extract.json": ("extract", ".json"),
-    "profile_ncu.json": ("profile", ".ncu.json"),
-    "profile_nsys.json": ("profile", ".nsys.json"),
+RECORDS: Mapping[str, tuple[type, str]] = {  # artefact name: type and suffix of the family's record
+    "check.json": (Check, ".json"),
+    "time.json": (Time, ".json"),
+    "extract.json": (Extract, ".json"),
+    "profile_ncu.json": (Profile, ".ncu.json"),
+    "profile_nsys.json": (Profile, ".nsys.json"),
 }
 
 
 def main(plan: Plan, tables: Path, campaign: Path, uri: str, attempt: int, done: Path, runs: Path) -> None:
-    files = dict(artefacts(plan))
-    record = read_json(campaign, "record")
-    result = log.log_campaign(tables, record, files, uri, note)
+    result = log.log_campaign(tables, door.read(campaign, Campaign), dict(artefacts(plan)), uri, note)
     write_text(runs, links.page(result, uri))
-    write_json(done, {**result.as_record(), "attempt": attempt})
+    door.write(done, result.as_record(attempt))
 
 
 def artefacts(plan: Plan) -> Iterator[tuple[tuple[str, str], VariantFiles]]:
     """Yields the files of each variant: source, build, records, and the ncu report to keep in its run."""
     for name, variants in plan.chosen.items():
         places = {
-            artefact: paths.family_record(plan.root, stage, plan.gpu, name, suffix)
-            for artefact, (stage, suffix) in RECORDS.items()
+            artefact: (kind, paths.family_record(plan.root, FOLDERS[kind], plan.gpu, name, suffix))
+            for artefact, (kind, suffix) in RECORDS.items()
         }
-        stored = {artefact: FamilyRecord.read_if_there(path).variants for artefact, path in places.items()}
-        captures = paths.captures(places["profile_ncu.json"])
+        stored = {
+            artefact: FamilyRecord.read_if_there(path, kind).variants
+            for artefact, (kind, path) in places.items()
+        }
+        captures = paths.captures(places["profile_ncu.json"][1])
         for variant in variants:
             records = {a: found[variant.name] for a, found in stored.items() if variant.name in found}
             built = plan.build_record(variant)
+            if store.is_file(built):
+                records["build.json"] = door.read(built, Build)
             beside = [built.with_name(file) for file in ("kernel.sass", "kernel.ptx", "compile.log")]
-            report = kept_report(records, variant.name, plan.families[name].baseline)
-            files = [variant.file, *beside, built, *([captures / report] if report else [])]
+            report = kept_report(records.get("profile_ncu.json"), plan.families[name].baseline)
+            files = [variant.file, *beside, *([captures / report] if report else [])]
             yield (name, variant.name), VariantFiles(files, records)
 
 
-def kept_report(records: dict[str, Record], variant: str, baseline: str) -> str:
+def kept_report(capture: Profile | None, baseline: str) -> str:
     """Returns the ncu report for a variant's run: its own, or for the baseline the family's; '' if none."""
-    report = str(records.get("profile_ncu.json", {}).get("report", ""))
-    return report if variant == baseline or report.startswith(f"{variant}.") else ""
+    own = capture and (capture.variant == baseline or capture.report.startswith(f"{capture.variant}."))
+    return capture.report if own else ""
 
 
 if "snakemake" in globals():

@@ -8,11 +8,13 @@ from pathlib import Path
 
 from warplog import figures
 from warplog.core.csv_text import csv_of_table
+from warplog.core.files import write_text
 from warplog.core.hashing import sha256_file, sha256_of
-from warplog.core.records import read_json, write_json
 from warplog.plan.script import job
 from warplog.plotting import style
 from warplog.plotting.settings import WEB, Settings, for_pages, settings_of
+from warplog.records import door
+from warplog.records.config import FigureSettings
 from warplog.tables import view
 
 
@@ -21,7 +23,7 @@ def main(
 ) -> None:
     shared = [sha256_file(path) for path in code if path.parent.name != "figures"]
     index = folder / ".drawn.json"
-    former = read_json(index) if index.is_file() else {}
+    former = door.decode(door.read_json(index), dict[str, str], str(index)) if index.is_file() else {}
     data = view.of_family(view.read_all(tables), tables, folder.name)
     look = style.look(data, settings)
     suffixes = {".csv", *look.settings.suffixes}
@@ -34,7 +36,7 @@ def main(
         there = all((folder / f"{name}{suffix}").is_file() for suffix in suffixes)
         if former.get(name) != drawn[name] or not there:
             figures.write(name, numbers, look, folder / name)
-    write_json(index, drawn)
+    write_text(index, door.as_json(drawn, indent=1) + "\n")
     for path in folder.glob("[a-z]*"):
         if path.stem not in drawn or path.suffix not in suffixes:
             path.unlink()
@@ -42,10 +44,11 @@ def main(
 
 if "snakemake" in globals():
     with job(snakemake.log[0]):
+        settings = door.decode(snakemake.params.settings, FigureSettings, "params.settings")
         main(
             snakemake.params.figures,
             Path(snakemake.input.tables[0]).parent,
             [Path(path) for path in snakemake.input.code],
             Path(snakemake.output[0]),
-            for_pages(settings_of(snakemake.params.settings)),
+            for_pages(settings_of(settings)),
         )

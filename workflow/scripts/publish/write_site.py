@@ -5,15 +5,16 @@ from pathlib import Path
 
 from warplog import worklog
 from warplog.core import paths
-from warplog.core.records import read_json
 from warplog.plan.plan import Plan
 from warplog.plan.script import job
+from warplog.records import door
+from warplog.records.campaign import Campaign
 from warplog.tables import view
 from warplog.worklog.site import Site
 
 
 def main(plan: Plan, tables: Path, figures: Mapping[str, Sequence[str]], library: Path, output: Path) -> None:
-    campaign = read_json(Path(plan.campaign()), "record")
+    campaign = door.read(Path(plan.campaign()), Campaign)
     read = view.read_all(tables)
     site = Site(output, library.read_text(encoding="utf-8"))
     for name, variants in plan.chosen.items():

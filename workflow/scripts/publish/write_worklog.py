@@ -6,9 +6,10 @@ from pathlib import Path
 from warplog import worklog
 from warplog.core import paths
 from warplog.core.files import write_text
-from warplog.core.records import read_json
 from warplog.plan.plan import Plan
 from warplog.plan.script import job
+from warplog.records import door
+from warplog.records.campaign import Campaign
 from warplog.tables import view
 
 
@@ -17,7 +18,7 @@ def main(plan: Plan, family: str, tables: Path, figures: Sequence[Path], library
     page = worklog.gather(
         plan.families[family],
         view.load(tables, family),
-        read_json(Path(plan.campaign()), "record"),
+        door.read(Path(plan.campaign()), Campaign),
         figures,
         paths.WORKFLOW / "report",
         kept,

@@ -1,17 +1,11 @@
 """Runs compute-sanitizer's tools over the small check cases of a family's variants."""
 
-from typing import Any
-
 from warplog.machine import toolchain
-from warplog.measure import job as jobs
 from warplog.measure import sanitize
-from warplog.plan.script import job, values_of_family
-
-
-def main(values: dict[str, Any]) -> None:
-    sanitize.sanitize_family(jobs.make_jobs(**values), toolchain.find("compute-sanitizer"))
-
+from warplog.plan.jobs import SanitizeJob
+from warplog.plan.script import family_jobs, job, parameters
 
 if "snakemake" in globals():
     with job(snakemake.log[0]):
-        main(values_of_family(snakemake))
+        jobs = family_jobs(snakemake, parameters(snakemake, SanitizeJob))
+        sanitize.sanitize_family(jobs, toolchain.find("compute-sanitizer"))

@@ -1,21 +1,15 @@
 """Captures the timelines of a family's variants with marks."""
 
 from pathlib import Path
-from typing import Any
 
-from warplog.measure import job as jobs
 from warplog.measure import timeline
-from warplog.plan.script import job, values_of_family
-
-
-def main(values: dict[str, Any], check: Path, timer: Path, marked: list[Path]) -> None:
-    timeline.capture_timelines(jobs.make_jobs(**values), check, timer, marked)
-
+from warplog.plan.jobs import TimelineJob
+from warplog.plan.script import family_jobs, job, parameters
 
 if "snakemake" in globals():
     with job(snakemake.log[0]):
-        main(
-            values_of_family(snakemake),
+        timeline.capture_timelines(
+            family_jobs(snakemake, parameters(snakemake, TimelineJob)),
             Path(snakemake.input.check),
             Path(snakemake.input.timer),
             [Path(path) for path in snakemake.input.marked],

@@ -2,14 +2,15 @@
 
 from pathlib import Path
 
-from warplog.core.records import read_json
 from warplog.measure.tuning import figure
 from warplog.plan.script import job
 from warplog.plotting import style
+from warplog.records import door
+from warplog.records.tune import Tune
 
 
 def main(record: Path, png: Path, svg: Path) -> None:
-    style.save(figure.draw(read_json(record, "record")), png, svg)
+    style.save(figure.draw(door.read(record, Tune)), png, svg)
 
 
 if "snakemake" in globals():

@@ -1,22 +1,32 @@
 """Searches the best parameters of one variant on this machine's GPU and writes them beside the kernel."""
 
 from pathlib import Path
-from typing import Any
 
-from warplog.core.records import read_json
 from warplog.machine import toolchain
 from warplog.measure import job as jobs
 from warplog.measure.tuning import record as tuning_record
 from warplog.measure.tuning import search as tuning
-from warplog.plan.script import job
+from warplog.plan.jobs import TuneJob
+from warplog.plan.script import job, parameters
 
 
-def main(values: dict[str, Any], arch: str, timer: Path, time_policy: dict[str, Any], cores: int) -> None:
+def main(
+    params: TuneJob, variant: str, gpu: str, campaign: Path, timer: Path, record: Path, cores: int
+) -> None:
     toolchain.ensure("cuda")
     tools = toolchain.find("nvcc"), toolchain.find("cuobjdump")
-    (measuring,) = jobs.make_jobs(**values)
-    campaign = read_json(values["campaign"], "record")["campaign"]
-    search = tuning.make_search(measuring, campaign, arch, tools, timer, time_policy, cores)
+    family_file = Path(params.family_file)
+    scratch = record.with_name(f".{family_file.parent.name}.{variant}.work")
+    (measuring,) = jobs.make_jobs(
+        family_file=family_file,
+        variants=[variant],
+        gpu=gpu,
+        builds=[scratch / "settings" / "record.json"],
+        campaign=campaign,
+        settings=params.settings,
+        record=record,
+    )
+    search = tuning.make_search(measuring, measuring.campaign, params.arch, tools, timer, params.time, cores)
     search.run()
     tuning_record.write(search)
     search.discard()
@@ -24,22 +34,12 @@ def main(values: dict[str, Any], arch: str, timer: Path, time_policy: dict[str, 
 
 if "snakemake" in globals():
     with job(snakemake.log[0]):
-        record, names = Path(snakemake.output.record), snakemake.wildcards
-        scratch = record.with_name(f".{names.family}.{names.variant}.work")
-        values = snakemake.params.job
         main(
-            {
-                "family_file": Path(values["family_file"]),
-                "variants": [names.variant],
-                "gpu": names.gpu,
-                "builds": [scratch / "settings" / "record.json"],
-                "campaign": Path(snakemake.input.campaign),
-                "settings": values["settings"],
-                "record": record,
-                "board": snakemake.resources.get("board") or "",
-            },
-            values["arch"],
+            parameters(snakemake, TuneJob),
+            snakemake.wildcards.variant,
+            snakemake.wildcards.gpu,
+            Path(snakemake.input.campaign),
             Path(snakemake.input.timer),
-            values["time"],
+            Path(snakemake.output.record),
             snakemake.threads,
         )

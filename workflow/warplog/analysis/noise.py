@@ -21,13 +21,13 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from warplog.analysis.verdicts import Noise, Timed
+from warplog.analysis.verdicts import BETWEEN_PROCESSES, DRIFT, Noise, Timed
 
 Array = npt.NDArray[np.float64]
 Key = TypeVar("Key", bound=Hashable)
 Runs = Sequence[Sequence[float]]  # times in microseconds, one per process, of each run of the same code
 
-DRIFT, DRIFT_US = 0.003, 0.05
+DRIFT_US = 0.05
 _LEAST_VARIANCE = 1e-4**2  # (0.01 %)^2: medians of a quantised clock can be equal
 _LEAST_OF_GROUPS, _BETWEEN_GROUPS = 6, 0.9
 # Variance of the median of n values of the standard normal distribution, by integration over the joint density of the
@@ -57,8 +57,7 @@ class Spread:
         return Timed(us, Noise(math.sqrt(own + shared), freedom, range_of_groups(processes)))
 
 
-# Used if no case was measured in several processes: 0.3 % between them.
-ASSUMED = Spread(0.003**2)
+ASSUMED = Spread(BETWEEN_PROCESSES**2)  # if no case was measured in several processes
 
 
 def range_of_groups(processes: Array) -> float:

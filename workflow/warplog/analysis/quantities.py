@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from warplog.analysis.verdicts import ASSUMED, EXACT, Noise, between, noise_of
-from warplog.core import remarks
-from warplog.core.columns import MEASUREMENTS
+from warplog.core.columns import MEASUREMENTS, Row, number
 from warplog.core.errors import WarplogError
-from warplog.core.remarks import Remark
 from warplog.metrics.kernels import bare_name, longest_kernel
 from warplog.parsers.sass import matching
+from warplog.records import remarks
+from warplog.records.remarks import Remark, TimeRemark
 from warplog.tables import regimes
 from warplog.tables.files import as_rows
 
@@ -57,7 +57,7 @@ class Quantities:
             tuple(str(row[name]) for name in _KEY): noise_of(row)
             for row in (as_rows(floors) if floors is not None else ())
         }
-        self._measured: dict[Key, dict[str, Any]] = {
+        self._measured: dict[Key, Row] = {
             (str(row["family"]), str(row["variant"]), str(row["case"])): row for row in as_rows(measurements)
         }
         # nsys numbers the kernels of a launch differently from ncu, so only its metrics of whole launches are used.
@@ -89,24 +89,24 @@ class Quantities:
             return Found(math.nan, "", f"{variant} at {case}: {row['status']}: {row['reason']}")
         found = remarks.read(row.get("remarks"))
         if name not in MEASUREMENTS:  # a counter does not depend on how the times were taken
-            found = tuple(one for one in found if one["code"] not in remarks.ABOUT_TIMING)
+            found = tuple(one for one in found if not isinstance(one, TimeRemark))
         return replace(self._number(family, variant, case, name, row), remarks=found)
 
-    def _number(self, family: str, variant: str, case: str, name: str, row: Mapping[str, Any]) -> Found:
+    def _number(self, family: str, variant: str, case: str, name: str, row: Row) -> Found:
         if name in MEASUREMENTS:
             column = MEASUREMENTS[name]
             if column.kind not in ("int", "float"):
                 raise WarplogError(f"measurements: {name!r} is a text column; choose a numeric one")
-            value = float(row.get(name, math.nan))  # tables of earlier versions lack columns
+            value = number(row, name)
             reason = f"{variant} at {case} has no {name}" if math.isnan(value) else ""
             return Found(value, column.unit, reason, noise=self._noise_of(name, row))
         return self._metric(family, variant, case, name)
 
-    def _noise_of(self, name: str, row: Mapping[str, Any]) -> Noise:
+    def _noise_of(self, name: str, row: Row) -> Noise:
         """Returns what the same code shows of a column; of a ratio to the baseline, it is that of both times."""
         regime = regimes.SUSTAINED if name.startswith("sustained_") else "rest"
         if name == "hot_us":  # launches of one process
-            return Noise(regimes.value(row, "hot_rel_spread"))
+            return Noise(number(row, "hot_rel_spread"))
         if name not in _OF_TIMES and regime == "rest":
             return EXACT
         variants = [row["variant"], *([row["baseline"]] if name.endswith("ratio_to_baseline") else [])]

@@ -19,7 +19,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from warplog.tables.regimes import Row, value
+from warplog.core.columns import Row, number
 
 FASTER, SLOWER, SAME, AMBIGUOUS = WORDS = ("FASTER", "SLOWER", "SAME", "AMBIGUOUS")
 ALPHA = 0.002
@@ -60,8 +60,11 @@ class Noise:
 
 
 EXACT = Noise(0.0)
-# Of a time without a floor: 0.3 % between processes, of which there is one, and as much between runs.
-ASSUMED = Noise(math.hypot(0.003, 0.003))
+DRIFT, BETWEEN_PROCESSES = (
+    0.003,
+    0.003,
+)  # between runs of the same code, and what is assumed between its processes
+ASSUMED = Noise(math.hypot(DRIFT, BETWEEN_PROCESSES))  # of a time of one process without a floor
 
 
 @dataclass(frozen=True)
@@ -117,13 +120,13 @@ def judge(a: Timed, b: Timed, margin: float = MARGIN) -> Verdict:
 
 def timed(row: Row) -> Timed | None:
     """Returns the time at rest in a row of `measurements` with the columns of its floor; None without a time."""
-    us = value(row, "median_us")
+    us = number(row, "median_us")
     return Timed(us, noise_of(row)) if us > 0 else None
 
 
 def noise_of(row: Row) -> Noise:
     """Returns the noise in a row with the columns of the table `floors`; ASSUMED if they are empty or missing."""
-    deviation, freedom, groups = (value(row, name) for name in ("deviation", "freedom", "groups"))
+    deviation, freedom, groups = (number(row, name) for name in ("deviation", "freedom", "groups"))
     if math.isnan(deviation):
         return ASSUMED
     return Noise(deviation, math.inf if math.isnan(freedom) else freedom, groups)
@@ -137,7 +140,7 @@ def tied(a: Row, b: Row) -> bool:
 
 def leading(rows: Sequence[Row]) -> list[bool]:
     """Returns of each row of `measurements` at one case whether it is the fastest, or tied with it."""
-    times = [value(row, "median_us") for row in rows]
+    times = [number(row, "median_us") for row in rows]
     known = [us for us in times if us > 0]
     best = rows[times.index(min(known))] if known else {}
     return [row is best or tied(row, best) for row in rows]

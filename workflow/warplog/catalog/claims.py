@@ -5,9 +5,10 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from warplog.catalog.contract import Case
+from msgspec.structs import asdict
+
+from warplog.catalog.contract import Case, ClaimEntry
 from warplog.core.columns import GPUS, MEASUREMENTS
 from warplog.core.errors import WarplogError
 from warplog.core.schema import suggest
@@ -31,7 +32,6 @@ _PARTS = (
     *(ast.Expression, ast.BinOp, ast.UnaryOp, ast.USub, ast.UAdd, ast.Load),
     *(ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow),
 )
-_LONGEST = 500
 
 
 @dataclass(frozen=True)
@@ -71,10 +71,8 @@ def parse_formula(text: str, family: str, case: str, where: str) -> Formula:
         where: prefix of errors, usually file and key.
 
     Raises:
-        WarplogError: The text is not such a formula, or is longer than 500 characters.
+        WarplogError: The text is not such a formula.
     """
-    if len(text) > _LONGEST:
-        raise WarplogError(f"{where}: the formula is {len(text)} characters long, the limit is {_LONGEST}")
     reader = _Reader(family, case, f"{where}: {text!r}")
     try:
         tree = reader.visit(ast.parse(text.strip(), mode="eval"))
@@ -168,35 +166,15 @@ _WITHIN = re.compile(rf"\s*({_NUMBER})\s*\.\.\s*({_NUMBER})\s*")
 _GRAMMAR = "write '>= 5', '> 5', '<= 5', '< 5', '== 5' or '4 .. 6'"
 
 
-@dataclass(frozen=True)
-class Claim:
-    """A published claim and how a campaign judges it.
+class Claim(ClaimEntry, frozen=True, kw_only=True):
+    """A published claim and how a campaign judges it; `case` is the one that the formula refers to by default.
 
     Attributes:
-        id: short identifier within the family.
-        claim: the assertion in one sentence.
-        source: publication that makes the claim.
-        published: published number.
-        measure: formula as written in family.yaml.
         formula: the parsed formula of the measured number; None if it cannot be measured.
-        unit: unit of the number; "" for the unit of a single quantity.
-        case: timed case that the formula refers to by default.
-        confirmed_if: condition on the number.
-        about: the GPU or machine of the published number, if others cannot share it: "an A6000"; "" otherwise.
-        not_judged: why there is no condition; the number, if any, is then only shown.
+        not_judged: why there is no condition, with `about`; the number, if any, is then only shown.
     """
 
-    id: str
-    claim: str
-    source: str
-    published: str
-    measure: str
     formula: Formula | None
-    unit: str
-    case: str
-    confirmed_if: str
-    not_judged: str
-    about: str = ""
 
     def holds(self, measured: float) -> bool:
         """Whether `confirmed_if` holds for a measured number."""
@@ -247,39 +225,26 @@ def condition_words(condition: str, unit: str) -> str:
     return f"== {middle}" if max(middle - low, high - middle) <= _COUNT_TOLERANCE else condition
 
 
-def make_claim(data: Mapping[str, Any], family: str, headline_case: str, where: str) -> Claim:
+def make_claim(entry: ClaimEntry, family: str, headline_case: str, where: str) -> Claim:
     """Makes a claim from its entry in family.yaml; its case defaults to the headline case.
 
     Raises:
         WarplogError: The formula or the condition is invalid, or missing without `about` or `not_judged`.
     """
-    where = f"{where}: claims: {data['id']}"
-    case, measure = data.get("case", headline_case), data.get("measure", "")
-    condition, about = data.get("confirmed_if", ""), data.get("about", "")
-    not_judged = ": ".join(filter(None, (f"about {about}" if about else "", data.get("not_judged", ""))))
-    if bool(condition) == bool(not_judged) or (condition and not measure):
+    where, case = f"{where}: claims: {entry.id}", entry.case or headline_case
+    not_judged = ": ".join(filter(None, (f"about {entry.about}" if entry.about else "", entry.not_judged)))
+    if bool(entry.confirmed_if) == bool(not_judged) or (entry.confirmed_if and not entry.measure):
         raise WarplogError(
             f"{where}: requires measure and confirmed_if, or not_judged with the reason,"
             " or about with the GPU of the number"
         )
-    if condition:
+    if entry.confirmed_if:
         try:
-            condition_holds(condition, 0.0)
+            condition_holds(entry.confirmed_if, 0.0)
         except WarplogError as error:
             raise WarplogError(f"{where}: confirmed_if: {error}") from None
-    return Claim(
-        id=data["id"],
-        claim=data["claim"],
-        source=data["source"],
-        published=data.get("published", ""),
-        measure=measure,
-        formula=parse_formula(measure, family, case, f"{where}: measure") if measure else None,
-        unit=data.get("unit", ""),
-        case=case,
-        confirmed_if=condition,
-        not_judged=not_judged,
-        about=about,
-    )
+    formula = parse_formula(entry.measure, family, case, f"{where}: measure") if entry.measure else None
+    return Claim(**{**asdict(entry), "case": case, "not_judged": not_judged}, formula=formula)
 
 
 def check_claims(

@@ -3,85 +3,82 @@
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal
+
+from msgspec import Meta, field
 
 from warplog.core import paths
 from warplog.core.errors import WarplogError
+from warplog.records.build import Compiled
+from warplog.records.fields import Frozen, matching
 
 STANDARD = 17
 # `<warplog/workspace.cuh>` and the other headers that kernels share.
 HEADERS = paths.PACKAGE / "include"
-Define = int | float | str | None
+
+Place = Annotated[
+    str,
+    Meta(max_length=300),
+    matching(
+        "[A-Za-z0-9_.-][A-Za-z0-9_./ +-]*",
+        "a path relative to family.yaml, in letters, digits, spaces and _ . / + -",
+    ),
+]
+Flag = Annotated[str, Meta(min_length=1, max_length=500), matching(r"-[^\n]*", "one line that begins with -")]
+Macro = Annotated[str, matching("[A-Za-z_][A-Za-z0-9_]*", "the name of a macro: letters, digits and _")]
+Defined = Annotated[str, Meta(max_length=500), matching(r"[^\n]*", "one line")] | int | float | None
+ShortName = Annotated[
+    str,
+    matching("[A-Za-z0-9_.+-]{1,64}", "the short name of a library, such as cublas for libcublas.so"),
+]
 
 
-@dataclass(frozen=True)
-class Compile:
-    """Options of the compiler for one variant.
+class Compile(Frozen, frozen=True, kw_only=True):
+    """Options of the compiler that a family or a variant asks for.
 
     Attributes:
-        include: folders of headers, relative to the folder of family.yaml.
-        flags: words for nvcc.
-        defines: macros; None stands for one without a value, text is used as it is written.
-        std: the C++ standard, 17 or 20.
-        link: shared libraries by short name, such as "cuda" or "cublas".
-        sources: further sources, relative to the folder of family.yaml.
+        include: folders of headers in the project, relative to family.yaml.
+        flags: options for nvcc.
+        defines: macros: a number, text as it is written (quotes included), or no value.
+        std: C++ standard (default 17).
+        link: shared libraries by short name, such as cuda or cublas.
+        sources: further sources in the project, relative to family.yaml.
         fast_math: whether nvcc gets --use_fast_math.
     """
 
-    include: tuple[str, ...] = ()
-    flags: tuple[str, ...] = ()
-    defines: Mapping[str, Define] = field(default_factory=dict)
-    std: int = STANDARD
-    link: tuple[str, ...] = ()
-    sources: tuple[str, ...] = ()
-    fast_math: bool = False
-
-    def record(self) -> dict[str, Any]:
-        """Returns what was asked for, as JSON data; {} if nothing was."""
-        default = Compile()
-        found = {name: value for name, value in vars(self).items() if value != getattr(default, name)}
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
-
-    def options(self) -> list[str]:
-        """Returns the options for nvcc, without folders, libraries and sources."""
-        fast = ["--use_fast_math"] if self.fast_math else []
-        macros = [f"-D{n}" if value is None else f"-D{n}={value}" for n, value in self.defines.items()]
-        return [*fast, *self.flags, *macros]
-
-    def text(self) -> str:
-        """Returns what differs from how other variants are compiled, for people; '' if nothing does."""
-        standard = [f"-std=c++{self.std}"] if self.std != STANDARD else []
-        include = [f"-I{folder}" for folder in self.include]
-        link = [f"-l{name}" for name in self.link]
-        return " ".join([*standard, *self.options(), *include, *self.sources, *link])
+    include: Annotated[tuple[Place, ...], Meta(max_length=32)] = ()
+    flags: Annotated[tuple[Flag, ...], Meta(max_length=64)] = ()
+    defines: Annotated[Mapping[Macro, Defined], Meta(max_length=64)] = field(default_factory=dict)
+    std: Literal[17, 20] | None = None
+    link: Annotated[tuple[ShortName, ...], Meta(max_length=32)] = ()
+    sources: Annotated[tuple[Place, ...], Meta(max_length=64)] = ()
+    fast_math: bool | None = None
 
 
-def make_compile(family: Mapping[str, Any], variant: Mapping[str, Any], where: str) -> Compile:
+def extended(family: Compile, variant: Compile, where: str) -> Compiled:
     """Returns a variant's options: those of its family's `compile`, extended by its own.
 
     Flags, libraries and sources of the variant follow those of the family; its folders are searched first; its other
     keys take precedence.
 
     Args:
-        family: `compile` of the family, variant: of the variant.
         where: prefix of errors.
 
     Raises:
         WarplogError: a flag would change what warplog relies on; the text names the flag and the remedy.
     """
-    both = (family, variant)
-    flags = [word for part in both for flag in part.get("flags", ()) for word in _words(flag, where)]
+    flags = [word for flag in family.flags + variant.flags for word in _words(flag, where)]
     _check_flags(flags, where)
-    return Compile(
-        include=_all("include", variant, family),
+    standard = variant.std or family.std
+    return Compiled(
+        include=_each_once(variant.include + family.include),
         flags=tuple(flags),
-        defines={**family.get("defines", {}), **variant.get("defines", {})},
-        std=variant.get("std", family.get("std", STANDARD)),
-        link=_all("link", *both),
-        sources=_all("sources", *both),
-        fast_math=variant.get("fast_math", family.get("fast_math", False)),
+        defines={**family.defines, **variant.defines},
+        std=None if standard == STANDARD else standard,
+        link=_each_once(family.link + variant.link),
+        sources=_each_once(family.sources + variant.sources),
+        fast_math=bool(family.fast_math if variant.fast_math is None else variant.fast_math),
     )
 
 
@@ -110,8 +107,8 @@ def check_place(root: Path, folder: Path, name: str, where: str, is_folder: bool
         raise WarplogError(f"{where} {name!r}: requires {path}, which is missing")
 
 
-def _all(key: str, *parts: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for part in parts for name in part.get(key, ())))
+def _each_once(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
 
 
 def _words(flag: str, where: str) -> list[str]:

@@ -1,29 +1,49 @@
-"""Parts of a family's contract: launcher arguments, cases, requirements, probes and published results."""
+"""The types of family.yaml: a family as its author wrote it, decoded and checked once.
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+`warplog schema family` prints their JSON Schema.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Annotated, Literal
 
+from msgspec import Meta, field
+from msgspec.structs import replace
+
+from warplog.catalog.compiling import Compile
 from warplog.core import formula
+from warplog.records.fields import UNIQUE, CaseName, Frozen, Name, each_once, matching
+
+Identifier = Annotated[
+    str, matching("[A-Za-z][A-Za-z0-9_]{0,31}", "up to 32 letters, digits and _, beginning with a letter")
+]
+CaseKey = Annotated[
+    str,
+    matching(
+        "[A-Za-z0-9][A-Za-z0-9_.x-]{0,63}",
+        "up to 64 letters, digits and _ . -, beginning with a letter or digit",
+    ),
+]
+_CAPITALS = "capital letters, digits and _, beginning with a letter, such as TILE_M"
+Constant = Annotated[str, matching("[A-Z][A-Z0-9_]*", _CAPITALS)]
+Parameter = Annotated[str, matching("[A-Z][A-Z0-9_]{0,31}", f"up to 32 {_CAPITALS}")]
+Condition = Annotated[str, Meta(max_length=500)]
+Conditions = Annotated[tuple[Condition, ...], Meta(max_length=32)]
+Formula = Condition | int | float
+Floating = Literal["float32", "float64", "float16", "bfloat16", "float8_e4m3", "float8_e5m2"]
+Dtype = Literal[Floating, "complex64", "int8", "uint8", "int16", "int32", "uint32", "int64", "bool"]
+Values = Annotated[Mapping[Identifier, int | float], Meta(max_length=64)]
+Cases = Annotated[Mapping[CaseKey, Values], Meta(max_length=200)]
+_PATH = "[A-Za-z0-9_.-][A-Za-z0-9_./ +-]*"
+_SPELT = "in letters, digits, spaces and _ . / + -"
+Source = Annotated[str, matching(rf"{_PATH}\.(cu|py)", f"the path of a .cu or .py file, {_SPELT}")]
+Library = Annotated[str, matching(rf"{_PATH}\.so", f"true, false or the path of a .so file, {_SPELT}")]
 
 
-@dataclass(frozen=True)
-class Argument:
-    """One argument of the launcher: an array, or a scalar named after a case parameter.
-
-    Attributes:
-        kind: "input", "output", "inout", "workspace" or "scalar".
-        dtype: element type; "void" if it depends on the case.
-        shape: one formula per dimension; empty for scalars. A workspace is an array of bytes (uint8).
-        dtypes: if it depends on the case, the condition for each type; the first that holds decides.
-    """
-
-    name: str
-    kind: str
-    dtype: str
-    shape: tuple[str | int, ...] = ()
-    dtypes: Mapping[str, str] = field(default_factory=dict)
+def _text(most: int) -> Meta:
+    """Returns the rule that a text is not empty and has at most this many characters."""
+    return Meta(min_length=1, max_length=most)
 
 
 @dataclass(frozen=True)
@@ -34,44 +54,154 @@ class Case:
     values: Mapping[str, float]
 
 
-@dataclass(frozen=True)
-class Measuring:
+class Tolerance(Frozen, frozen=True, kw_only=True):
+    """|out - reference| <= factor * eps(dtype)/2 * sqrt(reduction_length) * scale; reference.py gives the scale.
+
+    Attributes:
+        dtype: type whose rounding error counts.
+        reduction_length: number of terms in a sum.
+        factor: safety factor.
+    """
+
+    dtype: Floating
+    reduction_length: Formula
+    factor: Annotated[float, Meta(gt=0, le=1000)]
+
+
+class Argument(Frozen, frozen=True, kw_only=True):
+    """An argument of the launcher: an array, or a scalar named after a case parameter.
+
+    Attributes:
+        name: name in C and in reference.py.
+        kind: how the launcher uses the argument; workspace: memory that warplog allocates, with undefined contents.
+        bytes: size of a workspace in bytes.
+        tolerance: tolerance of this output.
+    """
+
+    name: Identifier
+    kind: Literal["input", "output", "inout", "workspace", "scalar"]
+    element: Annotated[
+        Dtype | Annotated[Mapping[Dtype, Condition], Meta(min_length=2)],
+        Meta(
+            description="element type; that of an array may depend on the case: types with conditions on the case's"
+            " parameters, such as {float32: element_bytes == 4, bfloat16: element_bytes == 2}; the first whose"
+            " condition holds. Its pointer is then void*"
+        ),
+    ] = field(name="dtype", default_factory=dict)
+    dimensions: Annotated[
+        tuple[Formula, ...],
+        Meta(min_length=1, max_length=8, description="one formula per dimension, such as [M, K]"),
+    ] = field(name="shape", default=())
+    bytes: Formula = ""
+    tolerance: Tolerance | None = None
+
+    def __post_init__(self) -> None:
+        """Checks that a workspace has bytes, and others a dtype, arrays a shape."""
+        if self.kind == "workspace":
+            if self.bytes == "":
+                raise ValueError("the required key 'bytes' is missing")
+        elif not self.element or (self.kind != "scalar" and not self.dimensions):
+            raise ValueError("the required key 'dtype' or 'shape' is missing")
+
+    @property
+    def shape(self) -> tuple[Formula, ...]:
+        """One formula per dimension; () for scalars. A workspace is an array of bytes."""
+        return (self.bytes,) if self.kind == "workspace" else self.dimensions
+
+    @property
+    def dtypes(self) -> Mapping[Dtype, str]:
+        """The condition for each type if it depends on the case; the first that holds decides."""
+        return {} if isinstance(self.element, str) or self.kind == "workspace" else self.element
+
+    @property
+    def dtype(self) -> str:
+        """The element type; "void" if it depends on the case."""
+        if self.kind == "workspace":
+            return "uint8"
+        return self.element if isinstance(self.element, str) else "void"
+
+    def form(self) -> tuple[object, ...]:
+        """Returns what a launcher depends on: name, kind, types and shape, without the tolerance."""
+        return self.name, self.kind, self.dtype, self.shape, self.dtypes
+
+
+# What JSON Schema says of Argument.__post_init__.
+_BY_KIND = {
+    "allOf": [
+        {
+            "if": {"properties": {"kind": {"const": "workspace"}}},
+            "then": {"required": ["bytes"]},
+            "else": {"required": ["dtype"]},
+        },
+        {
+            "if": {"properties": {"kind": {"enum": ["input", "output", "inout"]}}},
+            "then": {"required": ["shape"]},
+        },
+    ]
+}
+
+
+class Work(Frozen, frozen=True, kw_only=True):
+    """Work of a case, used for GFLOP/s, GB/s and the x axis; `Family.value` evaluates the formulas.
+
+    Attributes:
+        flops: floating-point operations of the algorithm.
+        bytes: compulsory traffic in bytes: each input read once, each output written once.
+        size: problem size on the x axis.
+        size_label: label of the x axis.
+        limit: link that limits the traffic: dram (default), or pcie for host-device transfers.
+    """
+
+    flops: Formula
+    bytes: Formula
+    size: Formula
+    size_label: Annotated[str, Meta(max_length=80)]
+    limit: Literal["dram", "pcie"] = "dram"
+
+
+class Measuring(Frozen, frozen=True, kw_only=True):
     """Measurement options for families other than kernels on arrays in device memory.
 
     Attributes:
-        timing: "stream": launches are queued behind a blocked stream and hot launches form a CUDA graph, so that
-            only GPU time counts; "host": neither, for launchers that synchronise; host time counts too.
+        timing: stream (default): GPU time only: launches are queued behind a blocked stream, and hot launches form a
+            CUDA graph; host: neither, host time included, for launchers that synchronise.
         hot_seconds: every case is also measured sustained, for at least this many seconds, with clock and power
-            recorded over time; None: only cases that a limit slows down, without a record over time.
-        max_seconds: maximum sampling time at rest per case and process in seconds; None: as configured.
+            recorded over time.
+        max_seconds: maximum sampling time at rest per case and process in seconds, overrides the configuration.
         profilers: profilers that can observe a launch.
         hot_cases: cases that get a hot time in addition to the profiled ones.
-        sanitized_elements: largest check case for compute-sanitizer in array elements; None: as configured.
+        sanitized_elements: largest check case to run under compute-sanitizer, in array elements, overrides the
+            configuration.
     """
 
-    timing: str = "stream"
-    hot_seconds: float | None = None
-    max_seconds: float | None = None
-    profilers: Sequence[str] = ("ncu", "nsys")
-    hot_cases: Sequence[str] = ()
-    sanitized_elements: int | None = None
+    timing: Literal["stream", "host"] = "stream"
+    hot_seconds: Annotated[float, Meta(ge=1, le=60)] | None = None
+    max_seconds: Annotated[float, Meta(gt=0, le=60)] | None = None
+    profilers: Annotated[tuple[Literal["ncu", "nsys"], ...], UNIQUE] = ("ncu", "nsys")
+    hot_cases: Annotated[tuple[str, ...], Meta(max_length=200), UNIQUE] = ()
+    sanitized_elements: Annotated[int, Meta(ge=1)] | None = None
+
+    def __post_init__(self) -> None:
+        """Checks that nothing is named twice."""
+        each_once(self.profilers, self.hot_cases)
 
 
-@dataclass(frozen=True)
-class Requires:
+class Requires(Frozen, frozen=True, kw_only=True):
     """Requirements of a variant.
 
     Attributes:
-        arch: minimum architecture (`sm_80`), or exactly this one with a trailing a (`sm_90a`).
+        arch: minimum architecture; with a trailing a, exactly that architecture.
         multiple_of: case parameters that must be multiples of a number.
-        at_most: upper limits of case parameters.
-        where: conditions on case parameters, such as `N*C % 256 == 0`.
+        at_most: upper limits of case parameters, for variants that are too slow at the largest cases.
+        where: conditions on case parameters, such as `N*C % 256 == 0` or `M >= 512`.
     """
 
-    arch: str = "sm_75"
-    multiple_of: Mapping[str, int] = field(default_factory=dict)
-    at_most: Mapping[str, float] = field(default_factory=dict)
-    where: Sequence[str] = ()
+    arch: Annotated[
+        str, matching("sm_[0-9]{2,3}a?", "an architecture such as sm_80, or sm_90a for exactly that one")
+    ] = "sm_75"
+    multiple_of: Mapping[str, Annotated[int, Meta(ge=2)]] = field(default_factory=dict)
+    at_most: Values = field(default_factory=dict)
+    where: Conditions = ()
 
     def why_not(self, compute_capability: tuple[int, int]) -> str:
         """Returns why the variant cannot run on a GPU; '' if it can."""
@@ -102,69 +232,259 @@ class Requires:
         return exceeded if exceeded and not replace(self, at_most={}).why_not_case(case) else {}
 
 
-def status_words(status: str, own_limits: str = "") -> str:
-    """Returns a status for display: "compile error", or "not run" for a case beyond a limit that the variant sets."""
-    return "not run" if own_limits else status.replace("_", " ")
+class Expects(Frozen, frozen=True, kw_only=True):
+    """Expected properties of the compiled code.
+
+    Attributes:
+        sass: opcode prefixes that must occur.
+        spills: maximum number of spilled bytes.
+    """
+
+    sass: tuple[str, ...] = ()
+    spills: Annotated[int, Meta(ge=0)] | None = None
 
 
-@dataclass(frozen=True)
-class Probe:
+class Published(Frozen, frozen=True, kw_only=True):
+    """A published result for a variant.
+
+    Attributes:
+        value: published number.
+        unit: unit of the number.
+        gpu: GPU of the measurement.
+        source: author and title.
+        case: timed case of the number; omit it if the source names none.
+    """
+
+    value: Annotated[float, Meta(gt=0)]
+    unit: Literal["GFLOP/s", "TFLOP/s"]
+    gpu: Annotated[str, _text(60)]
+    source: Annotated[str, _text(200)]
+    case: str = ""
+
+
+class Tune(Frozen, frozen=True, kw_only=True):
+    """Search space of `snakemake tune`; on GPUs without a search, the values in `parameters` apply.
+
+    Attributes:
+        values: values of each searched parameter, including the one in `parameters`.
+        threads: threads per block as a formula of the parameters; available as THREADS in `where`.
+        dynamic_shared_bytes: dynamic shared memory per block in bytes.
+        where: conditions that every valid setting meets, such as `BM % TM == 0`.
+        cases: timed cases that enter the score.
+        first: settings to try first, such as the best ones on other GPUs.
+    """
+
+    values: Annotated[
+        Mapping[Parameter, Annotated[tuple[int, ...], Meta(min_length=1, max_length=64), UNIQUE]],
+        Meta(min_length=1, max_length=12),
+    ]
+    threads: Formula
+    dynamic_shared_bytes: Formula = 0
+    where: Conditions
+    cases: Annotated[tuple[str, ...], Meta(min_length=1, max_length=8), UNIQUE]
+    first: Annotated[tuple[Mapping[str, int], ...], Meta(max_length=32)] = ()
+
+    def __post_init__(self) -> None:
+        """Checks that no value and no case is named twice."""
+        each_once(*self.values.values(), self.cases)
+
+
+class VariantEntry(Frozen, frozen=True, kw_only=True):
+    """A variant: a source with its compile-time parameters.
+
+    Attributes:
+        name: name that states the idea.
+        language: language of the source: cuda (default), or what a .py file is written with.
+        parent: variant that this one is based on.
+        draft: draft variant, excluded from campaigns unless `variants` names it.
+        idea: the idea in one sentence for figures and tables.
+        note: what a ratio to its time must say, such as `its time includes a copy of the result`.
+        credit: publication of the idea.
+        expected: what was expected of it before it was measured, in place of that field of its source's header.
+        published: published results for this variant, with their source.
+        parameters: compile-time parameters such as tile sizes, passed to nvcc as -D; of a Python module, values for its
+            constants.
+        requires: requirements of the variant.
+        memory: arrays in host memory: pinned (page-locked and mapped for kernels) or pageable (from malloc).
+        expects: expected properties of the compiled code.
+    """
+
+    name: Name
+    source: Annotated[
+        Source,
+        Meta(description="source in the project, relative to family.yaml (default <name>.cu, or <name>.py)"),
+    ] = field(name="file", default="")
+    own_options: Annotated[Compile, Meta(description="how this variant is compiled")] = field(
+        name="compile", default=Compile()
+    )
+    language: Literal["cuda", "triton", "cupy", "torch", "cute"] = "cuda"
+    parent: str | None = None
+    draft: bool = False
+    idea: Annotated[str, Meta(max_length=160)]
+    note: Annotated[str, Meta(max_length=120)] = ""
+    credit: Annotated[str, Meta(max_length=300)] = ""
+    expected: Annotated[str, Meta(max_length=600)] = ""
+    published: Annotated[tuple[Published, ...], Meta(max_length=64)] = ()
+    parameters: Mapping[Constant, int] = field(default_factory=dict)
+    requires: Requires = Requires()
+    memory: Mapping[str, Literal["pinned", "pageable"]] = field(default_factory=dict)
+    expects: Expects = Expects()
+    calls: Annotated[
+        bool | Library,
+        Meta(
+            description="whether the variant calls a library, or the path of a shared library in the project, relative"
+            " to family.yaml, that is compiled already and takes the place of `file`. nsys then captures every timed"
+            " case, and the tables list its kernels"
+        ),
+    ] = field(name="library", default=False)
+    search: Annotated[Tune | None, Meta(description="search space of `snakemake tune`")] = field(
+        name="tune", default=None
+    )
+
+    @property
+    def library(self) -> bool:
+        """Whether the variant calls a library, or is one."""
+        return bool(self.calls)
+
+    @property
+    def prebuilt(self) -> bool:
+        """Whether a shared library with the launcher takes the place of the source."""
+        return isinstance(self.calls, str)
+
+
+class ClaimEntry(Frozen, frozen=True, kw_only=True):
+    """A published claim about the kernels; each campaign judges it in the table `claims`.
+
+    Attributes:
+        id: short identifier for tables and text.
+        claim: the assertion in one sentence.
+        source: publication that makes the claim.
+        published: published number.
+        measure: formula of the number to judge, such as median_us(naive) / median_us(gmem_coalesced, "1024").
+            Quantities: numeric columns of the table `measurements`, metrics, total_<metric> (summed over the kernels of
+            a launch) and sass(variant, "LDG.E.128"). Names: parameters of the case and numeric columns of the table
+            `gpus`. Variants of another family are written as sgemm.naive.
+        unit: unit of the number (default the unit of a single quantity).
+        case: timed case of the claim (default the headline case).
+        confirmed_if: condition on the number that confirms the claim, such as >= 5 or 4 .. 6; otherwise it is refuted.
+        about: GPU or machine of the published number, such as `an A6000`, if others cannot share it; the claim is then
+            not judged, the number only shown.
+        not_judged: why the claim is not judged; the number, if any, is only shown.
+    """
+
+    id: Annotated[
+        str, matching("[A-Za-z][A-Za-z0-9_]{0,15}", "up to 16 letters, digits and _, beginning with a letter")
+    ]
+    claim: Annotated[str, _text(200)]
+    source: Annotated[str, _text(300)]
+    published: Annotated[str, Meta(max_length=200)] = ""
+    measure: Annotated[str, _text(500)] = ""
+    unit: Annotated[str, Meta(max_length=20)] = ""
+    case: str = ""
+    confirmed_if: Annotated[str, _text(60)] = ""
+    about: Annotated[str, _text(60)] = ""
+    not_judged: Annotated[str, _text(200)] = ""
+
+
+class Probe(Frozen, frozen=True, kw_only=True):
     """A quantity whose true value is known for the kernels of a family.
 
     The measured value may differ from the expected one by `relative` times the expected value plus `absolute`.
 
     Attributes:
-        name: the known property.
-        cases: cases for which the value is known.
-        quantity: column of the table `measurements`, metric, or quantity derived by the oracle.
-        expected: formula over the case's parameters and other quantities, or a name (a stall reason or resource).
-        minus: case whose quantity is subtracted first; "" for none.
+        cases: cases with a known value: names, or patterns with *.
+        quantity: column of `measurements`, metric, dominant_stall, occupancy_limiter or occupancy_by_formula_pct.
+        expected: formula over the case's parameters and other quantities of the case; or the name of a stall reason or
+            resource.
+        minus: case whose quantity is subtracted first.
+        relative: tolerance as a share of the expected value.
+        absolute: tolerance in the quantity's unit.
         at_least: whether any larger measured value is accepted.
     """
 
-    name: str
-    cases: tuple[str, ...]
-    quantity: str
-    expected: str | float
-    minus: str = ""
-    relative: float = 0.0
-    absolute: float = 0.0
+    name: Annotated[str, _text(60), Meta(description="the known property")] = field(name="probe")
+    cases: Annotated[tuple[CaseName, ...], Meta(min_length=1)]
+    quantity: Name
+    expected: Formula
+    minus: CaseName = ""
+    relative: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    absolute: Annotated[float, Meta(ge=0)] = 0.0
     at_least: bool = False
 
 
-def make_argument(data: Mapping[str, Any]) -> Argument:
-    """Makes an argument of family.yaml; the formula `bytes` of a workspace becomes its shape."""
-    if data["kind"] == "workspace":
-        return Argument(data["name"], "workspace", "uint8", (data["bytes"],))
-    dtype = data["dtype"]
-    by_case = {} if isinstance(dtype, str) else dtype
-    shape = tuple(data.get("shape", ()))
-    return Argument(data["name"], data["kind"], "void" if by_case else dtype, shape, by_case)
+class FamilyFile(Frozen, frozen=True, kw_only=True):
+    """Contract of a kernel family (kernels/<family>/family.yaml).
+
+    Attributes:
+        title: heading of figures and of the MLflow experiment.
+        summary: what the kernels compute, in one line.
+        arguments: arguments of the launcher in order, followed by a cudaStream_t.
+        tolerance: tolerance of outputs without one of their own.
+        work: work of a case.
+        defaults: default values of the case parameters.
+        profile_cases: cases to profile with ncu and nsys: names, or patterns with *.
+        headline_case: timed case that single-number summaries quote; one of profile_cases.
+        baseline: variant that ratios refer to, or <family>.<variant>: a variant of another family with the same
+            arguments.
+        draft: draft family, excluded from campaigns unless `families` names it.
+        empty_arrays: whether arrays of check cases may have no elements, as with n: 0.
+        measuring: measurement options.
+        timeline: variants whose kernels have marks (timeline.cuh), and the case of each that `snakemake timeline`
+            captures.
+        figures: additional figures, drawn only for families that list them.
+        variants: variants in ladder order.
+        claims: published claims about these kernels; each campaign judges them in the table `claims`.
+        probes: known true values of quantities; a family with probes belongs to `snakemake oracle`.
+    """
+
+    name: Annotated[Name, Meta(description="name of the family, equal to the name of its folder")] = field(
+        name="family"
+    )
+    title: Annotated[str, Meta(max_length=120)]
+    summary: Annotated[str, Meta(max_length=300)]
+    arguments: Annotated[
+        tuple[Annotated[Argument, Meta(extra_json_schema=_BY_KIND)], ...], Meta(min_length=1, max_length=64)
+    ]
+    tolerance: Tolerance
+    shared_options: Annotated[
+        Compile, Meta(description="how all variants are compiled, extended by `compile` of a variant")
+    ] = field(name="compile", default=Compile())
+    work: Work
+    defaults: Values = field(default_factory=dict)
+    timed: Annotated[Cases, Meta(description="problems that are timed")] = field(name="cases")
+    checked: Annotated[
+        Cases,
+        Meta(
+            description="problems for the correctness check, with awkward sizes; never timed, profiled only if"
+            " profile_cases names them"
+        ),
+    ] = field(name="check_cases")
+    profile_cases: Annotated[tuple[str, ...], Meta(min_length=1)]
+    headline_case: str
+    baseline: str = ""
+    draft: bool = False
+    empty_arrays: bool = False
+    measuring: Measuring = Measuring()
+    timeline: Annotated[Mapping[Name, CaseName], Meta(min_length=1, max_length=50)] = field(
+        default_factory=dict
+    )
+    figures: Annotated[tuple[Name, ...], Meta(max_length=20)] = ()
+    variants: Annotated[tuple[VariantEntry, ...], Meta(min_length=1, max_length=200)]
+    claims: Annotated[tuple[ClaimEntry, ...], Meta(max_length=200)] = ()
+    probes: Annotated[tuple[Probe, ...], Meta(min_length=1, max_length=500)] = ()
 
 
-def matching(patterns: Collection[str], names: Collection[str]) -> tuple[str, ...]:
+def status_words(status: str, own_limits: str = "") -> str:
+    """Returns a status for display: "compile error", or "not run" for a case beyond a limit that the variant sets."""
+    return "not run" if own_limits else status.replace("_", " ")
+
+
+def matched(patterns: Collection[str], names: Collection[str]) -> tuple[str, ...]:
     """Returns the names that match a pattern (`*`, `?`, `[...]`), in order, then the patterns without a match."""
     unmatched = [p for p in patterns if not any(fnmatchcase(name, p) for name in names)]
     return (*(name for name in names if any(fnmatchcase(name, p) for p in patterns)), *unmatched)
 
 
-def make_probes(data: Iterable[Mapping[str, Any]], names: Collection[str]) -> tuple[Probe, ...]:
-    """Makes the probes of family.yaml; `names` are the family's cases, which their patterns refer to."""
-    renamed = ({**p, "name": p["probe"], "cases": matching(p["cases"], names)} for p in data)
-    return tuple(Probe(**{key: value for key, value in p.items() if key != "probe"}) for p in renamed)
-
-
 def probed(probes: Iterable[Probe]) -> tuple[str, ...]:
     """Returns the cases that the probes refer to."""
     return tuple(case for probe in probes for case in (*probe.cases, probe.minus) if case)
-
-
-@dataclass(frozen=True)
-class Published:
-    """A published result for a variant; `case` is "" if the source names no timed case."""
-
-    value: float
-    unit: str
-    gpu: str
-    source: str
-    case: str = ""

@@ -3,42 +3,34 @@
 import importlib.util
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+
+from msgspec.structs import asdict, replace
 
 from warplog.catalog.claims import Claim, check_claims, make_claim
-from warplog.catalog.compiling import HEADERS, Compile, check_place, make_compile, root_of
+from warplog.catalog.compiling import HEADERS, Compile, check_place, extended, root_of
 from warplog.catalog.contract import (
     Argument,
     Case,
-    Measuring,
-    Probe,
-    Published,
-    Requires,
-    make_argument,
-    make_probes,
-    matching,
+    FamilyFile,
+    Tolerance,
+    VariantEntry,
+    matched,
     probed,
 )
 from warplog.catalog.imported import imported
 from warplog.catalog.includes import included, plain
-from warplog.catalog.languages import (
-    CUDA,
-    check_module,
-    check_options,
-    default_file,
-    defined_names,
-    language_of,
-)
+from warplog.catalog.languages import CUDA, check_module, defined_names, source_of
 from warplog.catalog.space import Space, space_of
 from warplog.core import formula, paths
 from warplog.core.errors import WarplogError
 from warplog.core.hashing import sha256_file, sha256_of
-from warplog.core.remarks import Remark
-from warplog.core.schema import read_yaml, suggest
+from warplog.core.schema import suggest
+from warplog.records import door
+from warplog.records.build import Compiled
+from warplog.records.remarks import TuneRemark
 
 # The types that an argument by value may have.
 SCALARS = ("float32", "float64", "int8", "uint8", "int16", "int32", "uint32", "int64", "bool")
@@ -46,55 +38,28 @@ SCALARS = ("float32", "float64", "int8", "uint8", "int16", "int32", "uint32", "i
 _REFERENCE = {"make_inputs": "make_inputs(xp, rng, case)", "reference": "reference(xp, inputs, case)"}
 
 
-@dataclass(frozen=True)
-class Variant:
-    """One variant of a family: a source file with its compile-time parameters.
+# Variants and families are never written: what their own fields are called there must only differ from family.yaml.
+class Variant(VariantEntry, frozen=True, kw_only=True, rename="upper"):
+    """One variant of a family: its entry in family.yaml, and what it stands for.
 
     Attributes:
-        file: the source, .cu or .py.
-        parent: variant that this one is based on.
-        idea: the idea in one sentence.
-        note: what a ratio to its time must say, such as "its time includes a copy of the result"; "" for nothing.
-        credit: publication of the idea.
-        expected: what was expected of it before it was measured, if the header of its source, which variants may
-            share, does not say it; "" otherwise.
-        parameters: compile-time parameters, passed to nvcc as -D; of a Python variant, constants of its module.
-        expects: expected properties of the compiled code, see family.schema.yaml.
-        draft: whether campaigns exclude the variant unless it is named.
-        library: whether the variant calls a library, or is one.
+        family: name of the family.
+        folder: the folder of the family.yaml that defines the variant.
+        file: the source, .cu or .py, or the shared library in its place.
+        parameters: compile-time parameters; after `winners.with_winners` those for a GPU.
+        compile: further sources and options of the compiler, those of the family included.
         tune: the space that `snakemake tune` searches; None if there is none.
         remarks: what to know of the parameters, see warplog.catalog.winners.
-        published: published results.
-        memory: arrays in host memory, by name: "pinned" (and mapped for kernels) or "pageable".
-        compile: further sources and options of the compiler.
-        folder: the folder of the family.yaml that defines the variant.
-        prebuilt: whether `file` is a shared library with the launcher instead of a source.
         arguments: what the launcher takes; () for the arguments of the family.
-        language: one of warplog.catalog.languages.MODULES.
     """
 
-    name: str
     family: str
+    folder: Path
     file: Path
-    parent: str | None
-    idea: str
-    credit: str
-    parameters: Mapping[str, int]
-    requires: Requires
-    expects: Mapping[str, Any]
-    draft: bool
-    library: bool = False
-    expected: str = ""
-    tune: Space | None = None
-    remarks: Sequence[Remark] = ()
-    published: tuple[Published, ...] = ()
-    memory: Mapping[str, str] = field(default_factory=dict)
-    compile: Compile = field(default_factory=Compile)
-    folder: Path = Path()
-    prebuilt: bool = False
+    compile: Compiled
+    tune: Space | None
+    remarks: Sequence[TuneRemark] = ()
     arguments: tuple[Argument, ...] = ()
-    language: str = CUDA
-    note: str = ""
 
     @property
     def is_python(self) -> bool:
@@ -147,66 +112,47 @@ class Variant:
         return sha256_of(source, headers, dict(self.parameters), *options, *language)
 
 
-@dataclass(frozen=True)
-class Family:
-    """A kernel family: the contract of its variants, and the cases to check and time.
-
-    family.schema.yaml describes the keys of family.yaml that these attributes hold. Formulas (`flops`, `size`, …)
-    are evaluated per case with `value`.
+class Family(FamilyFile, frozen=True, kw_only=True, rename="upper", dict=True):
+    """A kernel family: its family.yaml, and what its names stand for.
 
     Attributes:
         folder: folder of family.yaml.
-        arguments: launcher arguments in order, without the stream.
-        tolerance: dtype, reduction_length and factor of the error bound.
-        tolerances: the same by output, for outputs with a bound of their own.
-        flops: formula of the algorithm's floating-point operations.
-        bytes_moved: formula of the compulsory traffic in bytes.
-        size: formula of the problem size on the x axis, with the label `size_label`.
-        limit: link that limits the traffic, "dram" or "pcie".
-        cases: timed cases by name.
-        check_cases: cases for the correctness check by name.
         profile_cases: names of the cases that the profilers capture.
-        headline_case: timed case that single-number summaries quote.
         baseline: variant that ratios refer to; "" for none.
-        draft: whether campaigns exclude the family unless it is named.
-        variants: the variants in ladder order.
-        probes: quantities with known true values; only families of the oracle have any.
-        measuring: measurement options.
-        figures: additional figures to draw.
-        timeline: the case whose timeline is captured, by variant with marks.
-        empty_arrays: whether arrays of check cases may have no elements.
     """
 
-    name: str
-    title: str
-    summary: str
     folder: Path
-    arguments: tuple[Argument, ...]
-    tolerance: Mapping[str, Any]
-    flops: str
-    bytes_moved: str
-    size: str
-    size_label: str
-    limit: str
-    cases: Mapping[str, Case]
-    check_cases: Mapping[str, Case]
-    profile_cases: tuple[str, ...]
-    headline_case: str
-    baseline: str
-    draft: bool
     variants: tuple[Variant, ...]
-    claims: tuple[Claim, ...] = ()
-    probes: tuple[Probe, ...] = ()
-    measuring: Measuring = field(default_factory=Measuring)
-    figures: tuple[str, ...] = ()
-    tolerances: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    timeline: Mapping[str, str] = field(default_factory=dict)
-    empty_arrays: bool = False
+    claims: tuple[Claim, ...]
 
     @cached_property  # each formula that is evaluated names it
     def file(self) -> Path:
         """The family.yaml of this family."""
         return self.folder / "family.yaml"
+
+    @cached_property
+    def cases(self) -> Mapping[str, Case]:
+        """The timed cases by name, with the defaults of their parameters."""
+        return {name: Case(name, {**self.defaults, **values}) for name, values in self.timed.items()}
+
+    @cached_property
+    def check_cases(self) -> Mapping[str, Case]:
+        """The cases for the correctness check by name, with the defaults of their parameters."""
+        return {name: Case(name, {**self.defaults, **values}) for name, values in self.checked.items()}
+
+    @property
+    def tolerances(self) -> Mapping[str, Tolerance]:
+        """The tolerances of outputs with one of their own."""
+        return {a.name: a.tolerance for a in self.arguments if a.tolerance}
+
+    def contract(self) -> str:
+        """Returns the hash of what results of a worker depend on, apart from the variants.
+
+        Keys that only describe (title, summary, claims, ...) are not part of it, nor are amounts of work.
+        """
+        cases = {name: dict(self.case(name).values) for name in (*self.cases, *self.check_cases)}
+        parts = self.arguments, self.tolerance, self.measuring, self.profile_cases
+        return sha256_of(cases, list(self.cases), door.plain(parts))
 
     def variant(self, name: str) -> Variant:
         """Returns the variant with this name.
@@ -304,7 +250,7 @@ def load_family(path: Path) -> Family:
     """Loads one family.yaml.
 
     Raises:
-        WarplogError: The file does not fit the schema, its baseline cannot be borrowed, or `check_family` fails.
+        WarplogError: The file does not fit its type, its baseline cannot be borrowed, or `check_family` fails.
     """
     family = _with_borrowed_baseline(_read(path))
     check_family(family)
@@ -312,40 +258,16 @@ def load_family(path: Path) -> Family:
 
 
 def _read(path: Path) -> Family:
-    """Returns the content of a family.yaml that fits the schema, unchecked."""
-    data = read_yaml(path, "family")
-    defaults = data.get("defaults", {})
-    work = data["work"]
-    names = (*data["cases"], *data["check_cases"])
-    return Family(
-        name=data["family"],
-        title=data["title"],
-        summary=data["summary"],
-        folder=path.parent,
-        arguments=tuple(map(make_argument, data["arguments"])),
-        tolerance=data["tolerance"],
-        flops=str(work["flops"]),
-        bytes_moved=str(work["bytes"]),
-        size=str(work["size"]),
-        size_label=work["size_label"],
-        limit=work.get("limit", "dram"),
-        cases=_cases(data["cases"], defaults),
-        check_cases=_cases(data["check_cases"], defaults),
-        profile_cases=matching(data["profile_cases"], names),
-        headline_case=data["headline_case"],
-        baseline=data.get("baseline", ""),
-        draft=data.get("draft", False),
-        variants=tuple(_variant(v, data, path.parent) for v in data["variants"]),
-        claims=tuple(
-            make_claim(c, data["family"], data["headline_case"], str(path)) for c in data.get("claims", ())
-        ),
-        probes=make_probes(data.get("probes", ()), names),
-        measuring=Measuring(**data.get("measuring", {})),
-        figures=tuple(data.get("figures", ())),
-        tolerances={a["name"]: a["tolerance"] for a in data["arguments"] if "tolerance" in a},
-        timeline=data.get("timeline", {}),
-        empty_arrays=data.get("empty_arrays", False),
-    )
+    """Returns the content of a family.yaml that fits its type, unchecked."""
+    file = door.read_yaml(path, FamilyFile)
+    names = (*file.timed, *file.checked)
+    resolved = {
+        "profile_cases": matched(file.profile_cases, names),
+        "variants": tuple(_variant(entry, file, path.parent) for entry in file.variants),
+        "claims": tuple(make_claim(c, file.name, file.headline_case, str(path)) for c in file.claims),
+        "probes": tuple(replace(probe, cases=matched(probe.cases, names)) for probe in file.probes),
+    }
+    return Family(**{**asdict(file), **resolved}, folder=path.parent)
 
 
 def _with_borrowed_baseline(family: Family) -> Family:
@@ -397,50 +319,39 @@ def _check_lender(family: Family, lender: Family, where: str) -> None:
                 raise WarplogError(f"{where}: case {case.name!r}: {shapes}; use the same shapes")
 
 
-def _cases(data: Mapping[str, Mapping[str, float]], defaults: Mapping[str, float]) -> dict[str, Case]:
-    return {name: Case(name, {**defaults, **values}) for name, values in data.items()}
-
-
 def _place(folder: Path, name: str) -> Path:
     """Returns a path given relative to the folder of family.yaml, without `..` if that is the same file."""
     return plain(folder / name) if ".." in name else folder / name
 
 
-def _variant(data: Mapping[str, Any], family: Mapping[str, Any], folder: Path) -> Variant:
-    requires, library = data.get("requires", {}), data.get("library", False)
-    prebuilt = library if isinstance(library, str) else ""
-    where = f"{folder / 'family.yaml'}: variant {data['name']!r}"
-    if prebuilt and (unused := {"file", "compile", "parameters", "tune"} & data.keys()):
-        raise WarplogError(f"{where}: library {prebuilt!r} is compiled already; remove {min(unused)!r}")
-    source = data.get("file", default_file(data["name"], data.get("language")))
-    language = CUDA if prebuilt else language_of(data.get("language"), source, where)
-    shared = family.get("compile", {}) if language == CUDA and not prebuilt else {}
+def _variant(entry: VariantEntry, family: FamilyFile, folder: Path) -> Variant:
+    where = f"{folder / 'family.yaml'}: variant {entry.name!r}"
+    if isinstance(entry.calls, str):
+        source = entry.calls
+        unused = {
+            "file": entry.source,
+            "language": entry.language != CUDA,
+            "compile": entry.own_options != Compile(),
+            "parameters": entry.parameters,
+            "tune": entry.search,
+        }
+        if named := [key for key, value in unused.items() if value]:
+            raise WarplogError(f"{where}: library {source!r} is compiled already; remove {named[0]!r}")
+    else:
+        source = source_of(entry, where)
+    shared = family.shared_options if entry.language == CUDA and not entry.prebuilt else Compile()
     return Variant(
-        name=data["name"],
-        family=family["family"],
-        file=_place(folder, prebuilt or source),
-        language=language,
-        parent=data.get("parent"),
-        idea=data["idea"],
-        credit=data.get("credit", ""),
-        parameters=data.get("parameters", {}),
-        requires=Requires(**requires),
-        expects=data.get("expects", {}),
-        draft=data.get("draft", False),
-        library=bool(library),
-        expected=data.get("expected", ""),
-        tune=space_of(data, str(folder / "family.yaml")),
-        published=tuple(Published(**figure) for figure in data.get("published", ())),
-        memory=data.get("memory", {}),
-        compile=make_compile(shared, data.get("compile", {}), f"{where}: compile"),
+        **asdict(entry),
+        family=family.name,
         folder=folder,
-        prebuilt=bool(prebuilt),
-        note=data.get("note", ""),
+        file=_place(folder, source),
+        compile=extended(shared, entry.own_options, f"{where}: compile"),
+        tune=space_of(entry, where),
     )
 
 
 def check_family(family: Family) -> None:
-    """Checks a family beyond its schema.
+    """Checks a family beyond its types.
 
     Raises:
         WarplogError: A name is unknown, a formula cannot be evaluated, a file is missing or outside the folder, or
@@ -488,11 +399,11 @@ def _check_scalar(family: Family, argument: Argument, case: Case) -> None:
 
 def _check_work(family: Family, case: Case) -> None:
     """Checks that the amounts of work can be evaluated and are none below 0; a timed case moves at least a byte."""
-    lengths = [t["reduction_length"] for t in (family.tolerance, *family.tolerances.values())]
+    lengths = [t.reduction_length for t in (family.tolerance, *family.tolerances.values())]
     for key, text in (
-        ("work.flops", family.flops),
-        ("work.bytes", family.bytes_moved),
-        ("work.size", family.size),
+        ("work.flops", family.work.flops),
+        ("work.bytes", family.work.bytes),
+        ("work.size", family.work.size),
         *(("tolerance.reduction_length", length) for length in lengths),
     ):
         where = f"{family.file}: {key} (case {case.name!r})"
@@ -551,7 +462,11 @@ def _check_variant(family: Family, variant: Variant, root: Path) -> None:
         "tune": variant.tune is not None,
         "compile": bool(variant.compile.record()),
     }
-    check_options(where, variant.language, options)
+    for option, is_used in options.items():
+        if is_used and variant.is_python:
+            raise WarplogError(
+                f"{where}: {option} requires language: {CUDA}, not {variant.language}; remove the key"
+            )
     if twice := variant.parameters.keys() & variant.compile.defines.keys():
         raise WarplogError(f"{where}: {min(twice)!r} is in `parameters` and in `compile.defines`; remove one")
     for case in (*family.cases.values(), *family.check_cases.values()):

@@ -4,6 +4,7 @@ import symtable
 from collections.abc import Mapping
 from pathlib import Path
 
+from warplog.catalog.contract import VariantEntry
 from warplog.core.errors import WarplogError
 
 CUDA = "cuda"
@@ -23,32 +24,23 @@ _REFUSED = {
 LAUNCH = "launch(arrays, scalars, stream)"
 
 
-def language_of(said: str | None, file: str, place: str) -> str:
-    """Returns the language of a variant: what family.yaml says, else `cuda` for a .cu file.
+def source_of(entry: VariantEntry, place: str) -> str:
+    """Returns the name of a variant's source: what family.yaml says, else <name>.cu, or <name>.py.
 
     Args:
-        said: the key `language`; None if there is none.
-        file: name of the source.
         place: family.yaml and variant, for errors.
 
     Raises:
-        WarplogError: The language is missing, does not fit the file, or is not supported.
+        WarplogError: The language does not fit the file, or is not supported.
     """
-    choices = " | ".join(_PYTHON)
-    if said in _REFUSED:
-        raise WarplogError(f"{place}: language: {said} is not supported: {_REFUSED[said]}")
-    if said is None and file.endswith(".py"):
-        raise WarplogError(f"{place}: {file} is Python; add language: {choices}")
-    language = said or CUDA
-    if (language == CUDA) == file.endswith(".py"):
-        wanted = "a .cu file" if language == CUDA else "a .py file"
-        raise WarplogError(f"{place}: language: {language} requires {wanted}, not {file}")
-    return language
-
-
-def default_file(name: str, said: str | None) -> str:
-    """Returns the name of a variant's source if family.yaml names none."""
-    return f"{name}.cu" if said in (None, CUDA) else f"{name}.py"
+    language, wanted = entry.language, ".cu" if entry.language == CUDA else ".py"
+    if language in _REFUSED:
+        raise WarplogError(f"{place}: language: {language} is not supported: {_REFUSED[language]}")
+    file = entry.source or f"{entry.name}{wanted}"
+    if not file.endswith(wanted):
+        remedy = f"; {file} is Python; add language: {' | '.join(_PYTHON)}" if language == CUDA else ""
+        raise WarplogError(f"{place}: language: {language} requires a {wanted} file, not {file}{remedy}")
+    return file
 
 
 def check_module(path: Path) -> None:
@@ -59,17 +51,6 @@ def check_module(path: Path) -> None:
     """
     if "launch" not in defined_names(path):
         raise WarplogError(f"{path}: the function launch is missing; define {LAUNCH}")
-
-
-def check_options(place: str, language: str, used: Mapping[str, bool]) -> None:
-    """Checks that a Python variant uses no option that only launchers in C++ have.
-
-    Raises:
-        WarplogError: `used` says so of one; its keys are the names of the options.
-    """
-    for option, is_used in used.items():
-        if is_used and language != CUDA:
-            raise WarplogError(f"{place}: {option} requires language: {CUDA}, not {language}; remove the key")
 
 
 def defined_names(path: Path) -> set[str]:

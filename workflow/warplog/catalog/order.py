@@ -2,8 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Annotated
 
-from warplog.core.schema import read_yaml
+from msgspec import Meta
+
+from warplog.records.door import read_yaml
+from warplog.records.fields import Name
+
+_Order = dict[Name, Annotated[str, Meta(min_length=1, max_length=200)]]
 
 
 def order_files(folders: Iterable[Path]) -> list[Path]:
@@ -17,5 +23,5 @@ def introductions(files: Iterable[Path], families: Sequence[str]) -> dict[str, s
     Raises:
         WarplogError: A file does not fit the schema.
     """
-    told = {name: text for file in files for name, text in read_yaml(file, "order").items()}
+    told = {name: text for file in files for name, text in read_yaml(file, _Order).items()}
     return {name: told.get(name, "") for name in (*told, *families) if name in families}

@@ -4,38 +4,27 @@ import itertools
 import math
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
 
+from msgspec.structs import asdict
+
+from warplog.catalog.contract import Tune, VariantEntry
 from warplog.core import formula
 from warplog.core.errors import WarplogError
 
-Setting = dict[str, int]
+Setting = Mapping[str, int]
 MOST_COMBINATIONS = 100_000
 _SEED = 1
 
 
-@dataclass(frozen=True)
-class Space:
-    """The search space of a variant, from its `tune` key (see family.schema.yaml).
+class Space(Tune, frozen=True, kw_only=True):
+    """The search space of a variant.
 
     Attributes:
-        values: values of each searched parameter.
         fixed: all parameters of the variant's entry, with the searched ones at their defaults.
-        threads, dynamic_shared_bytes: formulas of the parameters, per block.
-        where: conditions that every valid setting meets.
-        cases: timed cases that enter the score.
-        first: settings to try first.
         file: prefix of errors: the family.yaml and the variant.
     """
 
-    values: Mapping[str, tuple[int, ...]]
     fixed: Mapping[str, int]
-    threads: str
-    dynamic_shared_bytes: str
-    where: tuple[str, ...]
-    cases: tuple[str, ...]
-    first: tuple[Setting, ...]
     file: str
 
     def default(self) -> Setting:
@@ -85,36 +74,25 @@ def name_of(setting: Setting) -> str:
     return "_".join(f"{name}{value}" for name, value in setting.items())
 
 
-def space_of(data: Mapping[str, Any], where: str) -> Space | None:
+def space_of(entry: VariantEntry, where: str) -> Space | None:
     """Makes the search space of a variant's entry; None if it has no `tune`.
 
     Raises:
         WarplogError: A default is missing or invalid, a formula fails, or there are too many combinations.
     """
-    if "tune" not in data:
+    tune, fixed = entry.search, entry.parameters
+    if tune is None:
         return None
-    tune, fixed = data["tune"], data.get("parameters", {})
-    where = f"{where}: variant {data['name']!r}"
-    missing = [name for name in tune["values"] if name not in fixed]
+    missing = [name for name in tune.values if name not in fixed]
     if missing:
         raise WarplogError(f"{where}: tune.values: {missing[0]!r} has no default in `parameters`; add one")
-    order = list(tune["values"])
-    first = [{name: s.get(name, fixed[name]) for name in order} for s in tune.get("first", ())]
-    unknown = sorted({name for s in tune.get("first", ()) for name in s if name not in order})
+    unknown = sorted({name for setting in tune.first for name in setting if name not in tune.values})
     if unknown:
         raise WarplogError(
-            f"{where}: tune.first: {unknown[0]!r} is not a searched parameter; known: {', '.join(order)}"
+            f"{where}: tune.first: {unknown[0]!r} is not a searched parameter; known: {', '.join(tune.values)}"
         )
-    space = Space(
-        values={name: tuple(values) for name, values in tune["values"].items()},
-        fixed=fixed,
-        threads=str(tune["threads"]),
-        dynamic_shared_bytes=str(tune.get("dynamic_shared_bytes", 0)),
-        where=tuple(tune["where"]),
-        cases=tuple(tune["cases"]),
-        first=tuple(first),
-        file=where,
-    )
+    first = tuple({name: setting.get(name, fixed[name]) for name in tune.values} for setting in tune.first)
+    space = Space(**{**asdict(tune), "first": first}, fixed=fixed, file=where)
     count = math.prod(map(len, space.values.values()))
     if count > MOST_COMBINATIONS:
         raise WarplogError(f"{where}: tune.values: {count} combinations, the limit is {MOST_COMBINATIONS}")

@@ -1,16 +1,59 @@
 """Best setting of a variant per GPU: a file beside the kernels, which builds use until a search replaces it."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
+from msgspec import Meta
+from msgspec.structs import replace
+
+from warplog.catalog.contract import Parameter
 from warplog.catalog.family import Family, Variant
 from warplog.catalog.space import name_of
 from warplog.core.files import write_text
 from warplog.core.hashing import sha256_of
-from warplog.core.remarks import Remark
-from warplog.core.schema import check, read_yaml
+from warplog.records.door import decode, plain, read_yaml
+from warplog.records.fields import CaseName, Frozen, Number, matching
+from warplog.records.remarks import NotTuned, PartlyTuned, TunedForEarlier, TuneRemark, Violated
+
+_Setting = Annotated[Mapping[Parameter, int], Meta(max_length=12)]
+_Short = Annotated[str, Meta(max_length=200)]
+
+
+class Scored(Frozen, frozen=True, kw_only=True):
+    """A setting and its score."""
+
+    parameters: _Setting
+    score_us: float
+
+
+class Winner(Scored, frozen=True, kw_only=True):
+    """The best setting of a variant on one GPU, as `snakemake tune` writes it.
+
+    Attributes:
+        score_us: geometric mean of the median cold times of the cases, in microseconds.
+        cases: timed cases in the score.
+        default: the setting in family.yaml; None if it has no score.
+        runner_up: the second-best setting; None if there is none.
+        seen: number of settings tried.
+        settings: number of valid settings in the search space.
+        source_sha256: fingerprint of the source and its headers, without parameters.
+        commit: commit of the code that ran the search; "" if unknown.
+        found: end of the search, ISO 8601 UTC.
+    """
+
+    cases: Annotated[tuple[CaseName, ...], Meta(max_length=8)]
+    default: Scored | None
+    runner_up: Scored | None
+    seen: Number
+    settings: Number
+    source_sha256: Annotated[str, matching("[0-9a-f]{64}", "a SHA-256 in hexadecimal digits")]
+    gpu_name: _Short
+    driver: _Short
+    nvcc: _Short
+    campaign: _Short
+    commit: _Short
+    found: _Short
 
 
 def winner_file(family: Family, variant: str, gpu: str) -> Path:
@@ -18,17 +61,18 @@ def winner_file(family: Family, variant: str, gpu: str) -> Path:
     return family.folder / "tuned" / gpu / f"{variant}.yaml"
 
 
-def write_winner(path: Path, winner: Mapping[str, Any]) -> None:
+def write_winner(path: Path, winner: Winner) -> None:
     """Writes the file with a GPU's best setting.
 
     Raises:
-        WarplogError: The content does not fit the schema, or the file cannot be written.
+        WarplogError: The content does not fit its type, or the file cannot be written.
     """
     import yaml
 
-    check(winner, "tuned", str(path))
+    data = plain(winner)
+    decode(data, Winner, str(path))
     head = "# Written by `snakemake tune`; builds for this GPU use these parameters.\n"
-    write_text(path, head + yaml.safe_dump(dict(winner), sort_keys=False, default_flow_style=None, width=120))
+    write_text(path, head + yaml.safe_dump(data, sort_keys=False, default_flow_style=None, width=120))
 
 
 def with_winners(families: Mapping[str, Family], gpu: str) -> dict[str, Family]:
@@ -54,16 +98,14 @@ def _tuned(family: Family, variant: Variant, gpu: str) -> Variant:
         return variant
     path = winner_file(family, variant.name, gpu)
     if not path.is_file():
-        return replace(variant, remarks=({"code": "not_tuned", "gpu": gpu},))
-    winner = read_yaml(path, "tuned")
-    setting = winner["parameters"]
+        return replace(variant, remarks=(NotTuned(gpu=gpu),))
+    winner = read_yaml(path, Winner)
+    setting = winner.parameters
     if violated := variant.tune.why_not(setting):
-        remark = {"code": "violated", "gpu": gpu, "setting": name_of(setting), "rule": violated}
-        return replace(variant, remarks=(remark,))
-    remarks: list[Remark] = []
-    if winner["seen"] < winner["settings"]:
-        seen = {"seen": winner["seen"], "settings": winner["settings"]}
-        remarks.append({"code": "partly_tuned", "gpu": gpu, **seen})
-    if winner["source_sha256"] != fingerprint(variant):
-        remarks.append({"code": "tuned_for_earlier", "gpu": gpu})
+        return replace(variant, remarks=(Violated(gpu=gpu, setting=name_of(setting), rule=violated),))
+    remarks: list[TuneRemark] = []
+    if winner.seen < winner.settings:
+        remarks.append(PartlyTuned(gpu=gpu, seen=winner.seen, settings=winner.settings))
+    if winner.source_sha256 != fingerprint(variant):
+        remarks.append(TunedForEarlier(gpu=gpu))
     return replace(variant, parameters=variant.tune.parameters(setting), remarks=tuple(remarks))

@@ -6,16 +6,30 @@ import os
 import pydoc
 import shutil
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 
 from warplog.core import paths
 from warplog.core.errors import WarplogError
 
-_SCHEMAS = ("family", "config", "gpus")
 _ABOUT_SCHEMA = """\
-Prints the JSON Schema of a file that you write: family (kernels/*/family.yaml), config (config/config.yaml) or gpus
-(config/gpus.yaml). Editors use it to complete keys and to show what each one means; `warplog docs extending` says how.
+Prints the JSON Schema of a file that you write (kernels/*/family.yaml, config/config.yaml, config/gpus.yaml), or of a
+record of a stage in results/; without NAME, lists the names. Editors use the schema to complete keys and to show what
+each one means; `warplog docs extending` says how.
 """
+_STAGES = ("campaign", "build", "check", "sanitize", "time", "profile", "extract", "timeline", "tune")
+# The module and the type of each.
+_SCHEMAS = {
+    "family": ("catalog.contract", "FamilyFile"),
+    "config": ("records.config", "Config"),
+    "gpus": ("machine.gpus", "KnownGpus"),
+    **{
+        stage: (f"records.{stage}", stage.capitalize())
+        for stage in (
+            *("campaign", "build", "check", "sanitize", "time", "profile", "extract", "timeline", "tune"),
+        )
+    },
+}
 
 
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -25,9 +39,11 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     docs.epilog = "example: warplog docs own-kernels"
     docs.add_argument("page", nargs="?", metavar="PAGE", help="name of the page")
     docs.set_defaults(command="docs")
-    schema = commands.add_parser("schema", help="print the JSON Schema of family.yaml, for editors")
+    schema = commands.add_parser(
+        "schema", help="print the JSON Schema of family.yaml and other files, for editors"
+    )
     schema.description, schema.epilog = _ABOUT_SCHEMA, "example: warplog schema family > family.schema.json"
-    schema.add_argument("name", choices=_SCHEMAS, metavar="NAME", help=", ".join(_SCHEMAS))
+    schema.add_argument("name", nargs="?", choices=_SCHEMAS, metavar="NAME", help=", ".join(_SCHEMAS))
     schema.set_defaults(command="schema")
 
 
@@ -57,10 +73,14 @@ def show(options: argparse.Namespace) -> int:
 
 
 def show_schema(options: argparse.Namespace) -> int:
-    """Prints a schema as JSON."""
-    from warplog.core import schema
+    """Prints a schema as JSON; without a name, the names."""
+    from warplog.records.door import schema_of
 
-    print(json.dumps(schema.read(options.name), indent=1))
+    if options.name is None:
+        print("\n".join(_SCHEMAS))
+        return 0
+    module, name = _SCHEMAS[options.name]
+    print(json.dumps(schema_of(getattr(import_module(f"warplog.{module}"), name)), indent=1))
     return 0
 
 

@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from warplog.core.errors import WarplogError
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from warplog.catalog.family import Family
+    from warplog.plotting.settings import Settings
 
 _ABOUT = """\
 Draws figures from the tables of a campaign, in the style and width of a document. The settings are those under
@@ -101,17 +102,16 @@ def _named(name: str, there: Sequence[tuple[str, str]]) -> Iterator[tuple[str, s
     yield from found
 
 
-def _settings(options: argparse.Namespace, project: Path) -> Any:
+def _settings(options: argparse.Namespace, project: Path) -> "Settings":
     """Returns the settings of the project's configuration with those of the options in their place.
 
     Raises:
         WarplogError: a setting is not valid.
     """
-    from warplog.core import schema
     from warplog.plotting.settings import settings_of
+    from warplog.records import door
+    from warplog.records.config import Config, configured
 
-    path = project / "config" / "config.yaml"
-    configured = schema.read_yaml(path, "config").get("figures", {}) if path.is_file() else {}
+    figures = configured(project).figures
     given = {name: getattr(options, name) for name in _SETTINGS if getattr(options, name) is not None}
-    schema.check({"figures": given}, "config", "options")
-    return settings_of({**configured, **given})
+    return settings_of(door.decode({"figures": {**door.plain(figures), **given}}, Config, "options").figures)

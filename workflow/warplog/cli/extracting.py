@@ -5,12 +5,14 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from warplog.core.errors import WarplogError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from warplog.parsers.rows import Row
 
 FORMATS = ("csv", "json", "parquet")
 _ABOUT = """\
@@ -128,22 +130,22 @@ def _summary(table: "pd.DataFrame", exact: bool) -> "pd.DataFrame":
 
 def _once(files: Sequence[Path], note: Callable[[str], None]) -> list[Path]:
     """Returns the files without those that are named a second time, even under another name."""
-    seen: dict[Any, Path] = {}
+    seen: dict[str, Path] = {}
     for file in files:
-        first = seen.setdefault(str(file) if str(file) == "-" else os.path.realpath(file), file)
+        first = seen.setdefault("-" if str(file) == "-" else os.path.realpath(file), file)
         if first is not file:
             note(f"note: {file}: is the same file as {first}; it is read once")
     return list(seen.values())
 
 
-def _filter(options: argparse.Namespace) -> Callable[[dict[str, Any]], bool]:
+def _filter(options: argparse.Namespace) -> "Callable[[Row], bool]":
     metrics, kernel = frozenset(options.metric), options.kernel
 
-    def wanted(row: dict[str, Any]) -> bool:
+    def wanted(row: "Row") -> bool:
         return (
-            (not metrics or row["metric"] in metrics)
-            and (kernel is None or kernel.search(row["kernel"]) is not None)
-            and not (options.ok_only and row["status"] != "ok")
+            (not metrics or row.metric in metrics)
+            and (kernel is None or kernel.search(row.kernel) is not None)
+            and not (options.ok_only and row.status != "ok")
         )
 
     return wanted

@@ -6,10 +6,21 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from warplog import __version__
-from warplog.cli import browsing, documents, drawing, extracting, pruning, running, starting, verifying
+from warplog.cli import (
+    browsing,
+    documents,
+    drawing,
+    extracting,
+    migrating,
+    pruning,
+    recording,
+    running,
+    starting,
+    verifying,
+)
 from warplog.cli.checkup import packages
 from warplog.core import paths
 from warplog.core.errors import WarplogError
@@ -17,6 +28,7 @@ from warplog.core.text import Screen, one_line
 
 if TYPE_CHECKING:
     from warplog.catalog.family import Family
+    from warplog.core.columns import Row
 
 _CAMPAIGN = "results folder, or name of a recorded campaign such as h200 (default: results)"
 
@@ -77,8 +89,9 @@ def make_parser() -> argparse.ArgumentParser:
 
     _add_doctor(commands)
     extracting.add(commands)
-    _add_record(commands)
+    recording.add(commands)
     verifying.add(commands, _CAMPAIGN)
+    migrating.add(commands, _CAMPAIGN)
     _add_compare(commands)
     _add_readers(commands)
     _add_beside(commands)
@@ -91,28 +104,6 @@ def make_parser() -> argparse.ArgumentParser:
     running.add(commands)
     documents.add(commands)
     return parser
-
-
-def _add_record(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    record = commands.add_parser("record", help="copy the live campaign to results/recorded/")
-    record.description = (
-        "Copies the records, tables and figures of the finished live campaign, without large files, so that"
-        " machines without a GPU can use them. Commit the folder to git."
-    )
-    record.add_argument("name", help="name of the recorded campaign, such as that of its GPU: h200")
-    record.add_argument(
-        "--report",
-        action="append",
-        default=[],
-        metavar="VARIANT",
-        help="also keep the ncu report that contains VARIANT (repeatable)",
-    )
-    record.add_argument(
-        "--replace",
-        action="store_true",
-        help="replace a recorded campaign of that name once the new one is complete",
-    )
-    record.set_defaults(command="record")
 
 
 def _add_doctor(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -388,6 +379,7 @@ def _claims(options: argparse.Namespace) -> int:
     from warplog.judge import claims
 
     folder = _tables(options)
+    rows: Sequence[Row]
     if (_project() / "kernels").is_dir():
         families = {family.name: family for family in _families([options.family] if options.family else None)}
         rows = claims.judge_all(families, folder)
@@ -398,7 +390,7 @@ def _claims(options: argparse.Namespace) -> int:
     return 0
 
 
-def _recorded_verdicts(folder: Path, family: str) -> list[dict[str, Any]]:
+def _recorded_verdicts(folder: Path, family: str) -> "Sequence[Row]":
     """Returns the rows of the table `claims` in `folder`, of one family if it is named.
 
     Raises:
@@ -430,16 +422,6 @@ def _published(options: argparse.Namespace) -> int:
     return 0
 
 
-def _record(options: argparse.Namespace) -> int:
-    from warplog.cli.recording import record_campaign
-
-    folder, size = record_campaign(_project(), options.name, options.report, options.replace)
-    print(
-        f"{folder}: {size / 2**20:.1f} MiB; use it with `{paths.command(f'--config recorded={options.name}')}`"
-    )
-    return 0
-
-
 def _doctor(options: argparse.Namespace) -> int:
     if options.oracle:
         from warplog.judge import oracle
@@ -461,7 +443,7 @@ def _families(names: Sequence[str] | None) -> list["Family"]:
     from warplog.plan.selection import choose_families
 
     families = kernels.load(_project())
-    return list(choose_families(list(families) if names is None else list(names), families).values())
+    return list(choose_families(tuple(families if names is None else names), families).values())
 
 
 def _project() -> Path:
@@ -517,8 +499,9 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "published": _published,
     "extract": lambda options: extracting.run(options, _to_stderr),
     "init": starting.run,
+    "migrate": lambda options: migrating.run(_campaign(options)),
     "prune": lambda options: pruning.run(options, _project()),
-    "record": _record,
+    "record": lambda options: recording.run(options, _project()),
     "run": running.run,
     "schema": documents.show_schema,
     "ui": lambda options: browsing.run(options, _project()),

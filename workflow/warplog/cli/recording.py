@@ -1,132 +1,141 @@
-"""`warplog record`: copies a live campaign to results/recorded/, without large files."""
+"""`warplog record`: keeps a live campaign in results/recorded/, or evaluates one that is kept there anew."""
 
+import argparse
 import os
 import re
-import shutil
-from collections.abc import Sequence
-from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from warplog.core import paths
-from warplog.core.errors import WarplogError, say
-from warplog.core.records import FamilyRecord, Record, read_json
-from warplog.core.verification import manifest
+from warplog.core.errors import WarplogError
 
-_KEPT = (
-    "campaign/*.json",
-    "build/*/*/*/record.json",
-    "check/*/*.json",
-    "sanitize/*/*.json",
-    "time/*/*.json",
-    "profile/*/*.json",
-    "extract/*/*.json",
-    "timeline/*/*.json",
-    "tune/*/*/*.json",
-    "tune/*/*/*.csv",
-    "tune/*/*/*.png",
-    "aa/round*/time/*/*.json",
-    "aa/*.csv",
-    "aa/*.md",
-    "tables/*",
-    "figures/*/*.png",
-    "worklog/*.md",
-)
-_MOST_BYTES = 64 << 20  # 17 families take 48 MiB; git compresses records and tables to about a tenth
-_MOST_CSV_BYTES = 1 << 20  # a longer table is kept as Parquet only
+if TYPE_CHECKING:
+    from warplog.records.campaign import Campaign
+
+_ABOUT = """\
+Keeps the records and tables of the finished live campaign in results/recorded/NAME, packed, so that machines without a
+GPU can use them, and the figures of it that README.md shows. Commit the folder to git.
+"""
 
 
-def record_campaign(
-    project: Path, name: str, reports: Sequence[str] = (), replace: bool = False
-) -> tuple[Path, int]:
-    """Copies the live campaign to results/recorded/<name>; returns the folder and its size in bytes.
+def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Adds the command to the parser of `warplog`."""
+    record = commands.add_parser("record", help="copy the live campaign to results/recorded/")
+    record.description = _ABOUT
+    record.add_argument("name", help="name of the recorded campaign, such as that of its GPU: h200")
+    how = record.add_mutually_exclusive_group()
+    how.add_argument(
+        "--replace",
+        action="store_true",
+        help="replace a recorded campaign of that name once the new one is complete",
+    )
+    how.add_argument(
+        "--from-records",
+        action="store_true",
+        help="make the tables of the recorded campaign of that name anew, from its unchanged records, with the families"
+        " and configuration of today",
+    )
+    record.set_defaults(command="record")
+
+
+def run(options: argparse.Namespace, project: Path) -> int:
+    """Records the campaign, or evaluates the recorded one anew, and prints its folder and size."""
+    if options.from_records:
+        folder, size = evaluate_anew(project, options.name)
+    else:
+        folder, size = record_campaign(project, options.name, options.replace)
+    use = paths.command(f"--config recorded={options.name}")
+    print(f"{folder}: {size / 1e6:.1f} MB; use it with `{use}`")
+    return 0
+
+
+def record_campaign(project: Path, name: str, replaces: bool = False) -> tuple[Path, int]:
+    """Keeps the live campaign in results/recorded/<name>; returns the folder and its size in bytes.
 
     Args:
-        reports: variants whose raw ncu reports are copied too, without the path of the project on the GPU's machine.
-        replace: whether a campaign of that name may be replaced, which is done after the copy is complete.
+        replaces: whether a campaign of that name may be replaced, which is done after the new one is complete.
 
-    The copy contains a manifest with the SHA-256 of every file. A campaign that an interrupted call left aside gets its
-    name back first.
+    The folder contains a manifest with the SHA-256 of every file. A campaign that an interrupted call left aside gets
+    its name back first.
 
     Raises:
         WarplogError: a folder of that name exists and is not to be replaced, results/ holds no finished live campaign,
-            its tables were made from a recorded one, the copy exceeds _MOST_BYTES, or `name` is not valid.
+            its tables were made from a recorded one, it exceeds 12 MB, or `name` is not valid.
     """
+    from warplog.records import recorded
+
+    target = _target(project, name)
+    if os.path.lexists(target) and not replaces:
+        raise WarplogError(f"{target}: exists; choose another name, or replace it with --replace")
+    results = project / paths.RESULTS
+    campaign = _live(results)
+    return target, recorded.write(target, recorded.kept(results, recorded.shown(project, name)), campaign)
+
+
+def evaluate_anew(project: Path, name: str) -> tuple[Path, int]:
+    """Makes the tables and the manifest of a recorded campaign anew; its records stay as they are.
+
+    The record of the campaign then names the commit that evaluated it. Returns folder and size in bytes.
+
+    Raises:
+        WarplogError: there is no such campaign, or a file of it is not as its manifest says.
+    """
+    from dataclasses import replace
+
+    from msgspec import structs
+
+    from warplog.core import schema
+    from warplog.core.files import temporary_folder
+    from warplog.measure.provenance import commit_of
+    from warplog.plan import evaluate
+    from warplog.plan.plan import make_plan
+    from warplog.records import door, recorded
+    from warplog.records.campaign import Campaign
+    from warplog.records.verification import manifest
+
+    target = _target(project, name)
+    if not target.is_dir():
+        raise WarplogError(
+            f"{target}: no such recorded campaign; without --from-records, `warplog record` makes one"
+        )
+    manifest.check(target)
+    configured = project / "config" / "config.yaml"
+    settings = schema.load_yaml(configured) or {} if configured.is_file() else {}
+    plan = make_plan({**settings, "mode": "recorded", "recorded": name, "gpu": "auto"}, project)
+    # As on the machine that measured: all rows are live, and no build is of today.
+    source = replace(plan.source(), origin="live", results=plan.root)
+    figures = {str(path.relative_to(target)) for path in target.glob("figures/*/*.png")}
+    files = {n: data for n, data in recorded.kept(target, figures).items() if not n.startswith("tables/")}
+    with temporary_folder() as place:
+        evaluate.write_all(plan, source, place / "tables")
+        files |= recorded.kept(place, ())
+    about = target / "campaign" / f"{plan.gpu}.json"
+    campaign, commit = door.read(about, Campaign), commit_of(project)
+    evaluated = structs.replace(
+        campaign, evaluated_commit="" if commit == campaign.commit else commit or "unknown"
+    )
+    files[str(about.relative_to(target))] = f"{door.as_json(evaluated, indent=1)}\n".encode()
+    return target, recorded.write(target, files, evaluated)
+
+
+def _target(project: Path, name: str) -> Path:
+    """Returns the folder of a recorded campaign, which gets its name back if an interrupted call left it aside."""
+    from warplog.records import recorded
+
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,63}", name):
         raise WarplogError(
             f"{name!r}: the name of a recorded campaign consists of lower-case letters, digits and hyphens"
         )
     target = project / paths.recorded_root(name)
-    fresh, aside = (target.with_name(f".{name}.{what}") for what in ("part", "old"))
-    if aside.is_dir() and not os.path.lexists(target):
-        aside.rename(target)
-        say(f"{target}: restored; `warplog record --replace` was interrupted and had left it as {aside.name}")
-    if os.path.lexists(target) and not replace:
-        raise WarplogError(f"{target}: exists; choose another name, or replace it with --replace")
-    results = project / paths.RESULTS
-    campaign = _campaign(results)
-    shutil.rmtree(fresh, ignore_errors=True)
-    total = 0
-    found = {p for pattern in _KEPT for p in results.glob(pattern) if p.is_file() and not _is_long_csv(p)}
-    raw = _sessions(results, reports)
-    for source in sorted(found | raw):
-        place = fresh / source.relative_to(results)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, place)
-        total += source.stat().st_size
-    for report in raw:
-        _anonymise(fresh, fresh / report.relative_to(results))
-    if total > _MOST_BYTES:
-        shutil.rmtree(fresh)
-        raise WarplogError(
-            f"{campaign['campaign']}: {total} bytes, over the limit of {_MOST_BYTES} for recorded campaigns"
-        )
-    manifest.write(fresh, campaign)
-    if target.exists():
-        shutil.rmtree(aside, ignore_errors=True)
-        target.rename(aside)
-    fresh.rename(target)
-    shutil.rmtree(aside, ignore_errors=True)
-    return target, total + (target / manifest.NAME).stat().st_size
+    recorded.restore(target)
+    return target
 
 
-def _is_long_csv(path: Path) -> bool:
-    """Returns whether the file is a long CSV table that also exists as Parquet."""
-    twin = path.with_suffix(".parquet").is_file()
-    return path.suffix == ".csv" and twin and path.stat().st_size > _MOST_CSV_BYTES
+def _live(results: Path) -> "Campaign":
+    """Returns the record of the finished live campaign."""
+    from warplog.records import door
+    from warplog.records.campaign import Campaign
 
-
-def _sessions(results: Path, variants: Sequence[str]) -> set[Path]:
-    """Returns the ncu reports that contain the named variants."""
-    found = set()
-    for path in results.glob("profile/*/*.ncu.json"):
-        records = FamilyRecord.read(path).variants
-        found |= {
-            paths.captures(path) / (records.get(variant, {}).get("report") or "-") for variant in variants
-        }
-    return {path for path in found if path.is_file()}
-
-
-def _anonymise(recorded: Path, report: Path) -> None:
-    """Overwrites the path of the project in a raw report, and writes the new digest into the records that name it.
-
-    The line tables of the kernels (-lineinfo) hold the paths of their folder and of those of headers. The length of the
-    file does not change.
-    """
-    data = report.read_bytes()
-    before = sha256(data).hexdigest()
-    folder = re.escape(f"/kernels/{report.parent.name}".encode())
-    for project in sorted(
-        set(re.findall(rb"/[\x20-\x7e]{1,400}?(?=" + folder + rb")", data)), key=len, reverse=True
-    ):
-        data = data.replace(project, b"/".ljust(len(project), b"_"))
-    report.write_bytes(data)
-    for record in recorded.glob("extract/*/*.json"):
-        text = record.read_text(encoding="utf-8")
-        if before in text:
-            record.write_text(text.replace(before, sha256(data).hexdigest()), encoding="utf-8")
-
-
-def _campaign(results: Path) -> Record:
     files = sorted((results / "campaign").glob("*.json"))
     if len(files) != 1:
         raise WarplogError(
@@ -141,5 +150,4 @@ def _campaign(results: Path) -> Record:
         raise WarplogError(
             f"{tables}: the rows are not live; these tables were made from a recorded campaign"
         )
-    record: Record = read_json(files[0], "record")
-    return record
+    return door.read(files[0], Campaign)

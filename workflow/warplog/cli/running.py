@@ -8,11 +8,9 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from warplog.cli.checkup import packages
 from warplog.core import paths
-from warplog.core.defaults import DEFAULTS
 from warplog.core.errors import WarplogError, say
 
 OWN = ("-h", "--help", "--cores", "--strict")  # other options are Snakemake's
@@ -123,17 +121,12 @@ def campaign_folder(folder: Path) -> Path:
         target = f"if it is a target, write `warplog run -- {folder}`"
         raise WarplogError(f"{folder}: no such folder; {target}")
     place = paths.nearest_project(folder)
-    if paths.has_family(place) or _settings(place).get("kernel_folders"):
+    from warplog.records.config import configured
+
+    if paths.has_family(place) or configured(place).kernel_folders:
         return place
     wanted = folder / paths.FOLDER / "kernels"
     raise WarplogError(f"{wanted}: no family (<family>/family.yaml); `warplog init {folder}` writes one")
-
-
-def _settings(folder: Path) -> dict[str, Any]:
-    from warplog.core import schema
-
-    file = folder / "config" / "config.yaml"
-    return schema.read_yaml(file, "config") if file.is_file() else {}
 
 
 def _only_build(folder: Path, given: Sequence[str]) -> str:
@@ -142,10 +135,11 @@ def _only_build(folder: Path, given: Sequence[str]) -> str:
     An own `mode=` in the options of Snakemake decides as well.
     """
     from warplog.machine import device
+    from warplog.records.config import configured
 
-    settings = {**DEFAULTS, **_settings(folder)}
-    recorded = folder / paths.recorded_root(str(settings["recorded"])) / "campaign"
-    decided = settings["mode"] != "auto" or any(word.startswith(("mode=", "recorded=")) for word in given)
+    settings = configured(folder)
+    recorded = folder / paths.recorded_root(settings.recorded) / "campaign"
+    decided = settings.mode != "auto" or any(word.startswith(("mode=", "recorded=")) for word in given)
     if decided or recorded.is_dir() or device.boards():
         return ""
     return f"no GPU here ({device.why_not()})"
@@ -153,8 +147,10 @@ def _only_build(folder: Path, given: Sequence[str]) -> str:
 
 def _for_building(given: Sequence[str], folder: Path) -> list[str]:
     """Returns the settings for compiling alone, for the GPU in the configuration or a known one."""
-    named = _settings(folder).get("gpu", "auto") != "auto" or any(w.startswith("gpu=") for w in given)
-    return ["mode=live", *([] if named else [f"gpu={DEFAULTS['recorded']}"])]
+    from warplog.records.config import Config, configured
+
+    named = configured(folder).gpu != "auto" or any(w.startswith("gpu=") for w in given)
+    return ["mode=live", *([] if named else [f"gpu={Config().recorded}"])]
 
 
 def _configured(given: Sequence[str], settings: Sequence[str]) -> list[str]:

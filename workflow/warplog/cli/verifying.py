@@ -1,7 +1,7 @@
 """The command `warplog verify`: are the records of a campaign consistent, and the files of a recorded one unchanged?"""
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from warplog.core.errors import WarplogError
@@ -11,6 +11,7 @@ Verifies a results folder or a recorded campaign:
 - records are well-formed, in their place, and agree with each other: no time without the passed check of the same
   library, and every statistic is that of the samples;
 - files of a recorded campaign are those in its manifest.json, which it must have.
+Then it says when, of which commit and on how many boards each stage was measured.
 Exit status 1: at least one problem was found; each is one line.
 """
 
@@ -39,37 +40,68 @@ def run(options: argparse.Namespace, folder: Path, note: Callable[[str], None]) 
     Raises:
         WarplogError: The folder holds no campaign, or its manifest must not be replaced.
     """
-    from warplog.core.records import read_json
-    from warplog.core.verification import campaign, manifest
+    from warplog.records import door
+    from warplog.records.verification import campaign, manifest
 
-    records = campaign.count(folder)
-    if not records:
+    path = folder / manifest.NAME
+    # An archive that was changed is one problem, not one for each of its records.
+    problems = manifest.problems(folder) if path.is_file() else []
+    records = 0 if problems else campaign.count(folder)
+    if not problems and not records:
         raise WarplogError(
             f"{folder}: holds no campaign; name the results of a run on a GPU, or a recorded campaign"
         )
-    problems = campaign.record_problems(folder)
+    problems = problems or campaign.record_problems(folder)
     if options.write_manifest and not problems:
         _write_manifest(folder)
-    problems += manifest.problems(folder)
+    problems = problems or manifest.problems(folder)
     for problem in problems:
         note(f"error: {problem}")
     if problems:
         note(f"{folder}: {len(problems)} problem{'s' if len(problems) > 1 else ''}")
         return 1
-    path = folder / manifest.NAME
-    unchanged = f", {len(read_json(path)['files'])} files as in {path.name}" if path.is_file() else ""
-    print(f"{folder}: {records} consistent records{unchanged}")
+    files = len(door.read(path, manifest.Manifest).files) if path.is_file() else 0
+    unchanged = f", {files} files as in {path.name}" if files else ""
+    print("\n".join((f"{folder}: {records} consistent records{unchanged}", *_measured(folder))))
     return 0
 
 
+def _measured(folder: Path) -> Iterator[str]:
+    """Yields a line with the commits of each campaign, and one per stage: days, commits and boards of its records."""
+    from warplog.core import store
+    from warplog.records import door
+    from warplog.records.campaign import Campaign
+    from warplog.records.family_file import FOLDERS, FamilyRecord
+
+    for path in store.glob(folder, "campaign/*.json"):
+        campaign = door.read(path, Campaign)
+        yield f"{campaign.campaign}: {campaign.gpu_name}, commit {campaign.commits}"
+    for kind, stage in FOLDERS.items():
+        if stage == "extract":
+            continue
+        entries = [
+            record.provenance
+            for path in store.glob(folder, f"{stage}/*/*.json")
+            for record in FamilyRecord.read(path, kind).variants.values()
+        ]
+        days = sorted({one.finished[:10] for one in entries} - {""})
+        commits = sorted({one.commit[:7] for one in entries} - {""})
+        boards = {one.gpu_uuid for one in entries} - {""}
+        if entries:
+            many = "" if len(boards) == 1 else "s"
+            yield f"  {stage:9} {' '.join(days)}  {' '.join(commits)}  {len(boards)} board{many}"
+
+
 def _write_manifest(folder: Path) -> None:
-    from warplog.core.records import read_json
-    from warplog.core.verification import manifest
+    from warplog.records import door
+    from warplog.records.campaign import Campaign
+    from warplog.records.verification import manifest
 
     campaigns = list((folder / "campaign").glob("*.json"))
     if (folder / manifest.NAME).is_file() or len(campaigns) != 1:
         raise WarplogError(
             f"{folder}: has a manifest already, or not exactly one campaign; nothing was written"
         )
-    manifest.write(folder, read_json(campaigns[0], "record"))
+    about = door.read(campaigns[0], Campaign)
+    manifest.write(folder, about.campaign, about.commit)
     print(f"{folder / manifest.NAME}: from now on, its files as they are count as those that were measured")

@@ -1,9 +1,23 @@
 """Column dictionary of every table: type, unit and meaning; written to columns.csv beside the tables."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from warplog.core.remarks import WORDS
+Cell = str | int | float | bool | None
+Row = Mapping[str, Cell]  # of a table, by column
+
+
+def number(row: Row, column: str) -> float:
+    """Returns a number of a row; NaN if the column is missing, empty or not a number."""
+    cell = row.get(column)
+    return float(cell) if isinstance(cell, int | float) and not isinstance(cell, bool) else math.nan
+
+
+def text(row: Row, column: str) -> str:
+    """Returns what a row has in a column, as text; "" if the column is missing or empty."""
+    cell = row.get(column)
+    return "" if cell is None or (isinstance(cell, float) and math.isnan(cell)) else str(cell)
 
 
 @dataclass(frozen=True)
@@ -42,7 +56,9 @@ REMARKS: Mapping[str, Column] = {
     "remarks": Column(
         "str",
         "",
-        f"what to know of the row, as a JSON list of codes with values; empty for nothing. Codes: {', '.join(WORDS)}",
+        "what to know of the row, as a JSON list of codes with values; empty for nothing. Codes: few_samples,"
+        " discarded, held_clock, not_blocked, host_time, no_graph, earlier_source, other_board, not_tuned, violated,"
+        " partly_tuned, tuned_for_earlier",
     ),
 }
 
@@ -467,6 +483,9 @@ STAGES: Mapping[str, Column] = {
         "the variant's share of starting and ending the worker process that serves all variants, while the"
         " GPU is locked; empty if unknown",
     ),
+    "board": Column("str", "", "UUID of the GPU that ran the stage; empty for a build"),
+    "commit": Column("str", "", "commit that measured; empty for a build"),
+    "finished": Column("str", "", "end of the job, ISO 8601 UTC; empty for a build"),
     **ORIGIN,
 }
 

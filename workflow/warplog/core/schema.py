@@ -1,10 +1,10 @@
-"""Validates files and records against JSON Schema; an error names the file, the key, the value and the remedy."""
+"""Says what in a file does not fit a JSON Schema: the file, the key, the value and the remedy."""
 
 import difflib
 import pickle
 import re
 from collections.abc import Iterable, Sequence
-from functools import cache, lru_cache, reduce
+from functools import lru_cache, reduce
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ from warplog.core.errors import WarplogError
 from warplog.core.files import read_bytes
 from warplog.core.parsing import parse_yaml
 
-FOLDER = Path(__file__).with_name("schemas")
 _MOST_YAML_BYTES = 1 << 20
 _DEEPEST = 200  # levels of a record; the validator follows 255
 _MOST_MISFITS = 100  # are compared to find the one to report
@@ -30,30 +29,6 @@ _TYPES = {
     "boolean": "true or false",
     "null": "no value",
 }
-
-
-@cache
-def read(name: str) -> Any:
-    """Returns the schema `<name>.schema.yaml`."""
-    return parse_yaml((FOLDER / f"{name}.schema.yaml").read_text())
-
-
-@cache
-def _validator(name: str) -> Any:
-    import jsonschema_rs
-
-    return jsonschema_rs.Draft202012Validator(read(name))
-
-
-def read_yaml(path: Path, schema: str) -> Any:
-    """Returns the content of a YAML file after validating it against `<schema>.schema.yaml`.
-
-    Raises:
-        WarplogError: As for `load_yaml`, or the content does not fit the schema; the text names the key.
-    """
-    data = load_yaml(path)
-    check(data, schema, str(path))
-    return data
 
 
 def load_yaml(path: Path) -> Any:
@@ -80,24 +55,11 @@ def _parsed(text: str) -> bytes:
     return pickle.dumps(parse_yaml(text))
 
 
-def check(data: Any, schema: str, where: str) -> None:
-    """Validates `data` against `<schema>.schema.yaml`.
-
-    Args:
-        where: prefix of the error, usually the file.
-
-    Raises:
-        WarplogError: The data does not fit; the text describes the most deeply nested error.
-    """
-    explain(data, read(schema), where, _validator(schema))
-
-
-def explain(data: Any, schema: Any, where: str, validator: Any = None) -> None:
+def explain(data: Any, schema: Any, where: str) -> None:
     """Raises an error that says what in `data` does not fit a JSON Schema; returns if all of it does.
 
     Args:
         where: prefix of the error, usually the file.
-        validator: that of the schema, if it is at hand.
 
     Raises:
         WarplogError: The data does not fit; the text describes the most deeply nested error.
@@ -105,8 +67,8 @@ def explain(data: Any, schema: Any, where: str, validator: Any = None) -> None:
     import jsonschema_rs
 
     try:
-        judge = validator or jsonschema_rs.Draft202012Validator(schema)
-        misfits = list(islice(judge.iter_errors(data), _MOST_MISFITS))
+        validator = jsonschema_rs.Draft202012Validator(schema)
+        misfits = list(islice(validator.iter_errors(data), _MOST_MISFITS))
     except (
         ValueError,
         TypeError,
@@ -170,8 +132,14 @@ def _mismatched(misfit: Any, schema: Any) -> str:
 
 def _explain_alternatives(misfit: Any, data: Any, schema: Any) -> str:
     """Explains the alternative that comes closest; if all have another type, names the types."""
-    path = misfit.instance_path
-    found = [inner for alternative in misfit.kind.context for inner in alternative]
+    path, alternatives = misfit.instance_path, misfit.kind.context
+    if tag := _at(schema, misfit.schema_path[:-1]).get("discriminator"):
+        place = [*path, tag["propertyName"]]
+        alternatives = [one for one in alternatives if place not in [inner.instance_path for inner in one]]
+        if not alternatives:
+            value, known = _shorten(repr(_at(data, place))), sorted(tag["mapping"])
+            return f"{_dotted(place, data)}: {value} is not one of {', '.join(known)}"
+    found = [inner for alternative in alternatives for inner in alternative]
     # A mapping is no misspelled name: an alternative of its type says more than a list of names.
     other = ("type", "enum") if isinstance(_at(data, path), dict) else ("type",)
     close = [inner for inner in found if inner.kind.name not in other or inner.instance_path != path]
@@ -183,7 +151,8 @@ def _explain_alternatives(misfit: Any, data: Any, schema: Any) -> str:
 
 def _mistyped(value: str, types: Iterable[str]) -> str:
     """Returns a phrase such as "expected a number, got 'long'"."""
-    expected = " or ".join(dict.fromkeys(_TYPES[name] for name in types))
+    named = dict.fromkeys(types)
+    expected = " or ".join(_TYPES[name] for name in named if name != "integer" or "number" not in named)
     return f"expected {expected}, got {'no value' if value == 'None' else value}"
 
 
@@ -222,7 +191,8 @@ def _dotted(path: Sequence[str | int], data: Any = None) -> str:
         names = [one.get("name") for one in data if isinstance(one, dict)] if isinstance(data, list) else []
         data = _item(data, part) if data is not None else None
         name = data.get("name") if isinstance(data, dict) else None
-        parts.append(_shorten(name) if isinstance(name, str) and names.count(name) == 1 else str(part))
+        shown = _shorten(name) if isinstance(name, str) and names.count(name) == 1 else str(part)
+        parts.append(shown if shown.isprintable() else repr(shown))
     return ".".join(parts) or "(top level)"
 
 

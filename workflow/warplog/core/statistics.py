@@ -1,8 +1,7 @@
 """Robust summary statistics of time samples."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,10 +26,6 @@ class Summary:
     mean_us: float
     rel_spread: float
     samples: int
-
-    def as_record(self, samples_us: Sequence[float]) -> dict[str, Any]:
-        """Returns the summary and all samples as a mapping for a JSON record."""
-        return {**asdict(self), "samples_us": [float(s) for s in samples_us]}
 
 
 def summarise(samples_us: Sequence[float]) -> Summary:

@@ -4,16 +4,46 @@ Format: Trace Event Format (Google, 2016), as JSON compressed with gzip: complet
 """
 
 import gzip
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Literal
+
+from msgspec import Struct, json
 
 from warplog.core.files import write_bytes
 from warplog.metrics.tracks import Track, roles
 from warplog.parsers.timeline_buffer import Launch
 
 _PER_US = 10_000  # times are multiples of 0.1 ns, so that regions meet exactly
+
+
+class Name(Struct, tag_field="ph", tag="M", frozen=True, kw_only=True):
+    """The name of a process or a thread."""
+
+    name: Literal["process_name", "thread_name"]
+    pid: int
+    tid: int
+    args: Mapping[Literal["name"], str]
+
+
+class Slice(Struct, tag_field="ph", tag="X", frozen=True, kw_only=True):
+    """A block or a region of a warp; `args` are its first clock and its length in clocks."""
+
+    name: str
+    cat: Literal["block", "region"]
+    ts: float
+    dur: float
+    pid: int
+    tid: int
+    args: Mapping[Literal["clock", "clocks"], int]
+
+
+class Trace(Struct, rename="camel", frozen=True, kw_only=True):
+    """The content of the file."""
+
+    trace_events: list[Name | Slice]
+    display_time_unit: Literal["ns"] = "ns"
+    other_data: Mapping[str, str]
 
 
 def write_trace(path: Path, launch: Launch, about: Mapping[str, str], most_events: int) -> None:
@@ -29,13 +59,12 @@ def write_trace(path: Path, launch: Launch, about: Mapping[str, str], most_event
     Raises:
         WarplogError: The file cannot be written.
     """
-    text = json.dumps(trace(launch, about, most_events), separators=(",", ":"))
-    write_bytes(path, gzip.compress(text.encode(), mtime=0))
+    write_bytes(path, gzip.compress(json.encode(trace(launch, about, most_events)), mtime=0))
 
 
-def trace(launch: Launch, about: Mapping[str, str], most_events: int) -> dict[str, Any]:
+def trace(launch: Launch, about: Mapping[str, str], most_events: int) -> Trace:
     """Returns the trace: a process per SM, a thread per slot and warp, a slice per block, and in it one per region."""
-    events: list[dict[str, Any]] = []
+    events: list[Name | Slice] = []
     shown = regions = 0
     role = roles(track for own in launch.tracks.values() for track in own)
     for sm, tracks in launch.tracks.items():
@@ -43,31 +72,32 @@ def trace(launch: Launch, about: Mapping[str, str], most_events: int) -> dict[st
         if shown and regions > most_events:
             break
         shown += 1
-        events.append(_named("process_name", sm, 0, f"SM {sm}"))
+        events.append(Name(name="process_name", pid=sm, tid=0, args={"name": f"SM {sm}"}))
         width = 1 + max(track.warp for track in tracks)
         threads = {track.slot * width + track.warp: track for track in tracks}
         for thread, track in sorted(threads.items()):
             name = f"slot {track.slot}, warp {track.warp}: {role(track)}"
-            events.append(_named("thread_name", sm, thread, name))
+            events.append(Name(name="thread_name", pid=sm, tid=thread, args={"name": name}))
         for track in tracks:
             events += _slices(track, track.slot * width + track.warp, launch)
-    count = f"{shown} of {len(launch.tracks)} SMs"
-    return {"traceEvents": events, "displayTimeUnit": "ns", "otherData": {**about, "shown": count}}
+    return Trace(trace_events=events, other_data={**about, "shown": f"{shown} of {len(launch.tracks)} SMs"})
 
 
-def _named(what: str, process: int, thread: int, name: str) -> dict[str, Any]:
-    return {"name": what, "ph": "M", "pid": process, "tid": thread, "args": {"name": name}}
-
-
-def _slices(track: Track, thread: int, launch: Launch) -> Iterator[dict[str, Any]]:
+def _slices(track: Track, thread: int, launch: Launch) -> Iterator[Slice]:
     def time(clock: int) -> int:
         return round((launch.origin_us[track.sm] + clock / launch.sm_mhz) * _PER_US)
 
-    def slice_of(name: str, kind: str, begin: int, end: int) -> dict[str, Any]:
+    def slice_of(name: str, kind: Literal["block", "region"], begin: int, end: int) -> Slice:
         first, last = time(begin), time(end)
-        place = {"pid": track.sm, "tid": thread, "args": {"clock": begin, "clocks": end - begin}}
-        times = {"ts": first / _PER_US, "dur": (last - first) / _PER_US}
-        return {"name": name, "cat": kind, "ph": "X", **times, **place}
+        return Slice(
+            name=name,
+            cat=kind,
+            ts=first / _PER_US,
+            dur=(last - first) / _PER_US,
+            pid=track.sm,
+            tid=thread,
+            args={"clock": begin, "clocks": end - begin},
+        )
 
     yield slice_of(f"block {track.block}", "block", track.begin, track.end)
     for span in track.spans():

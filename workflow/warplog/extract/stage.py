@@ -1,40 +1,101 @@
 """Stage extract: turns the reports of both profilers into metric rows and a timeline, by case.
 
 The capture puts each case into an NVTX range `case:<case>`, and each launch of the variant, which may consist of
-several kernels, into a range `launch:<i>` within it.
+several kernels, into a range `launch:<i>` within it. ncu provides every metric of every kernel launch of a case,
+numbered from 0. nsys provides the time of one launch of the variant (kernel "") and of each of its kernels or copies,
+medians over back-to-back launches, and the overlap of its copies (see `timeline.overlap_metrics`).
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
+
+from msgspec import structs
 
 from warplog.core import paths
 from warplog.core.errors import WarplogError, say
 from warplog.core.hashing import sha256_file
-from warplog.core.records import SCHEMA_VERSION, FamilyRecord, Record, worst
-from warplog.extract import hot_lines, sessions
-from warplog.extract import timeline as launch_times
-from warplog.extract.timeline import CASE, LAUNCH, launched_kernels, named, timeline_rows
+from warplog.extract import hot_lines, sessions, timeline
+from warplog.extract.timeline import CASE, LAUNCH, named
 from warplog.metrics import METRICS, Evaluated, absent, evaluate
 from warplog.parsers.ncu.report import NcuLaunch
 from warplog.parsers.nsys.sqlite import NsysEvent
+from warplog.records.extract import Capture, Event, Extract, HotLine, Launched, MetricRow
+from warplog.records.family_file import FamilyRecord
+from warplog.records.fields import Status, Tool
+from warplog.records.profile import Profile
 
-Row = dict[str, Any]
 _Ranged = TypeVar("_Ranged", NcuLaunch, NsysEvent)
-_Taken = TypeVar("_Taken")
 _MOST_REASON = 500
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """The contents of both captures of a variant, as the extract record stores them."""
+class _Captured:
+    """What a profiler captured of a variant: its record, the report in `folder`, and the cases that were requested."""
 
-    rows: tuple[Row, ...]
-    timeline: tuple[Row, ...]
-    lines: tuple[Row, ...] = ()
-    kernels: tuple[Row, ...] = ()
+    profile: Profile
+    folder: Path
+    cases: Sequence[str]
+
+    @property
+    def report(self) -> Path:
+        return self.folder / self.profile.report
+
+    def split(self) -> tuple[dict[str, tuple[Status, str]], tuple[str, ...]]:
+        """Returns the cases that were not captured, with status and reason, and the captured ones."""
+        profile = self.profile
+        whole = (profile.status, profile.reason)
+        own = {case.case: (case.status, case.reason) for case in profile.cases}
+        states = {case: whole if whole[0] != "ok" else own.get(case, whole) for case in self.cases}
+        refused = {case: state for case, state in states.items() if state[0] != "ok"}
+        if len(refused) < len(states) and not profile.report:
+            raise WarplogError(
+                f"{profile.tool} report: missing although its record has the status ok; profile again"
+            )
+        return refused, tuple(case for case in self.cases if case not in refused)
+
+    def by_case(self, events: Iterable[_Ranged], cases: Sequence[str]) -> dict[str, list[_Ranged]]:
+        """Groups the events by case, keeping their order; events outside all case ranges (warm-up) are left out.
+
+        Raises:
+            WarplogError: The events are not those of `cases`, or not of as many launches as the record has; with fewer
+                the report is truncated between two launches.
+        """
+        found: dict[str, list[_Ranged]] = defaultdict(list)
+        for event in events:
+            if (case := named(event.ranges, CASE)) is not None:
+                found[case].append(event)
+        if unknown := sorted(set(found) - set(cases)):
+            raise WarplogError(
+                f"{self.report}: case {unknown[0]}: was captured but not requested; profile again"
+            )
+        expected = {case.case: case.launches for case in self.profile.cases}
+        for case in cases:
+            where = f"{self.report}: case {case}"
+            launches = {named(event.ranges, LAUNCH) for event in found.get(case, ())}
+            if not launches:
+                raise WarplogError(f"{where}: its range contains no events; profile again")
+            if None in launches:
+                raise WarplogError(
+                    f"{where}: a kernel was launched outside all ranges {LAUNCH}<i>; profile again"
+                )
+            if expected.get(case) not in (None, len(launches)):
+                raise WarplogError(
+                    f"{where}: contains {len(launches)} of {expected[case]} launches; profile again"
+                )
+        return found
+
+
+@dataclass(frozen=True)
+class _Evidence:
+    """What a report contains, as the extract record stores it."""
+
+    rows: Sequence[MetricRow]
+    lines: Sequence[HotLine] = ()
+    timeline: Sequence[Event] = ()
+    kernels: Sequence[Launched] = ()
 
 
 def extract_family(
@@ -62,205 +123,117 @@ def extract_family(
     Raises:
         WarplogError: if a profile record is missing or damaged.
     """
-    profiles = {"ncu": FamilyRecord.read(ncu).variants, "nsys": FamilyRecord.read(nsys).variants}
-    folders = {"ncu": paths.captures(ncu), "nsys": paths.captures(nsys)}
-    together = FamilyRecord.read_if_there(output)
-    together.keep_only(profiles["ncu"])
-    for variant, captured in cases.items():
-        records = {tool: profiles[tool][variant] for tool in profiles}
-        together.put(_variant_record(records, folders, captured, traced[variant], sources))
+    of_ncu, of_nsys = (FamilyRecord.read(path, Profile).variants for path in (ncu, nsys))
+    together = FamilyRecord.read_if_there(output, Extract)
+    together.keep_only(of_ncu)
+    for variant in cases:
+        counted = _Captured(of_ncu[variant], paths.captures(ncu), cases[variant])
+        seen = _Captured(of_nsys[variant], paths.captures(nsys), traced[variant])
+        together.put(_record(counted, seen, sources))
     together.write()
 
 
-def _variant_record(
-    records: dict[str, Record],
-    folders: Mapping[str, Path],
-    cases: Sequence[str],
-    traced: Sequence[str],
-    sources: Sequence[Path],
-) -> Record:
-    reports = {t: folders[t] / name if (name := r.get("report")) else None for t, r in records.items()}
-    records["ncu"], counted = _as_far_as_good(
-        lambda r: _ncu_rows(reports["ncu"], r, cases, sources), records["ncu"]
+def _record(counted: _Captured, seen: _Captured, sources: Sequence[Path]) -> Extract:
+    counted, counts = _as_far_as_good(lambda captured: _of_ncu(captured, sources), counted)
+    seen, times = _as_far_as_good(_of_nsys, seen)
+    both = (counted.profile, seen.profile)
+    worse = min(both, key=lambda profile: {"ok": 2, "skipped": 1}.get(profile.status, 0))
+    return Extract(
+        family=worse.family,
+        variant=worse.variant,
+        gpu=worse.gpu,
+        origin=counted.profile.origin,
+        status=worse.status,
+        reason=worse.reason,
+        captures=(_capture(counted), _capture(seen)),
+        rows=(*counts.rows, *times.rows),
+        lines=tuple(counts.lines),
+        timeline=tuple(times.timeline),
+        kernels=tuple(times.kernels),
     )
-    records["nsys"], seen = _as_far_as_good(
-        lambda r: _nsys_evidence(reports["nsys"], r, traced), records["nsys"]
+
+
+def _capture(captured: _Captured) -> Capture:
+    profile, report = captured.profile, captured.report
+    return Capture(
+        tool=profile.tool,
+        tool_version=profile.tool_version,
+        status=profile.status,
+        sha256=sha256_file(report) if report.is_file() else "",
     )
-    captures = [_capture(records[tool], report) for tool, report in reports.items()]
-    evidence = {name: list(rows) for name, rows in vars(_together(counted, seen)).items()}
-    return {**_head(records), "captures": captures, **evidence}
 
 
-def _head(records: Mapping[str, Record]) -> Record:
-    """Returns the head of the extract record, with the worse of the statuses of both captures."""
-    status = worst(record["status"] for record in records.values())
-    return {
-        "schema": SCHEMA_VERSION,
-        "stage": "extract",
-        **{key: records["ncu"][key] for key in ("family", "variant", "gpu", "origin")},
-        "status": status,
-        "reason": next((r["reason"] for r in records.values() if r["status"] == status != "ok"), ""),
-    }
-
-
-def _as_far_as_good(take: Callable[[Record], _Taken], record: Record) -> tuple[Record, _Taken]:
-    """Returns the record and `take(record)`; if that raises, the record with the status "error" and its `take`."""
+def _as_far_as_good(
+    take: Callable[[_Captured], _Evidence], captured: _Captured
+) -> tuple[_Captured, _Evidence]:
+    """Returns the capture and what it contains; if its report is of no use, both with the status "error"."""
     try:
-        return record, take(record)
+        return captured, take(captured)
     except WarplogError as error:
-        reason = str(error)[:_MOST_REASON]
-        line = f"  extract {record['family']}/{record['variant']}  error  {reason}"
-        say(line)
-        bad = {**record, "status": "error", "reason": reason}
+        reason, profile = str(error)[:_MOST_REASON], captured.profile
+        say(f"  extract {profile.family}/{profile.variant}  error  {reason}")
+        bad = replace(captured, profile=structs.replace(profile, status="error", reason=reason))
         return bad, take(bad)
 
 
-def extract_variant(
-    ncu_report: Path | None,
-    nsys_report: Path | None,
-    ncu_record: Mapping[str, Any],
-    nsys_record: Mapping[str, Any],
-    cases: Sequence[str],
-    sources: Sequence[Path] = (),
-    nsys_cases: Sequence[str] | None = None,
-) -> Evidence:
-    """Returns the metric rows and hot source lines of all `cases`, and the timeline of nsys.
-
-    ncu provides every metric of every kernel launch of a case; `launch` numbers them from 0. nsys provides the
-    time of one launch of the variant (kernel "") and of each of its kernels or copies, medians over back-to-back
-    launches, and the overlap of its copies (see `timeline.overlap_metrics`). `nsys_cases` are the cases that nsys
-    captured, by default `cases`. If the record of a capture is not "ok", its metrics have no value and that status.
-
-    Raises:
-        WarplogError: if a capture whose record is "ok" is missing or truncated, or its launches do not match the
-            cases.
-    """
-    traced = cases if nsys_cases is None else nsys_cases
-    return _together(
-        _ncu_rows(ncu_report, ncu_record, cases, sources), _nsys_evidence(nsys_report, nsys_record, traced)
-    )
-
-
-def _together(counted: tuple[list[Row], list[Row]], seen: Evidence) -> Evidence:
-    rows, lines = counted
-    return replace(seen, rows=(*rows, *seen.rows), lines=tuple(lines))
-
-
-def _nsys_evidence(path: Path | None, record: Mapping[str, Any], cases: Sequence[str]) -> Evidence:
-    """Returns the rows, the timeline and the kernels of the nsys report."""
-    refused, captured = _split(cases, record)
-    rows: list[Row] = []
-    for case, (status, reason) in refused.items():
-        value = Evaluated(launch_times.WHOLE, None, METRICS[launch_times.WHOLE].unit, status, reason)
-        rows.append(_row(case, "", 0, value, record))
-    if not captured:
-        return Evidence(tuple(rows), ())
-    path = _existing(path, "nsys")
-    report = sessions.nsys(path, record.get("variant", ""))
-    by_case = _by_case((*report.kernels, *report.memcpys, *report.memsets), captured, path)
-    kernels: list[Row] = []
-    for case in captured:
-        _check_launches(by_case[case], case, record, path)
-        rows += _nsys_rows(case, by_case[case], report.tool_version)
-        kernels += launched_kernels(case, by_case[case])
-    return Evidence(tuple(rows), tuple(timeline_rows(report, captured)), kernels=tuple(kernels))
-
-
-def _split(
-    cases: Sequence[str], record: Mapping[str, Any]
-) -> tuple[dict[str, tuple[str, str]], tuple[str, ...]]:
-    """Returns the cases that were not captured, with status and reason, and the captured ones."""
-    whole = (record["status"], record["reason"])
-    own = {c["case"]: (c["status"], c["reason"]) for c in record.get("cases", ()) if isinstance(c, dict)}
-    states = {case: whole if whole[0] != "ok" else own.get(case, whole) for case in cases}
-    refused = {case: state for case, state in states.items() if state[0] != "ok"}
-    return refused, tuple(case for case in cases if case not in refused)
-
-
-def _ncu_rows(
-    path: Path | None, record: Mapping[str, Any], cases: Sequence[str], sources: Sequence[Path]
-) -> tuple[list[Row], list[Row]]:
+def _of_ncu(captured: _Captured, sources: Sequence[Path]) -> _Evidence:
     """Returns the metric rows and the hot lines of every launch in the ncu report."""
-    refused, captured = _split(cases, record)
-    rows = [_row(case, "", 0, value, record) for case, state in refused.items() for value in absent(*state)]
-    lines: list[Row] = []
-    if not captured:
-        return rows, lines
-    path = _existing(path, "ncu")
-    report = sessions.ncu(path, record.get("variant", ""))
+    profile = captured.profile
+    refused, cases = captured.split()
+    rows = [
+        _row(case, "", 0, value, "ncu", profile.tool_version)
+        for case, state in refused.items()
+        for value in absent(*state)
+    ]
+    lines: list[HotLine] = []
+    if not cases:
+        return _Evidence(rows)
+    report = sessions.ncu(captured.report, profile.variant)
     outside = [launch for launch in report.launches if named(launch.ranges, CASE) is None]
     if outside:
         raise WarplogError(
-            f"{path}: kernel {outside[0].function}: was launched outside all ranges {CASE}<case>; profile again"
+            f"{captured.report}: kernel {outside[0].function}: was launched outside all ranges {CASE}<case>;"
+            " profile again"
         )
-    by_case = _by_case(report.launches, captured, path)
-    for case in captured:
-        _check_launches(by_case[case], case, record, path)
+    by_case = captured.by_case(report.launches, cases)
+    for case in cases:
         for number, launch in enumerate(by_case[case]):
             values = evaluate(launch.counters, launch.compute_capability)
-            source = {**record, "tool_version": report.tool_version}
-            rows += [_row(case, launch.kernel, number, value, source) for value in values]
-            key = {"case": case, "kernel": launch.kernel, "launch": number}
-            lines += [{**key, **line} for line in hot_lines.rows(launch.lines, sources)]
-    return rows, lines
+            rows += [_row(case, launch.kernel, number, value, "ncu", report.tool_version) for value in values]
+            lines += hot_lines.hottest(case, launch.kernel, number, launch.lines, sources)
+    return _Evidence(rows, lines)
 
 
-def _nsys_rows(case: str, events: Sequence[NsysEvent], version: str) -> list[Row]:
-    launches: dict[str | None, list[NsysEvent]] = defaultdict(list)
-    for event in events:
-        launches[named(event.ranges, LAUNCH)].append(event)
-    source = {"tool": "nsys", "tool_version": version}
-    return [
-        _row(case, kernel, number, Evaluated(metric, value, METRICS[metric].unit, "ok", ""), source)
-        for kernel, number, metric, value in launch_times.launch_metrics(list(launches.values()))
+def _of_nsys(captured: _Captured) -> _Evidence:
+    """Returns the rows, the timeline and the kernels of the nsys report."""
+    profile = captured.profile
+    refused, cases = captured.split()
+    rows = [
+        _row(case, "", 0, _evaluated(timeline.WHOLE, None, *state), "nsys", profile.tool_version)
+        for case, state in refused.items()
     ]
+    kernels: list[Launched] = []
+    if not cases:
+        return _Evidence(rows)
+    report = sessions.nsys(captured.report, profile.variant)
+    by_case = captured.by_case((*report.kernels, *report.memcpys, *report.memsets), cases)
+    for case in cases:
+        launches: dict[str | None, list[NsysEvent]] = defaultdict(list)
+        for event in by_case[case]:
+            launches[named(event.ranges, LAUNCH)].append(event)
+        rows += [
+            _row(case, kernel, number, _evaluated(metric, value), "nsys", report.tool_version)
+            for kernel, number, metric, value in timeline.launch_metrics(list(launches.values()))
+        ]
+        kernels += timeline.launched_kernels(case, by_case[case])
+    return _Evidence(rows, timeline=timeline.events_of(report, cases), kernels=kernels)
 
 
-def _row(case: str, kernel: str, launch: int, value: Evaluated, source: Mapping[str, Any]) -> Row:
-    key = {"case": case, "kernel": kernel, "launch": launch}
-    return {**key, **value._asdict(), "tool": source["tool"], "tool_version": source["tool_version"]}
+def _evaluated(metric: str, value: float | None, status: Status = "ok", reason: str = "") -> Evaluated:
+    return Evaluated(metric, value, METRICS[metric].unit, status, reason)
 
 
-def _by_case(events: Iterable[_Ranged], cases: Sequence[str], path: Path) -> dict[str, list[_Ranged]]:
-    """Groups the events by case, keeping their order; events outside all case ranges (warm-up) are left out."""
-    found: dict[str, list[_Ranged]] = defaultdict(list)
-    for event in events:
-        case = named(event.ranges, CASE)
-        if case is not None:
-            found[case].append(event)
-    unknown = sorted(set(found) - set(cases))
-    if unknown:
-        raise WarplogError(f"{path}: case {unknown[0]}: was captured but not requested; profile again")
-    absent_cases = [case for case in cases if case not in found]
-    if absent_cases:
-        raise WarplogError(f"{path}: case {absent_cases[0]}: its range contains no events; profile again")
-    return found
-
-
-def _check_launches(events: Sequence[_Ranged], case: str, record: Mapping[str, Any], path: Path) -> None:
-    """Checks that the report contains as many launches as the record: with fewer it is truncated between two."""
-    launches = {named(event.ranges, LAUNCH) for event in events}
-    if None in launches:
-        raise WarplogError(
-            f"{path}: case {case}: a kernel was launched outside all ranges {LAUNCH}<i>; profile again"
-        )
-    expected = next((c.get("launches") for c in record.get("cases", ()) if _is_case(c, case)), None)
-    if expected is not None and len(launches) != expected:
-        raise WarplogError(
-            f"{path}: case {case}: contains {len(launches)} of {expected} launches; profile again"
-        )
-
-
-def _is_case(entry: object, case: str) -> bool:
-    return isinstance(entry, dict) and entry.get("case") == case
-
-
-def _existing(path: Path | None, tool: str) -> Path:
-    if path is None:
-        raise WarplogError(f"{tool} report: missing although its record has the status ok; profile again")
-    return path
-
-
-def _capture(record: Record, report: Path | None) -> Record:
-    digest = sha256_file(report) if report and report.is_file() else ""
-    return {**{key: record[key] for key in ("tool", "tool_version", "status")}, "sha256": digest}
+def _row(case: str, kernel: str, launch: int, value: Evaluated, tool: Tool, version: str) -> MetricRow:
+    return MetricRow(
+        case=case, kernel=kernel, launch=launch, tool=tool, tool_version=version, **value._asdict()
+    )

@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from statistics import median
-from typing import Any
+from typing import Literal
 
 from warplog.parsers.nsys.sqlite import NsysEvent, NsysKernel, NsysReport
+from warplog.records.extract import Event, Launched
 
-Row = dict[str, Any]
 CASE, LAUNCH = "case:", "launch:"
 _MOST_EVENTS = 1000  # of a case; a launch may have hundreds of copies and kernels
 
@@ -17,70 +17,61 @@ def named(ranges: Iterable[str], prefix: str) -> str | None:
     return next((name[len(prefix) :] for name in reversed(tuple(ranges)) if name.startswith(prefix)), None)
 
 
-def timeline_rows(report: NsysReport, cases: Sequence[str]) -> list[Row]:
+def events_of(report: NsysReport, cases: Sequence[str]) -> list[Event]:
     """Returns kernels, copies and the calls that launched them, in microseconds since the first event of all cases.
 
     Only the first launches of a case are kept (at most 1000 events, unless its first launch alone has more).
     """
-    kinds: list[tuple[str, Sequence[NsysEvent]]] = [
+    kinds: list[tuple[Literal["kernel", "memcpy", "memset", "api"], Sequence[NsysEvent]]] = [
         ("kernel", report.kernels),
         ("memcpy", report.memcpys),
         ("memset", report.memsets),
         ("api", report.calls),
     ]
-    events = [
+    found = [
         (event.start_ns, case, kind, event)
-        for kind, found in kinds
-        for event in found
-        if (case := named(event.ranges, CASE)) in cases
+        for kind, own in kinds
+        for event in own
+        if (case := named(event.ranges, CASE) or "") in cases
     ]
-    first = min((start for start, *_ in events), default=0)
-    rows = [
-        {
-            "case": case,
-            "name": event.short_name if isinstance(event, NsysKernel) else event.name,
-            "kind": kind,
-            "start_us": (start - first) * 1e-3,
-            "duration_us": event.duration_ns * 1e-3,
-            "stream": None if kind == "api" else event.stream,
-            "launch": _number(named(event.ranges, LAUNCH)),
-        }
-        for start, case, kind, event in sorted(events, key=lambda item: item[0])
+    found.sort(key=lambda item: item[0])
+    events = [
+        Event(
+            case=case,
+            name=event.short_name if isinstance(event, NsysKernel) else event.name,
+            kind=kind,
+            start_us=(start - found[0][0]) * 1e-3,
+            duration_us=event.duration_ns * 1e-3,
+            stream=None if kind == "api" else event.stream,
+            launch=int(number) if (number := named(event.ranges, LAUNCH) or "").isdecimal() else None,
+        )
+        for start, case, kind, event in found
     ]
-    return _of_first_launches(rows)
-
-
-def _of_first_launches(rows: Sequence[Row]) -> list[Row]:
-    """Returns the rows of the first launches of each case: the first launch, and more up to 1000 events in total."""
-    sizes = Counter((row["case"], row["launch"]) for row in rows)
+    sizes = Counter((event.case, event.launch) for event in events)
     taken: Counter[str] = Counter()
     kept = set()
     for (case, launch), size in sizes.items():
         if taken[case] == 0 or taken[case] + size <= _MOST_EVENTS:
             kept.add((case, launch))
         taken[case] += size
-    return [row for row in rows if (row["case"], row["launch"]) in kept]
+    return [event for event in events if (event.case, event.launch) in kept]
 
 
-def _number(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isdecimal() else None
-
-
-def launched_kernels(case: str, events: Sequence[NsysEvent]) -> list[Row]:
+def launched_kernels(case: str, events: Sequence[NsysEvent]) -> list[Launched]:
     """Returns the distinct kernels of a case in the order of their first launch; `order` also counts copies."""
     first: dict[str, NsysEvent] = {}
     for event in events:
         first.setdefault(event.name, event)
     return [
-        {
-            "case": case,
-            "order": order,
-            "kernel": kernel.name,
-            "grid": list(kernel.grid),
-            "block": list(kernel.block),
-            "registers_per_thread": kernel.registers,
-            "shared_bytes": kernel.static_shared_bytes + kernel.dynamic_shared_bytes,
-        }
+        Launched(
+            case=case,
+            order=order,
+            kernel=kernel.name,
+            grid=kernel.grid,
+            block=kernel.block,
+            registers_per_thread=kernel.registers,
+            shared_bytes=kernel.static_shared_bytes + kernel.dynamic_shared_bytes,
+        )
         for order, kernel in enumerate(first.values())
         if isinstance(kernel, NsysKernel)
     ]

@@ -2,12 +2,12 @@
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from warplog.catalog.claims import NOT_JUDGED, NOT_MEASURABLE, condition_words
+from warplog.core.columns import Row, number, text
 from warplog.core.numbers import with_unit
 from warplog.core.text import one_line
 from warplog.plotting.labels import FAINT, MUTED, fit, is_narrow, line_in, text_width_in, width_in, wrap
@@ -58,7 +58,10 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     counts = [f"{LOOKS[v][0]} {found[v]} {word}" for v, word in shown.items() if v in found] or [NOTHING]
     texts = [_texts(row) for row in as_rows(claims)]
     columns = _columns(texts)
-    rows = [{name: _lines(text[name], width) for name, (_, width) in columns.items()} for text in texts]
+    rows = [
+        {name: [fit(line, width) for line in wrap(text[name], width)] for name, (_, width) in columns.items()}
+        for text in texts
+    ]
     heights = [PAD_IN + line_in() * max(map(len, cells.values())) for cells in rows]
     height = HEADER_IN + sum(heights)
     figure = new_figure(f"{TITLE} · {data['family'].iloc[0]}: {', '.join(counts)}", height, NOTE, look)
@@ -81,12 +84,12 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     return figure
 
 
-def _texts(row: Mapping[str, Any]) -> dict[str, str]:
-    shown = {name: row[name] for name in COLUMNS if name != "measured"}
-    margin = f" ({row['margin']})" if isinstance(row["margin"], str) and row["margin"] else ""
-    shown["measured"] = with_unit(row["measured"], str(row["unit"] or "")) + margin
-    shown["condition"] = condition_words(str(row["condition"] or ""), str(row["unit"] or ""))
-    return {name: one_line(str(text)) for name, text in shown.items()}
+def _texts(row: Row) -> dict[str, str]:
+    shown = {name: text(row, name) for name in COLUMNS if name != "measured"}
+    margin, unit = text(row, "margin"), text(row, "unit")
+    shown["measured"] = with_unit(number(row, "measured"), unit) + (f" ({margin})" if margin else "")
+    shown["condition"] = condition_words(text(row, "condition"), unit)
+    return {name: one_line(words) for name, words in shown.items()}
 
 
 def _columns(texts: Sequence[Mapping[str, str]]) -> dict[str, tuple[float, float]]:
@@ -102,11 +105,6 @@ def _columns(texts: Sequence[Mapping[str, str]]) -> dict[str, tuple[float, float
     widths["claim"] = width_in() - 0.16 - MARK_IN - sum(width + GAP_IN for width in widths.values())
     starts = itertools.accumulate((widths[name] + GAP_IN for name in names[:-1]), initial=MARK_IN)
     return {name: (start, widths[name]) for name, start in zip(names, starts, strict=True)}
-
-
-def _lines(text: str, width: float) -> list[str]:
-    """Returns the text in lines; only a single word that is wider than the column is cut."""
-    return [fit(line, width) for line in wrap(text, width)]
 
 
 def _baseline(top: float) -> float:

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from warplog.analysis import verdicts
+from warplog.core import columns
 from warplog.core.numbers import rate_unit
 from warplog.plotting.labels import (
     INK,
@@ -69,7 +70,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
     rows["gain_over_parent"] = parents / median
     records = {str(row["variant"]): row for row in as_rows(rows)}
     rows["tied"] = [
-        bool(gain > 0) and verdicts.tied(row, records[row["parent"]])
+        bool(gain > 0) and verdicts.tied(row, records[str(row["parent"])])
         for row, gain in zip(records.values(), rows["gain_over_parent"], strict=True)
     ]
     found = map(regimes.long_run, records.values())
@@ -101,8 +102,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
 def _note_on(tables: FigureTables, variant: str) -> str:
     """Returns what a ratio to the variant must say; "" for nothing, and for tables of an earlier version."""
     mine = as_rows(tables.variants[tables.variants["variant"] == variant])
-    note = mine[0].get("note") if mine else ""
-    return note if isinstance(note, str) else ""
+    return columns.text(mine[0], "note") if mine else ""
 
 
 @styled
@@ -143,7 +143,7 @@ def _title(data: pd.DataFrame) -> str:
     own = as_rows(data[data["percent"].notna() & ~data["is_baseline"].astype(bool)])
     if not own:
         return f"{TITLE} · {where}"
-    best, reference = max(own, key=lambda row: row["percent"]), str(data["reference"].iloc[0])
+    best, reference = max(own, key=lambda row: columns.number(row, "percent")), str(data["reference"].iloc[0])
     if reference.startswith("the fastest"):
         return f"{best['variant']} is the fastest · {where}"
     reference += f" ({best['reference_note']})" if best["reference_note"] else ""
@@ -190,12 +190,13 @@ def _bar_ends(axes: Axes, data: pd.DataFrame, width: float) -> float:
     )
     _whiskers(axes, data["percent"].where(data["gap"] == ""), spread)
     for row, bar in enumerate(as_rows(data)):
-        if bar["gap"]:
-            gap_note(axes, row, bar["gap"])
+        if gap := columns.text(bar, "gap"):
+            gap_note(axes, row, gap)
             continue
-        if np.isfinite(bar["percent_long"]):
-            axes.barh(row, bar["percent_long"], 0.42, fc=(1, 1, 1, 0.55), ec=INK, lw=0.8, ls=(0, (2, 1)))
-        end, text = bar["percent"] + float(spread[1, row]), f"{number(bar['rate'] * factor)} {unit}"
+        if np.isfinite(percent := columns.number(bar, "percent_long")):
+            axes.barh(row, percent, 0.42, fc=(1, 1, 1, 0.55), ec=INK, lw=0.8, ls=(0, (2, 1)))
+        end = columns.number(bar, "percent") + float(spread[1, row])
+        text = f"{number(columns.number(bar, 'rate') * factor)} {unit}"
         if is_narrow():
             limits.append(1.02 * end)  # the rates stand in a column
             continue

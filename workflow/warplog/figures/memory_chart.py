@@ -1,6 +1,6 @@
 """What moves through which unit of the memory system, in the fastest variant and in the one that it is based on?"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -10,6 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from warplog.core import columns
+from warplog.core.columns import Cell, Row
 from warplog.plotting.labels import FAINT, INK, MUTED, ON_PAPER, gap_note, is_narrow, number
 from warplog.plotting.memory_chart import (
     HEIGHT,
@@ -84,7 +86,7 @@ def charts(data: pd.DataFrame) -> list[MemoryChart]:
     ]
 
 
-def _shown(data: pd.DataFrame) -> list[dict[str, Any]]:
+def _shown(data: pd.DataFrame) -> list[dict[str, Cell]]:
     return as_rows(data[data["place"].notna()].sort_values("place"))
 
 
@@ -112,16 +114,15 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     return figure
 
 
-def _finding(shown: Sequence[Mapping[str, Any]]) -> str:
+def _finding(shown: Sequence[Row]) -> str:
     """Returns which traffic differs most between the parent and the fastest variant; only names if one is missing."""
     if len(shown) < 2:
         return "".join(f": {row['variant']}" for row in shown)
     parent, own = shown
-    ratios = {
-        words: own[name] / parent[name]
-        for name, words in TRAFFIC.items()
-        if own[name] > 0 and parent[name] > 0
+    pairs = {
+        words: (columns.number(own, name), columns.number(parent, name)) for name, words in TRAFFIC.items()
     }
+    ratios = {words: mine / other for words, (mine, other) in pairs.items() if mine > 0 and other > 0}
     (verb, where), ratio = max(ratios.items(), key=lambda item: abs(np.log(item[1])), default=(("", ""), 1.0))
     if max(ratio, 1 / ratio) < LEAST:
         return f": {own['variant']} moves as much as {parent['variant']} in L1, L2 and device memory, within 10 %"
@@ -131,8 +132,8 @@ def _finding(shown: Sequence[Mapping[str, Any]]) -> str:
     return f": {own['variant']} {verb} {percent} {where} than {parent['variant']}"
 
 
-def _metrics(row: Mapping[str, Any]) -> dict[str, float]:
-    return {name: float(row[name]) for name in METRICS if name in row}
+def _metrics(row: Row) -> dict[str, float]:
+    return {name: columns.number(row, name) for name in METRICS if name in row}
 
 
 def _draw_box(axes: Axes, box: Box) -> None:

@@ -1,7 +1,6 @@
 """How many warps does each variant keep on an SM, and which resource limits them?"""
 
 from collections import Counter
-from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -50,14 +49,10 @@ def data(tables: FigureTables) -> pd.DataFrame:
     rows = tables.counters([*occupancies, *limits])
     known = rows[occupancies].notna().any(axis=1)
     rows["gap"] = rows["gap"].where(known | (rows["gap"] != ""), "n/a")
-    rows["limiter"] = [_limiter(row) for row in as_rows(rows[list(limits)])]
+    limiters = [occupancy_limiter(row) for row in as_rows(rows[list(limits)])]
+    rows["limiter"] = [", ".join(LIMITS[name] for name in names) for names in limiters]
     kept = ["family", "variant", "order", "is_baseline", "case", "kernel", "status", "gap", *occupancies]
     return rows[[*kept, "limiter", *limits, *ORIGIN_COLUMNS]]
-
-
-def _limiter(limits: Mapping[str, float]) -> str:
-    names = occupancy_limiter([{"metric": metric, "value": value} for metric, value in limits.items()])
-    return ", ".join(LIMITS[name] for name in names)
 
 
 def _finding(data: pd.DataFrame) -> str:

@@ -1,14 +1,13 @@
 """Do copies overlap with kernels, or do the GPU's engines take turns?"""
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from warplog.core import columns
+from warplog.core.columns import Cell
 from warplog.plotting.labels import (
     INK,
     bar_rows,
@@ -87,10 +86,11 @@ def _finding(rungs: pd.DataFrame) -> str:
     before = next((rung for rung in known if rung["is_baseline"]), None)
     if before is None or len(known) < 2:
         return TITLE
-    best = min(known, key=lambda rung: float(rung["wall_us"]))
+    best = min(known, key=lambda rung: columns.number(rung, "wall_us"))
     if best["variant"] == before["variant"]:
         return f"{TITLE}: none is faster than {before['variant']}"
-    times = f"{number(best['wall_us'] / 1e3)} ms instead of {number(before['wall_us'] / 1e3)} ms"
+    best_ms, before_ms = (columns.number(rung, "wall_us") / 1e3 for rung in (best, before))
+    times = f"{number(best_ms)} ms instead of {number(before_ms)} ms"
     return f"Overlap of copies and kernels: {best['variant']} takes {times} (traced, back to back)"
 
 
@@ -114,10 +114,10 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     bar_rows(axes, rungs["variant"], rungs["is_baseline"])
     axes.set(xlim=(0, end_us * 1e-3 * 1.002), xlabel="time since the launch's first event (ms)")
     for row, rung in enumerate(as_rows(rungs)):
-        if rung["gap"]:
-            gap_note(axes, row, rung["gap"])
+        if gap := columns.text(rung, "gap"):
+            gap_note(axes, row, gap)
         else:
-            _lanes(axes, row, lanes[rung["variant"]], look)
+            _lanes(axes, row, lanes[str(rung["variant"])], look)
     if not good.any():
         axes.set_xticks([])
         return figure
@@ -130,14 +130,16 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
 def _joined(events: pd.DataFrame, least_us: float) -> pd.DataFrame:
     """Merges events of an engine if they are mostly shorter than `least_us`; gaps of half their length are kept."""
     typical = events.groupby("engine")["duration_us"].median()
-    runs: list[dict[str, Any]] = []
+    runs: list[dict[str, Cell]] = []
     for event in as_rows(events.sort_values(["engine", "start_us"], kind="stable")):
-        last = runs[-1] if runs and runs[-1]["engine"] == event["engine"] else None
-        gap_us = event["start_us"] - last["start_us"] - last["duration_us"] if last else np.inf
-        if last and typical[event["engine"]] < least_us and gap_us < typical[event["engine"]] / 2:
-            last["duration_us"] = event["start_us"] + event["duration_us"] - last["start_us"]
+        last = runs[-1] if runs and runs[-1]["engine"] == event["engine"] else {}
+        usual_us = float(typical.loc[str(event["engine"])])
+        start_us, first_us = columns.number(event, "start_us"), columns.number(last, "start_us")
+        gap_us = start_us - first_us - columns.number(last, "duration_us")
+        if usual_us < least_us and gap_us < usual_us / 2:  # no number without a last one
+            last["duration_us"] = start_us + columns.number(event, "duration_us") - first_us
         else:
-            runs.append(dict(event))
+            runs.append(event)
     return pd.DataFrame(runs)
 
 
@@ -145,12 +147,12 @@ def _lanes(axes: Axes, row: int, events: pd.DataFrame, look: Look) -> None:
     style = look.style(str(events["variant"].iloc[0]))
     height = 0.8 / len(ENGINES)
     for event in as_rows(events):
-        place, face, hatch, _ = ENGINES[event["engine"]]
+        place, face, hatch, _ = ENGINES[str(event["engine"])]
         axes.barh(
             row - 0.4 + height * (place + 0.5),
-            event["duration_us"] * 1e-3,
+            columns.number(event, "duration_us") * 1e-3,
             height * 0.92,
-            left=event["start_us"] * 1e-3,
+            left=columns.number(event, "start_us") * 1e-3,
             fc=face or style.colour,
             hatch=hatch,
             lw=0.4,
@@ -160,16 +162,12 @@ def _lanes(axes: Axes, row: int, events: pd.DataFrame, look: Look) -> None:
 
 def _columns(axes: Axes, rungs: pd.DataFrame) -> None:
     def cells(column: str, factor: float, unit: str) -> list[str]:
-        return [_cell(rung, column, factor, unit) for rung in as_rows(rungs)]
+        values = [columns.number(rung, column) * factor for rung in as_rows(rungs)]
+        texts = (f"{number(value)} {unit}" if np.isfinite(value) else "n/a" for value in values)
+        return ["" if gap else text for gap, text in zip(rungs["gap"], texts, strict=True)]
 
     end = text_column(axes, "wall", cells("wall_us", 1e-3, "ms"), 0.08, "right")
     if is_narrow():
         return
     end = text_column(axes, "longest", cells("longest_engine_pct", 1, "%"), end, "right")
     text_column(axes, "hidden", cells("copy_hidden_pct", 1, "%"), end, "right")
-
-
-def _cell(rung: Mapping[str, Any], column: str, factor: float, unit: str) -> str:
-    if rung["gap"]:
-        return ""
-    return f"{number(rung[column] * factor)} {unit}" if np.isfinite(rung[column]) else "n/a"

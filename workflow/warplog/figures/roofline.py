@@ -1,6 +1,6 @@
 """Is each variant bound by memory or by compute, and how far below its roof does it run?"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullFormatter
 from matplotlib.transforms import ScaledTranslation
 
+from warplog.core import columns
+from warplog.core.columns import Cell, Row
 from warplog.core.numbers import rate_unit
 from warplog.plotting.highlight import GREY
 from warplog.plotting.labels import (
@@ -145,17 +147,15 @@ def _at_clock(tables: FigureTables, gflops: float, mhz: "float | pd.Series") -> 
 def _roofs(tables: FigureTables, points: pd.DataFrame) -> pd.DataFrame:
     best = points.sort_values("gflops", na_position="first").iloc[-1]
     source = str(tables.gpus["source"].iloc[0]) if len(tables.gpus) else ""
-    roofs: list[dict[str, Any]] = [
-        {"kind": "compute", "label": name, "gflops": peak, "peak_source": source}
-        for name, peak in tables.ceilings(float(best["gflops"]))
+    ceilings = tables.ceilings(float(best["gflops"]))
+    roofs: list[dict[str, Cell]] = [
+        {"kind": "compute", "label": name, "gflops": peak, "peak_source": source} for name, peak in ceilings
     ]
-    if roofs and roofs[-1]["gflops"] > best["gflops"]:
-        name, clocked = (
-            roofs[-1]["label"].removesuffix(" peak"),
-            _at_clock(tables, roofs[-1]["gflops"], best["sm_mhz"]),
-        )
-        if abs(clocked / roofs[-1]["gflops"] - 1) > _SAME:
-            label = f"{name} at {best['sm_mhz']:.0f} MHz"
+    name, peak = ceilings[-1] if ceilings else ("", np.nan)
+    if peak > best["gflops"]:
+        clocked = _at_clock(tables, peak, best["sm_mhz"])
+        if abs(clocked / peak - 1) > _SAME:
+            label = f"{name.removesuffix(' peak')} at {best['sm_mhz']:.0f} MHz"
             roofs.append({"kind": "clock", "label": label, "gflops": clocked, "sm_mhz": best["sm_mhz"]})
     dram = tables.peak("dram_gbytes_per_s_peak")
     if dram > 0:
@@ -190,7 +190,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     _draw_roofs(axes, data, width, body - 0.7)
     axes.scatter(others["intensity_flop_per_byte"], others["rate"], s=60, color=GREY, zorder=2)
     for point in as_rows(coloured):
-        _draw_levels(axes, point, look.style(point["variant"]))
+        _draw_levels(axes, point, look.style(str(point["variant"])))
     if len(coloured):
         named = [name for level, name in LEVELS.items() if coloured[_intensity(level)].notna().any()]
         legend_above(axes, [Line2D([], [], label=name, **_mark(name, MUTED, "o")) for name in named])
@@ -223,16 +223,13 @@ def _mark(level: str, colour: str, marker: str) -> dict[str, Any]:
     return {"color": colour, "linestyle": "", **{"DRAM": filled, "L2": hollow, "L1": tick_mark}[level]}
 
 
-def _draw_levels(axes: Axes, point: Mapping[str, Any], style: VariantStyle) -> None:
+def _draw_levels(axes: Axes, point: Row, style: VariantStyle) -> None:
     """Draws a variant's markers, joined by a line: the longer it is, the more a level serves from what it keeps."""
-    at = {
-        name: point[_intensity(level)]
-        for level, name in LEVELS.items()
-        if np.isfinite(point[_intensity(level)])
-    }
-    axes.plot(list(at.values()), [point["rate"]] * len(at), color=style.edge, lw=0.8, alpha=0.7, zorder=2.5)
+    places = {name: columns.number(point, _intensity(level)) for level, name in LEVELS.items()}
+    at, rate = {name: x for name, x in places.items() if np.isfinite(x)}, columns.number(point, "rate")
+    axes.plot(list(at.values()), [rate] * len(at), color=style.edge, lw=0.8, alpha=0.7, zorder=2.5)
     for place, (name, intensity) in enumerate(at.items()):
-        axes.plot(intensity, point["rate"], zorder=3.5 - 0.1 * place, **_mark(name, style.edge, style.marker))
+        axes.plot(intensity, rate, zorder=3.5 - 0.1 * place, **_mark(name, style.edge, style.marker))
 
 
 def _title(first: pd.Series, drawn: pd.DataFrame) -> str:
@@ -241,10 +238,12 @@ def _title(first: pd.Series, drawn: pd.DataFrame) -> str:
     known = drawn[drawn["roof_pct"].notna()]
     if known.empty:
         return f"{TITLE} · {where}"
-    best = max(as_rows(known), key=lambda row: row["roof_pct"])
-    found = f"{best['variant']} reaches {best['roof_pct']:.0f} % of its roof"
-    if abs(best["clock_roof_pct"] / best["roof_pct"] - 1) > _SAME:
-        found += f", {best['clock_roof_pct']:.0f} % at {best['sm_mhz']:.0f} MHz"
+    best = max(as_rows(known), key=lambda row: columns.number(row, "roof_pct"))
+    names = ("roof_pct", "clock_roof_pct", "sm_mhz")
+    percent, clocked, mhz = (columns.number(best, name) for name in names)
+    found = f"{best['variant']} reaches {percent:.0f} % of its roof"
+    if abs(clocked / percent - 1) > _SAME:
+        found += f", {clocked:.0f} % at {mhz:.0f} MHz"
     return f"{TITLE}: {found} · {where}"
 
 
@@ -254,15 +253,16 @@ def _in_its_unit(data: pd.DataFrame) -> pd.DataFrame:
     return data.assign(rate=data["gflops"] * factor, slope=data["gbytes_per_s"] * factor, unit=unit)
 
 
-def _label(point: Mapping[str, Any], look: Look) -> SideLabel:
-    name = fit(point["variant"], name_in())
-    if point["gap"]:
+def _label(point: Row, look: Look) -> SideLabel:
+    name = fit(str(point["variant"]), name_in())
+    if why := columns.text(point, "gap"):
         failed = point["status"] not in ("ok", "missing")
-        why = words(point["status"], point["own_limits"]) if failed else point["gap"]
+        why = words(point["status"], point["own_limits"]) if failed else why
         return SideLabel(np.nan, np.nan, f"{name}: {why}")
-    style, share = look.style(point["variant"]), point["roof_pct"]
+    style, share = look.style(str(point["variant"])), columns.number(point, "roof_pct")
     text = f"{name}  {share:.0f} %" if np.isfinite(share) else name
-    return SideLabel(point["intensity_flop_per_byte"], point["rate"], text, style.edge, style.marker)
+    across, up = (columns.number(point, name) for name in ("intensity_flop_per_byte", "rate"))
+    return SideLabel(across, up, text, style.edge, style.marker)
 
 
 def _limits(axes: Axes, data: pd.DataFrame) -> None:
@@ -293,22 +293,22 @@ def _draw_roofs(axes: Axes, data: pd.DataFrame, width: float, height: float) -> 
     steepest = float(memory["slope"].max()) if len(memory) else np.inf
     roofs: list[_Roof] = []
     for roof in as_rows(compute):
-        start = max(low, roof["rate"] / steepest)
+        rate = columns.number(roof, "rate")
+        start = max(low, rate / steepest)
+        text = f"{roof['label']} {number(rate)} {roof['unit']}"
         if roof["kind"] == "clock":
-            _clock_roof(axes, roof, start, width)
-        text = f"{roof['label']} {number(roof['rate'])} {roof['unit']}" if roof["kind"] == "compute" else ""
-        roofs.append((text, (start, roof["rate"]), (high, roof["rate"])))
+            _clock_roof(axes, (start, rate), text, f"at {columns.number(roof, 'sm_mhz'):.0f} MHz", width)
+        roofs.append((text if roof["kind"] == "compute" else "", (start, rate), (high, rate)))
     for roof in as_rows(memory):
-        text, foot = (
-            f"{roof['label']} {number(roof['gbytes_per_s'])} GB/s",
-            axes.get_ylim()[0] / roof["slope"],
-        )
-        foot = max(low, foot)
-        roofs.append((text, (foot, foot * roof["slope"]), (top / roof["slope"], top)))
-    for _, start, end in (roof for roof in roofs if roof[0]):
-        axes.plot(*zip(start, end, strict=True), color=INK, lw=1.1)
+        slope = columns.number(roof, "slope")
+        text = f"{roof['label']} {number(columns.number(roof, 'gbytes_per_s'))} GB/s"
+        foot = max(low, axes.get_ylim()[0] / slope)
+        roofs.append((text, (foot, foot * slope), (top / slope, top)))
+    for text, begin, end in roofs:
+        if text:
+            axes.plot(*zip(begin, end, strict=True), color=INK, lw=1.1)
     for mark in as_rows(data.loc[data["kind"] == "algorithm"]):
-        _algorithm(axes, mark)
+        _algorithm(axes, str(mark["label"]), columns.number(mark, "intensity_flop_per_byte"))
     _label_roofs(axes, data, roofs, (width, height))
 
 
@@ -324,8 +324,9 @@ def _label_roofs(axes: Axes, data: pd.DataFrame, roofs: Sequence[_Roof], size: t
     marks = data.loc[data["kind"] == "algorithm", "intensity_flop_per_byte"]
     lines = [(start, end) for _, start, end in roofs] + [((at, y0), (at, y1)) for at in marks]
     for point in as_rows(data[data["rate"].notna()]):
-        at = [point[_intensity(level)] for level in LEVELS if point[_intensity(level)] > 0]
-        lines += [((min(at), point["rate"]), (max(at), point["rate"]))] if at else []
+        at = [x for level in LEVELS if (x := columns.number(point, _intensity(level))) > 0]
+        rate = columns.number(point, "rate")
+        lines += [((min(at), rate), (max(at), rate))] if at else []
     obstacles = np.vstack([sampled(place(*start), place(*end)) for start, end in lines])
     slanted_first = sorted(roofs, key=lambda roof: roof[1][1] == roof[2][1])  # their places are fewer
     for text, start, end in slanted_first:
@@ -349,14 +350,13 @@ def _label_roofs(axes: Axes, data: pd.DataFrame, roofs: Sequence[_Roof], size: t
         )
 
 
-def _algorithm(axes: Axes, mark: Mapping[str, Any]) -> None:
+def _algorithm(axes: Axes, label: str, at: float) -> None:
     """Draws the algorithm's intensity as a vertical line, labelled at the bottom."""
     low, high = axes.get_xlim()
-    at = mark["intensity_flop_per_byte"]
     axes.axvline(at, color=MUTED, lw=0.9, ls=(0, (4, 2)), zorder=0.9)
     left = np.log(at / low) > np.log(high / at)
     axes.annotate(
-        f"{mark['label']}: {tick(float(f'{at:.3g}'))} FLOP/B",
+        f"{label}: {tick(float(f'{at:.3g}'))} FLOP/B",
         (at, 0),
         (-4 if left else 4, 4),
         color=MUTED,
@@ -366,16 +366,14 @@ def _algorithm(axes: Axes, mark: Mapping[str, Any]) -> None:
     )
 
 
-def _clock_roof(axes: Axes, roof: Mapping[str, Any], start: float, width: float) -> None:
-    """Draws the compute roof at the measured clock as a dashed line, with its label to the left."""
+def _clock_roof(axes: Axes, start: tuple[float, float], text: str, short: str, width: float) -> None:
+    """Draws the compute roof at the measured clock as a dashed line, with a label to the left that has room there."""
     low, high = axes.get_xlim()
-    axes.plot([start, high], [roof["rate"]] * 2, color=INK, lw=1.1, ls=(0, (3, 1.5)))
-    text = f"{roof['label']} {number(roof['rate'])} {roof['unit']}"
-    room = width * np.log(start / low) / np.log(high / low) - 0.1
-    text = text if text_width_in(text) < room else f"at {roof['sm_mhz']:.0f} MHz"
+    axes.plot([start[0], high], [start[1]] * 2, color=INK, lw=1.1, ls=(0, (3, 1.5)))
+    room = width * np.log(start[0] / low) / np.log(high / low) - 0.1
     axes.annotate(
-        text,
-        (start, roof["rate"]),
+        text if text_width_in(text) < room else short,
+        start,
         (-5, 0),
         textcoords="offset points",
         ha="right",

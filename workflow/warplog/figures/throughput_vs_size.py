@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
+from warplog.core import columns
 from warplog.core.numbers import rate_unit
 from warplog.core.text import listed
 from warplog.plotting.highlight import GREY, leads, wins
@@ -150,7 +151,7 @@ def _by_case(data: pd.DataFrame, look: Look, note: str) -> Figure:
         data.iloc[0],
         list(dict.fromkeys(data.sort_values("size", kind="stable")["case"])),
     )
-    won = _wins(data)
+    won = dict.fromkeys(map(str, data["variant"]), 0.0) | wins(data[data["gap"] == ""])
     names, others = _split(data, look)
     lanes = {name: _LANE * (place - (len(names) - 1) / 2) for place, name in enumerate(names)}
     at = data["case"].map(cases.index) + data["variant"].map(lanes).fillna(0.0)
@@ -161,12 +162,13 @@ def _by_case(data: pd.DataFrame, look: Look, note: str) -> Figure:
     figure = new_figure(_title_by_case(data, won), body, note + _named_grey(timed), look, timed=True)
     axes = figure.add_subplot()
     for row in as_rows(good[good["variant"].isin(others)]):
-        axes.plot(row["size"], row["rate"], "o", color=GREY, ms=4, zorder=1)
+        axes.plot(columns.number(row, "size"), columns.number(row, "rate"), "o", color=GREY, ms=4, zorder=1)
     for row in as_rows(good[good["variant"].isin(names)]):
         style = look.style(str(row["variant"]))
-        axes.vlines(row["size"], row["rate_q1"], row["rate_q3"], color=style.edge, lw=1.0)
+        x, y, low, high = (columns.number(row, name) for name in ("size", "rate", "rate_q1", "rate_q3"))
+        axes.vlines(x, low, high, color=style.edge, lw=1.0)
         size = 8 if style.marker == "*" else 5
-        axes.plot(row["size"], row["rate"], style.marker, color=style.edge, ms=size, mec="white", mew=0.5)
+        axes.plot(x, y, style.marker, color=style.edge, ms=size, mec="white", mew=0.5)
     axes.set_xticks(range(len(cases)), cases, rotation=30, ha="right", rotation_mode="anchor")
     axes.set_xlim(-0.6, len(cases) - 0.4)
     axes.set(xlabel=f"case, by {first['size_label']}", ylabel=f"{first['quantity']} ({first['unit']})")
@@ -224,11 +226,6 @@ def _leading(best: str, tied: list[str]) -> str:
     return f"{listed([best, *(others if len(others) < MOST_NAMED else [f'{len(others)} more'])])} are tied"
 
 
-def _wins(data: pd.DataFrame) -> dict[str, float]:
-    """Returns in how many cases each variant is the fastest or tied with it (see warplog.plotting.highlight.wins)."""
-    return dict.fromkeys(map(str, data["variant"]), 0.0) | wins(data[data["gap"] == ""])
-
-
 def _title_by_case(data: pd.DataFrame, wins: Mapping[str, float]) -> str:
     """Returns the finding: the variant that is the fastest, or tied with the fastest, in most cases."""
     first, known = data.iloc[0], {name: count for name, count in wins.items() if count > 0}
@@ -250,9 +247,8 @@ def _lone_marks(axes: Axes, alone: pd.DataFrame, look: Look) -> None:
     for row in as_rows(alone):
         style = look.style(str(row["variant"]))
         size = 8 if style.marker == "*" else 5
-        axes.plot(
-            row["size"], row["rate"], style.marker, mfc="white", mec=style.edge, ms=size, mew=1.0, zorder=4
-        )
+        x, y = columns.number(row, "size"), columns.number(row, "rate")
+        axes.plot(x, y, style.marker, mfc="white", mec=style.edge, ms=size, mew=1.0, zorder=4)
 
 
 def _in_its_unit(data: pd.DataFrame) -> pd.DataFrame:
@@ -383,10 +379,12 @@ def _gaps(axes: Axes, gaps: pd.DataFrame, look: Look, height_in: float) -> None:
         heights = spread(marks, line_in() / height_in, 0, 1)
         left = size > smallest  # the text is left of its mark, except at the left edge
         for gap, height in zip(as_rows(here), heights, strict=True):
-            colour = look.style(gap["variant"]).edge
-            axes.plot(size, gap["place"], marker="x", color=colour, markersize=6, mew=1.6, ls="")
+            colour = look.style(str(gap["variant"])).edge
+            axes.plot(
+                size, columns.number(gap, "place"), marker="x", color=colour, markersize=6, mew=1.6, ls=""
+            )
             axes.annotate(
-                _status(gap["status"]),
+                _status(str(gap["status"])),
                 (size, height),
                 (-5 if left else 5, 0),
                 style="italic",

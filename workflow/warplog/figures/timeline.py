@@ -1,7 +1,6 @@
 """Do the launches of each variant follow each other back to back or with gaps in between?"""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
@@ -9,6 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from warplog.core import columns
+from warplog.core.columns import Row
 from warplog.plotting.labels import (
     INK,
     bar_rows,
@@ -64,7 +65,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
     pieces = []
     kept = ["family", "variant", "order", "is_baseline", "case", "status", "gap"]
     for rung in as_rows(tables.ladder(case)):
-        events = lanes.get(rung["variant"])
+        events = lanes.get(str(rung["variant"]))
         shared = {k: rung[k] for k in [*kept, *ORIGIN_COLUMNS]}
         if events is None or rung["gap"]:
             pieces.append(pd.DataFrame([shared | {"gap": rung["gap"] or "n/a"}]))
@@ -80,9 +81,10 @@ def _finding(rungs: pd.DataFrame) -> str:
     known = as_rows(rungs[(rungs["gap"] == "") & rungs["busy_pct"].notna()])
     if not known:
         return TITLE
-    least = min(known, key=lambda rung: float(rung["busy_pct"]))
-    busy = f"{number(least['busy_pct'])} % of the time"
-    if least["busy_pct"] < BUSY_PCT:
+    least = min(known, key=lambda rung: columns.number(rung, "busy_pct"))
+    percent = columns.number(least, "busy_pct")
+    busy = f"{number(percent)} % of the time"
+    if percent < BUSY_PCT:
         return f"{TITLE}: in {least['variant']} the GPU is busy only {busy}"
     return f"{TITLE}: the GPU is busy at least {busy}{' in every variant' if len(known) > 1 else ''}"
 
@@ -105,8 +107,8 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     axes.set(xlim=(0, window_us / factor), xlabel=f"time since the first start of each lane ({unit})")
     fills = set()
     for row, rung in enumerate(as_rows(rungs)):
-        if rung["gap"]:
-            gap_note(axes, row, rung["gap"])
+        if gap := columns.text(rung, "gap"):
+            gap_note(axes, row, gap)
         else:
             fills |= _lane(axes, row, data[data["variant"] == rung["variant"]], look, window_us)
     if good.any():
@@ -130,9 +132,9 @@ def _lane(axes: Axes, row: int, events: pd.DataFrame, look: Look, window_us: flo
         place = row - 0.38 + height * (streams.index(event["stream"]) + 0.5)
         axes.barh(
             place,
-            event["duration_us"] / factor,
+            columns.number(event, "duration_us") / factor,
             height,
-            left=event["start_us"] / factor,
+            left=columns.number(event, "start_us") / factor,
             lw=0.5,
             fc=face or style.colour,
             hatch=hatch if face else style.hatch,
@@ -152,7 +154,7 @@ def _lane(axes: Axes, row: int, events: pd.DataFrame, look: Look, window_us: flo
     return found
 
 
-def _fill(event: Mapping[str, Any]) -> str:
+def _fill(event: Row) -> str:
     if event["kind"] == "kernel":
         return "kernel" if event["name"] == event["kernel"] else "other kernel"
     return str(event["name"] if event["name"] in FILLS else event["kind"])
@@ -169,18 +171,19 @@ def _time(us: float) -> str:
 
 
 def _columns(axes: Axes, rungs: pd.DataFrame, good: pd.Series) -> None:
-    def cells(formatted: Callable[[Mapping[str, Any]], str]) -> list[str]:
-        return [formatted(r) if ok else "" for r, ok in zip(as_rows(rungs), good, strict=True)]
+    def cells(formatted: Callable[..., str], *names: str) -> list[str]:
+        values = zip(*(rungs[name] for name in names), strict=True)
+        return [formatted(*own) if ok else "" for own, ok in zip(values, good, strict=True)]
 
     if is_narrow():
-        text_column(axes, "launch", cells(lambda r: _time(r["launch_median_us"])), 0.08, "right")
+        text_column(axes, "launch", cells(_time, "launch_median_us"), 0.08, "right")
         return
-    end = text_column(axes, "events", cells(lambda r: f"{r['events']:.0f}"), 0.08, "right")
-    end = text_column(axes, "span", cells(lambda r: _time(r["span_us"])), end, "right")
-    end = text_column(axes, "launch", cells(lambda r: _time(r["launch_median_us"])), end, "right")
-    idle = cells(lambda r: f"{number(r['gap_median_us'])}, {number(r['gap_max_us'])} µs")
+    end = text_column(axes, "events", cells("{:.0f}".format, "events"), 0.08, "right")
+    end = text_column(axes, "span", cells(_time, "span_us"), end, "right")
+    end = text_column(axes, "launch", cells(_time, "launch_median_us"), end, "right")
+    idle = cells(lambda median, most: f"{number(median)}, {number(most)} µs", "gap_median_us", "gap_max_us")
     end = text_column(axes, "idle", idle, end, "right")
-    text_column(axes, "busy", cells(lambda r: f"{r['busy_pct']:.1f} %"), end, "right")
+    text_column(axes, "busy", cells("{:.1f} %".format, "busy_pct"), end, "right")
 
 
 def _legend(axes: Axes, found: set[str]) -> None:

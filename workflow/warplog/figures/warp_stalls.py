@@ -1,7 +1,6 @@
 """What do the warps of each variant wait for between two instructions?"""
 
 from collections import Counter
-from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -10,6 +9,8 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from warplog.core import columns
+from warplog.core.columns import Row
 from warplog.metrics import NO_STALL, dominant_stall
 from warplog.plotting.labels import (
     INK,
@@ -66,10 +67,8 @@ def data(tables: FigureTables) -> pd.DataFrame:
     """
     named = tables.metrics["metric"].str.extract(r"^stall_(\w+)_cycles_per_issue$")[0]
     reasons = sorted(set(named.dropna()))
-    columns = [f"stall_{reason}_cycles_per_issue" for reason in reasons]
-    wide = tables.counters([*columns, "warp_cycles_per_issue"]).rename(
-        columns=dict(zip(columns, reasons, strict=True))
-    )
+    names = {f"stall_{reason}_cycles_per_issue": reason for reason in reasons}
+    wide = tables.counters([*names, "warp_cycles_per_issue"]).rename(columns=names)
     stalls = wide[[r for r in reasons if r not in NO_STALL]]
     known = stalls.notna().any(axis=1)
     wide["gap"] = wide["gap"].where(known | (wide["gap"] != ""), "n/a")
@@ -88,9 +87,9 @@ def data(tables: FigureTables) -> pd.DataFrame:
     return long[kept].reset_index(drop=True)
 
 
-def _named(cycles: Mapping[str, float]) -> list[dict[str, str | float]]:
-    """Returns one launch's states as metric rows; cycles per issue rank the states as shares do."""
-    return [{"metric": f"stall_{state}_pct", "value": value} for state, value in cycles.items()]
+def _named(cycles: Row) -> Row:
+    """Returns one launch's states under the names of their shares; cycles per issue rank the states as shares do."""
+    return {f"stall_{state}_pct": value for state, value in cycles.items()}
 
 
 def _finding(rows: pd.DataFrame) -> str:
@@ -160,9 +159,9 @@ def _columns(axes: Axes, data: pd.DataFrame, rows: pd.DataFrame) -> None:
     totals, causes = [], []
     for row in as_rows(rows):
         good = row["gap"] == ""
-        totals.append(number(row["total_cycles_per_issue"]) if good else "")
-        cause = row["dominant_stall"]
-        causes.append(f"{cause} {shares[(row['variant'], cause)]:.0f} %" if good and cause else "")
+        totals.append(number(columns.number(row, "total_cycles_per_issue")) if good else "")
+        cause = columns.text(row, "dominant_stall")
+        causes.append(f"{cause} {shares[str(row['variant']), cause]:.0f} %" if good and cause else "")
     end = text_column(axes, "cycles", totals, 0.08, "right")
     if not is_narrow():
         text_column(axes, "main stall", causes, end)

@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
 from statistics import median_high
-from typing import Any
 
 from warplog.analysis.verdicts import between
+from warplog.core.columns import Cell
 from warplog.core.csv_text import csv_of_rows
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
@@ -20,11 +20,34 @@ from warplog.judge.samples import CONDITIONS, Campaign, load_rounds
 
 CLAIMS = ("FASTER", "SLOWER")
 LONG_US = 10  # floors of shorter kernels are those of the clock that times them
-_NO_GAPS = {"median_gap": math.nan, "worst_gap": math.nan}
 
 
 # Where the floors of a pair of rounds come from: each round's own processes, or the rounds that are not compared.
 OWN, OTHERS = "own", "others"
+
+
+@dataclass(frozen=True)
+class FloorRow:
+    """The gaps between the rounds at a case in a regime, and the floor that follows, as relative gaps.
+
+    Attributes:
+        median_us: the median of all processes.
+        median_gap, worst_gap: as observed; NaN without a gap.
+        floor: holds between two campaigns of `processes` processes.
+        floor_with_rounds: holds if one of them also has these rounds.
+    """
+
+    family: str
+    variant: str
+    case: str
+    regime: str
+    processes: int
+    median_us: float
+    median_gap: float
+    worst_gap: float
+    floor: float
+    floor_with_rounds: float
+    freedom: float
 
 
 @dataclass(frozen=True)
@@ -51,23 +74,25 @@ class SelfCheck:
         compared = sum(counts.values()) - counts["REFUSED"]
         return sum(counts[word] for word in CLAIMS) / compared if compared else 0.0
 
-    def floor_rows(self) -> list[Mapping[str, Any]]:
-        """Returns one row per case and regime: the observed gaps and the resulting floor, as relative gaps.
-
-        `median_us` is the median of all processes; `floor` holds between two campaigns of `processes` processes, and
-        `floor_with_rounds` if one of them also has these rounds.
-        """
-        rows: list[Mapping[str, Any]] = []
+    def floor_rows(self) -> list[FloorRow]:
+        """Returns one row per case and regime."""
+        rows = []
         for key, gaps in self.floors.gaps.items():
             case, regime = key[:3], key[3]
             runs = same_code(case, self.measured, regime)
             one, all_of_them = (self.floors.timed(case, found, regime) for found in (runs[-1:], runs))
-            row: dict[str, Any] = dict(zip(("family", "variant", "case", "regime"), key, strict=True))
-            row |= {"processes": len(runs[-1].numbers(regime)), "median_us": all_of_them.us}
-            row |= {"median_gap": median_high(gaps), "worst_gap": max(gaps)} if gaps else _NO_GAPS
-            row |= {"floor": between(one.noise, one.noise).gap()}
-            row |= {"floor_with_rounds": between(all_of_them.noise, one.noise).gap()}
-            rows.append(row | {"freedom": one.noise.freedom})
+            rows.append(
+                FloorRow(
+                    *key,
+                    processes=len(runs[-1].numbers(regime)),
+                    median_us=all_of_them.us,
+                    median_gap=median_high(gaps) if gaps else math.nan,
+                    worst_gap=max(gaps, default=math.nan),
+                    floor=between(one.noise, one.noise).gap(),
+                    floor_with_rounds=between(all_of_them.noise, one.noise).gap(),
+                    freedom=one.noise.freedom,
+                )
+            )
         return rows
 
     def summary(self) -> str:
@@ -75,25 +100,25 @@ class SelfCheck:
         pairs = math.comb(len(self.measured), 2)
         gpu, driver, clocks = (self.floors.conditions[name] for name in CONDITIONS)
         rows = self.floor_rows()
-        cases = len({(row["family"], row["variant"], row["case"]) for row in rows})
+        cases = len({(row.family, row.variant, row.case) for row in rows})
         count = f"A/A of {len(self.measured)} rounds ({pairs} pairs), {cases} cases"
         lines = [f"{count}: {gpu}, driver {driver}, clocks {clocks}"]
         for regime in self.regimes:
             shares = [f"{100 * self.false_share(o, regime):.2f} % with {_FLOORS[o]}" for o in self.compared]
             lines.append(f"false FASTER or SLOWER, {regime}: {', '.join(shares)}")
-        lines += [_floors_to_use([row for row in rows if row["regime"] == r], r) for r in self.regimes]
+        lines += [_floors_to_use([row for row in rows if row.regime == r], r) for r in self.regimes]
         return "\n".join(lines)
 
 
 _FLOORS = {OWN: "the floors of the two rounds themselves", OTHERS: "floors of the other rounds"}
 
 
-def _floors_to_use(rows: Sequence[Mapping[str, Any]], regime: str) -> str:
-    floors, worst = sorted(row["floor"] for row in rows), max(rows, key=lambda row: float(row["floor"]))
-    where = f"{worst['family']}/{worst['variant']}, {worst['case']}"
+def _floors_to_use(rows: Sequence[FloorRow], regime: str) -> str:
+    floors, worst = sorted(row.floor for row in rows), max(rows, key=lambda row: row.floor)
+    where = f"{worst.family}/{worst.variant}, {worst.case}"
     middle, most = 100 * median_high(floors), 100 * floors[-1]
     text = f"floor to use: {regime} {middle:.2f} % (median), {most:.2f} % at most ({where})"
-    long = [row["floor"] for row in rows if row["median_us"] > LONG_US]
+    long = [row.floor for row in rows if row.median_us > LONG_US]
     if not long:
         return text
     return f"{text}; no floor above {100 * max(long):.2f} % for kernels over {LONG_US} us"
@@ -129,7 +154,7 @@ def _by_others(pair: tuple[Campaign, Campaign], rounds: Sequence[Campaign]) -> C
 def write(found: SelfCheck, verdicts: Path, floors: Path, summary: Path) -> None:
     """Writes all verdicts by the rounds' own floors and all floors as CSV, and a summary as Markdown."""
     write_text(verdicts, as_csv(*found.compared[OWN]))
-    write_text(floors, csv_of_rows(found.floor_rows()))
+    write_text(floors, csv_of_rows(list(map(asdict, found.floor_rows()))))
     first, *rest = found.summary().splitlines()
     counted = [
         {"regime": regime, "floors": _FLOORS[origin], **found.counts(origin, regime)}
@@ -137,7 +162,9 @@ def write(found: SelfCheck, verdicts: Path, floors: Path, summary: Path) -> None
         for regime in found.regimes
         for origin in found.compared
     ]
-    shares = [{name: _shown(name, value) for name, value in row.items()} for row in found.floor_rows()]
+    shares = [
+        {name: _shown(name, value) for name, value in asdict(row).items()} for row in found.floor_rows()
+    ]
     parts = [f"# {first}", *rest, _table(counted, 2), _table(shares, 4)]
     write_text(summary, "\n\n".join(parts) + "\n")
 
@@ -148,7 +175,7 @@ def _table(rows: Sequence[Mapping[str, object]], labels: int) -> str:
     return "\n".join(markdown_table(Table(tuple(rows[0]), cells, frozenset(range(labels, len(rows[0]))))))
 
 
-def _shown(name: str, value: Any) -> str:
+def _shown(name: str, value: Cell) -> str:
     if not isinstance(value, float):
         return str(value)
     formats = {"freedom": "{:.1f}", "median_us": "{:.5g}"}

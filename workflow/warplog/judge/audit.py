@@ -10,16 +10,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
-from warplog.core import remarks
 from warplog.core.errors import WarplogError
 from warplog.core.paths import command
 from warplog.core.text import one_line, printable
-from warplog.core.verification import manifest
 from warplog.judge import evidence
 from warplog.judge.audited import Check, Place, agrees
 from warplog.judge.audited_sentences import RULES
 from warplog.judge.audited_tables import TABLES
 from warplog.judge.evidence import Evidence
+from warplog.records import remarks
+from warplog.records.verification import manifest
 
 # A number: not a part of a name (float64, L2, x128) and not followed by a letter (64Mi), which names a case.
 _NUMBER = re.compile(r"(?<![\w.\-/#])\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w])")
@@ -153,8 +153,8 @@ class PageAudit:
             "rest": "at rest" if at_rest else "with a cold L2",
             "hot": "in short bursts with a warm L2",
         }
-        notes = [remarks.words(one) for one in remarks.read(measured.get("remarks"))]
-        notes.append(remarks.agreement_words(remarks.read(measured.get("agreement_notes")), regimes))
+        notes = [one.words() for one in remarks.read(measured.get("remarks"))]
+        notes.append(remarks.agreement_words(remarks.read_notes(measured.get("agreement_notes")), regimes))
         return sorted(filter(_NUMBER.search, map(one_line, [*texts, *notes])), key=len, reverse=True)
 
     def _judge(self, number: int, checks: Iterator[Check] | Sequence[Check], text: str) -> None:

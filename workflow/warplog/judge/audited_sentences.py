@@ -4,11 +4,11 @@ import math
 import re
 from collections.abc import Sequence
 
-from warplog.core import remarks
 from warplog.judge.audited import TIME, UNIT, US, Check, Checks, N, Place, Q, Rule, V, number
 from warplog.judge.evidence import CEILINGS
 from warplog.judge.rules.expectations import EXPECTATIONS
 from warplog.judge.rules.steps import CEILING, PLACE, STEPS, gain_beyond, share_used, waited_for
+from warplog.records import remarks
 
 
 def _lead_fastest(

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from warplog.core import columns
 from warplog.core.text import one_line
 from warplog.judge.audited import Check, Checks, N, Place, Q, V, agrees, number
 from warplog.judge.evidence import metric_of
@@ -49,17 +50,20 @@ def _lines(page: Place, row: Cells, _: list[str]) -> Checks:
         return
     file, _sep, at = row["line"].rpartition(":")
     lines = page.known.lines.get(page.variant, [])
-    mine = [one for one in lines if int(one["line"]) == int(at) and one["file"].endswith(file)]
-    columns = {"samples": "sample_share", "instructions": "instruction_share"}
-    for title, column in columns.items():
+    mine = [
+        one for one in lines if columns.number(one, "line") == int(at) and str(one["file"]).endswith(file)
+    ]
+    for title, column in (("samples", "sample_share"), ("instructions", "instruction_share")):
         if row.get(title):
             printed = row[title].removesuffix(" %")
-            truths = [100 * float(one[column]) for one in mine if not math.isnan(one[column])]
+            truths = [100 * share for one in mine if not math.isnan(share := columns.number(one, column))]
             yield Check(printed, _closest(printed, truths), exact=True)
     if row.get("excess wavefronts"):
         yield Check(
             row["excess wavefronts"],
-            _nearest(row["excess wavefronts"], [one["shared_wavefronts_excess"] for one in mine]),
+            _nearest(
+                row["excess wavefronts"], [columns.number(one, "shared_wavefronts_excess") for one in mine]
+            ),
         )
 
 
@@ -68,14 +72,14 @@ def _other_lines(page: Place, row: Cells) -> Checks:
     hot = page.known.hot(page.variant)
     for title, column in (("samples", "sample_share"), ("instructions", "instruction_share")):
         if row.get(title):
-            shares = sorted((float(one[column]) for one in hot if one[column] > 0), reverse=True)
+            shares = sorted(
+                (share for one in hot if (share := columns.number(one, column)) > 0), reverse=True
+            )
             least, most = 100 * (1 - sum(shares[:5])), 100.0
             printed = float(re.sub(r"[^0-9.]", "", row[title]))
             yield Check(row[title], row[title] if least - 1 <= printed <= most else f"{least:.0f} % or more")
     if row.get("excess wavefronts"):
-        total = sum(
-            float(one["shared_wavefronts_excess"]) for one in hot if one["shared_wavefronts_excess"] > 0
-        )
+        total = sum(lost for one in hot if (lost := columns.number(one, "shared_wavefronts_excess")) > 0)
         yield Check(
             row["excess wavefronts"].partition(" ")[0],
             row["excess wavefronts"].partition(" ")[0] if total else "0",
@@ -97,12 +101,15 @@ def _published(page: Place, row: Cells, cells: list[str]) -> Checks:
     ]
     cases = [str(one["published_case"] or "not stated") for one in mine]
     yield Check(case, case if case in cases else " or ".join(dict.fromkeys(cases)) or "not published")
-    values = [float(one["published"]) * (1e3 if one["unit"] == "TFLOP/s" else 1.0) / (1e3 if unit == "TFLOP/s" else 1.0)
-              for one in mine]  # fmt: skip
+    gflops = {"TFLOP/s": 1e3}
+    values = [
+        columns.number(one, "published") * gflops.get(str(one["unit"]), 1.0) / gflops.get(unit, 1.0)
+        for one in mine
+    ]
     yield Check(cells[3], _closest(cells[3], values))
     if cells[4]:
         shares = [
-            100 * float(one["published_ratio"]) for one in mine if not math.isnan(one["published_ratio"])
+            100 * share for one in mine if not math.isnan(share := columns.number(one, "published_ratio"))
         ]
         yield Check(cells[4], _closest(cells[4], shares))
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from warplog.analysis.quantities import Found, Quantities
 from warplog.analysis.verdicts import EXACT, Noise, between
@@ -22,8 +22,8 @@ from warplog.catalog.claims import (
 )
 from warplog.catalog.family import Family
 from warplog.core import formula
+from warplog.core.columns import Cell, Row, number
 from warplog.core.errors import WarplogError
-from warplog.core.remarks import words
 from warplog.core.text import join_notes, printable
 from warplog.tables.files import ORIGIN_COLUMNS, read_table
 
@@ -83,7 +83,7 @@ def judge(
         verdict, margin = _verdict(claim, measured, named, found)
         terms = claim.formula.terms
         reasons = [
-            f"note on {terms[n].variant}: {join_notes(*map(words, number.remarks))}"
+            f"note on {terms[n].variant}: {join_notes(*(one.words() for one in number.remarks))}"
             for n, number in found.items()
             if number.remarks
         ]
@@ -94,7 +94,7 @@ def judge(
     )
 
 
-def judge_all(families: Mapping[str, Family], tables: Path) -> list[dict[str, Any]]:
+def judge_all(families: Mapping[str, Family], tables: Path) -> list[dict[str, Cell]]:
     """Returns the rows of the table `claims` for each family in the tables that is also in `families`.
 
     Raises:
@@ -116,17 +116,18 @@ def judge_all(families: Mapping[str, Family], tables: Path) -> list[dict[str, An
     return rows
 
 
-def show(rows: Iterable[Mapping[str, Any]], stream: TextIO) -> None:
+def show(rows: Iterable[Row], stream: TextIO) -> None:
     """Prints the claims: verdict, number, condition, published value and evidence."""
     for row in rows:
-        verdict = verdict_words(str(row["verdict"]), row["measured"], str(row["about"]))
-        number = "" if math.isnan(row["measured"]) else f"{row['measured']:.4g} {row['unit']}".strip()
+        measured = number(row, "measured")
+        verdict = verdict_words(str(row["verdict"]), measured, str(row["about"]))
+        value = "" if math.isnan(measured) else f"{measured:.4g} {row['unit']}".strip()
         condition = f"(confirmed if {row['condition']})" if row["condition"] else ""
         case = f" [{row['case']}]" if row.get("case") else ""
         print(printable(f"{row['family']} {row['id']}{case}: {row['claim']}"), file=stream)
         margin = f"({row['margin']})" if row.get("margin") else ""
         print(
-            printable("  " + "  ".join(filter(None, [verdict.upper(), margin, number, condition]))),
+            printable("  " + "  ".join(filter(None, [verdict.upper(), margin, value, condition]))),
             file=stream,
         )
         for label in ("published", "evidence", "reason"):
@@ -134,7 +135,7 @@ def show(rows: Iterable[Mapping[str, Any]], stream: TextIO) -> None:
                 print(printable(f"  {label}: {row[label]}"), file=stream)
 
 
-def _row(claim: Claim, family: str, judged: Judgement) -> dict[str, Any]:
+def _row(claim: Claim, family: str, judged: Judgement) -> dict[str, Cell]:
     return {
         "family": family,
         "id": claim.id,

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from statistics import median_high
-from typing import Any, TextIO
+from typing import TextIO
 
 from warplog.analysis.verdicts import ALPHA, FASTER, MARGIN, SLOWER, TWO_GROUPS, WIDE, Verdict, judge
+from warplog.core.columns import Cell
 from warplog.core.csv_text import csv_of_rows
 from warplog.core.numbers import signed_percent
 from warplog.core.paths import command
@@ -130,10 +131,19 @@ def compare(a: Campaign, b: Campaign, floors: Floors | None = None, margin: floa
     Both have the times that `with_times` adds; `floors` are only reported. Cases that are unsupported in both are left
     out, since there was nothing to measure.
     """
-    keys = [key for key in dict.fromkeys((*a.cases, *b.cases)) if not _is_unsupported(key, a, b)]
     rows: list[Row] = []
+    found = {key: [one.cases.get(key) for one in (a, b)] for key in dict.fromkeys((*a.cases, *b.cases))}
+    ran = {
+        key: pair
+        for key, pair in found.items()
+        if any(one is None or one.status != "unsupported" for one in pair)
+    }
     for regime in REGIMES:
-        listed = [key for key in keys if regime == REST or _is_sustained(key, a, b)]
+        listed = [
+            key
+            for key, pair in ran.items()
+            if regime == REST or any(one and one.sustained_us for one in pair)
+        ]
         rows += [_row(key, regime, a, b, margin) for key in listed]
     gpu = next((measured.conditions["gpu_name"] for measured in b.cases.values()), "no GPU")
     compared = {_key(row) for row in rows if row.verdict}
@@ -147,14 +157,6 @@ def _key(row: Row) -> Key:
 
 def _board(campaign: Campaign, key: Key) -> str | None:
     return campaign.cases[key].remarks.get(_BOARD)
-
-
-def _is_unsupported(key: Key, a: Campaign, b: Campaign) -> bool:
-    return all(key in one.cases and one.cases[key].status == "unsupported" for one in (a, b))
-
-
-def _is_sustained(key: Key, a: Campaign, b: Campaign) -> bool:
-    return any(key in one.cases and one.cases[key].sustained_us for one in (a, b))
 
 
 def _row(key: Key, regime: str, a: Campaign, b: Campaign, margin: float) -> Row:
@@ -362,8 +364,8 @@ def as_csv(*found: Comparison) -> str:
 _FLAT = ("before_us", "ratio", "low", "high", "floor", "p")
 
 
-def _flat(row: Row) -> dict[str, Any]:
-    flat: dict[str, Any] = {name: getattr(row, name) for name in ("family", "variant", "case", "regime")}
+def _flat(row: Row) -> dict[str, Cell]:
+    flat: dict[str, Cell] = {name: getattr(row, name) for name in ("family", "variant", "case", "regime")}
     flat |= {"verdict": row.word, "reason": row.reason}
     flat |= {name: getattr(row.verdict, name) if row.verdict else None for name in _FLAT}
     flat |= {"clock": row.clock, "same_build": row.same_build, "apart": row.apart, "counters": row.counters}

@@ -15,11 +15,11 @@ import pandas as pd
 from pyarrow import ArrowException
 
 from warplog.analysis import verdicts
-from warplog.core import paths, remarks
+from warplog.core import paths
+from warplog.core.columns import Cell, Row, number, text
 from warplog.core.errors import WarplogError
-from warplog.core.remarks import old_words
+from warplog.records import remarks
 
-Row = Mapping[Any, Any]
 _TABLES = (
     "measurements",
     "metrics",
@@ -62,7 +62,7 @@ def read(folder: Path, family: str) -> "Evidence":
     for name in _TABLES:
         path = folder / f"{name}.parquet"
         try:
-            table = old_words.of_table(pd.read_parquet(path, page_checksum_verification=True), name)
+            table = pd.read_parquet(path, page_checksum_verification=True)
         except (OSError, ValueError, TypeError, LookupError, ArrowException) as error:
             raise WarplogError(f"{path}: cannot be read ({error}); run `{paths.command('tables')}`") from None
         tables[name] = table if name == "gpus" else table[table["family"] == family]
@@ -79,13 +79,13 @@ class Evidence:
     def __init__(self, tables: Mapping[str, pd.DataFrame]) -> None:
         self.tables = tables
         variants = tables["variants"].sort_values(["order", "variant"], kind="stable")
-        self.variants: dict[str, dict[Any, Any]] = {str(r["variant"]): r for r in variants.to_dict("records")}
+        self.variants: dict[str, Row] = {str(r["variant"]): r for r in _rows(variants)}
         self.case = str(variants["headline_case"].iloc[0])
         key, floors = ["family", "variant", "case", "gpu"], tables["floors"]
         rest = floors.loc[floors["regime"] == "rest", [*key, "deviation", "freedom", "groups"]]
         measured = tables["measurements"].merge(rest, on=key, how="left")
         self.rows: dict[tuple[str, str], dict[Any, Any]] = {
-            (str(r["variant"]), str(r["case"])): r for r in measured.to_dict("records")
+            (str(r["variant"]), str(r["case"])): r for r in _rows(measured)
         }
         self.cases = list(dict.fromkeys(case for _, case in self.rows))
 
@@ -109,7 +109,7 @@ class Evidence:
         for variant, own in rows.groupby("variant"):
             times = own[own["metric"] == "duration_us"]
             if len(times):
-                main = max(times.to_dict("records"), key=lambda row: float(row["value"]))
+                main = max(_rows(times), key=lambda row: number(row, "value"))
                 own = own[(own["kernel"] == main["kernel"]) & (own["launch"] == main["launch"])]
             found[str(variant)] = dict(zip(own["metric"], own["value"].astype(float), strict=True))
         return found
@@ -122,9 +122,7 @@ class Evidence:
         rows = rows[(rows["case"] == self.profiled) & rows["value"].notna()]
         found = {}
         for variant, own in rows.groupby("variant"):
-            found[str(variant)] = str(
-                max(own.to_dict("records"), key=lambda row: float(row["value"]))["kernel"]
-            )
+            found[str(variant)] = str(max(_rows(own), key=lambda row: number(row, "value"))["kernel"])
         return found
 
     def hot(self, variant: str) -> list[Row]:
@@ -146,7 +144,7 @@ class Evidence:
         """Returns the opcodes in the machine code of kernels of that name, without those never executed, if counted."""
         counted = self.counters.get(variant, {})
         if mine := self._compiled.get(variant):
-            codes = {row["metric"].removeprefix("sass_") for row in mine}
+            codes = {str(row["metric"]).removeprefix("sass_") for row in mine}
             return {code for code in codes if counted.get(f"inst_{code.split('.')[0].lower()}") != 0}
         return {
             name.removeprefix("inst_").upper()
@@ -158,7 +156,7 @@ class Evidence:
         """Returns the numbers of instructions by opcode of the compiled kernels with the name of the longest one."""
         found: dict[str, set[tuple[str, float]]] = {}
         for row in self._compiled.get(variant, []):
-            found.setdefault(row["kernel"], set()).add((row["metric"], row["value"]))
+            found.setdefault(str(row["kernel"]), set()).add((str(row["metric"]), number(row, "value")))
         return [frozenset(found[kernel]) for kernel in sorted(found)]
 
     @cached_property
@@ -167,18 +165,20 @@ class Evidence:
         metrics = self.tables["metrics"]
         rows = _by_variant(metrics[metrics["metric"].str.startswith("sass_") & (metrics["value"] > 0)])
         names = {variant: _function(self.longest.get(variant, "")) for variant in rows}
-        return {v: [row for row in own if _function(row["kernel"]) == names[v]] for v, own in rows.items()}
+        return {
+            v: [row for row in own if _function(str(row["kernel"])) == names[v]] for v, own in rows.items()
+        }
 
     @cached_property
     def whole_launch(self) -> dict[tuple[str, str], float]:
         """The metrics that nsys gives for whole launches at the headline case, by variant and metric."""
         metrics = self.tables["metrics"]
         rows = metrics[(metrics["tool"] == "nsys") & (metrics["case"] == self.case)]
-        return {(str(r["variant"]), str(r["metric"])): float(r["value"]) for r in rows.to_dict("records")}
+        return {(str(r["variant"]), str(r["metric"])): number(r, "value") for r in _rows(rows)}
 
     def measured(self, variant: str, column: str, case: str = "") -> float:
         """Returns a column of `measurements`; NaN if it is missing."""
-        return _number(self.rows.get((variant, case or self.case), {}).get(column))
+        return number(self.rows.get((variant, case or self.case), {}), column)
 
     def speed(self, variant: str, unit: str, case: str = "") -> float:
         """Returns a speed in the printed unit."""
@@ -361,9 +361,9 @@ class Evidence:
 
     def tile_end(self, variant: str) -> float:
         """Returns the median gap at a tile end in the timeline of a variant, in microseconds; NaN without one."""
-        launches = self.tables["launches"].to_dict("records")
+        launches = _rows(self.tables["launches"])
         mine = (row for row in launches if (row["variant"], row["case"]) == (variant, self.profiled))
-        return next((_number(row.get("bubble_us")) for row in mine), math.nan)
+        return next((number(row, "bubble_us") for row in mine), math.nan)
 
     @cached_property
     def _states_total(self) -> dict[str, float]:
@@ -388,7 +388,7 @@ class Evidence:
     def _claims(self) -> dict[str, list[Row]]:
         """The claims beside each variant: the last one, of at most three, that a claim names."""
         found: dict[str, list[Row]] = {}
-        for row in self.tables["claims"].to_dict("records"):
+        for row in _rows(self.tables["claims"]):
             words = set(re.findall(r"\w+", " ".join(str(row.get(c) or "") for c in _NAMING)))
             named = [name for name in self.variants if name in words]
             own = [name for name in named if name != self.baseline()] or named
@@ -404,11 +404,11 @@ class Evidence:
     def peak(self, column: str) -> float:
         """Returns a column of the table `gpus`."""
         gpus = self.tables["gpus"]
-        return _number(gpus[column].iloc[0]) if column in gpus and len(gpus) else math.nan
+        return number(_rows(gpus)[0], column) if len(gpus) else math.nan
 
-    def parameters(self, variant: str) -> dict[str, Any]:
+    def parameters(self, variant: str) -> dict[str, int]:
         """Returns the compile-time parameters of a variant."""
-        return dict(json.loads(self.variants[variant].get("parameters") or "{}"))
+        return dict(json.loads(text(self.variants[variant], "parameters") or "{}"))
 
     def is_long(self, variant: str) -> bool:
         """Returns whether launches back to back are slower than single ones by more than 2 %."""
@@ -434,16 +434,13 @@ def _plain(kernel: str) -> str:
     return re.sub(r"^void |<unnamed>::|\(anonymous namespace\)::|\w+::", "", kernel)
 
 
+def _rows(table: pd.DataFrame) -> list[dict[str, Cell]]:
+    return [{str(name): cell for name, cell in row.items()} for row in table.to_dict("records")]
+
+
 def _by_variant(table: pd.DataFrame) -> dict[str, list[Row]]:
     """Returns the rows of a table by the variant they name."""
     found: dict[str, list[Row]] = {}
-    for row in table.to_dict("records"):
+    for row in _rows(table):
         found.setdefault(str(row["variant"]), []).append(row)
     return found
-
-
-def _number(value: object) -> float:
-    try:
-        return float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return math.nan

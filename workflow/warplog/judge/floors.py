@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from statistics import median
-from typing import Any
 
 from warplog.analysis import noise
 from warplog.analysis.noise import ASSUMED, Spread
 from warplog.analysis.verdicts import Timed, between
+from warplog.core.columns import Cell
 from warplog.judge.samples import REGIMES, REST, Campaign, Key, Measured
 
 CaseKey = tuple[str, str, str, str]  # family, variant, case, regime
@@ -88,7 +88,7 @@ def with_times(campaign: Campaign, floors: Floors | None = None, own: bool = Tru
     return replace(campaign, cases=cases)
 
 
-def table_rows(campaign: Campaign) -> Iterator[dict[str, Any]]:
+def table_rows(campaign: Campaign) -> Iterator[dict[str, Cell]]:
     """Yields the rows of the table `floors`, without the origin: one per measured case and regime.
 
     The floor holds between two campaigns with as many processes as this one. Nothing is known, and all of them are
@@ -98,7 +98,7 @@ def table_rows(campaign: Campaign) -> Iterator[dict[str, Any]]:
     for key, measured in campaign.cases.items():
         for regime in REGIMES:
             if processes := len(measured.numbers(regime)):
-                row: dict[str, Any] = dict(zip(("family", "variant", "case"), key, strict=True))
+                row: dict[str, Cell] = dict(zip(("family", "variant", "case"), key, strict=True))
                 row |= {"regime": regime, "processes": processes}
                 row |= dict.fromkeys(("floor", "deviation", "freedom", "groups"))
                 if floors:

@@ -1,19 +1,18 @@
 """The history of a family: the headline time (rest) of each variant over the campaigns, and its changes."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import pandas as pd
 
 from warplog.catalog.family import Family
-from warplog.core.records import read_json
+from warplog.core.columns import Cell, Row
 from warplog.core.statistics import summarise
 from warplog.judge.comparison import compare
 from warplog.judge.floors import with_times
-from warplog.judge.samples import Campaign, Key, Measured, gpus, load
+from warplog.judge.samples import Campaign, Key, Measured, about_campaign, gpus, load
 
 COLUMNS = (
     "family", "variant", "order", "is_baseline", "case", "place", "campaign", "commit", "started", "gpu_name",
@@ -61,9 +60,8 @@ def _by_date(folders: Sequence[Path], gpu: str) -> list[Path]:
     """
     found: dict[tuple[str, str], Path] = {}
     for folder in folders:
-        record = folder / "campaign" / f"{gpu}.json"
-        about = read_json(record, "record") if record.is_file() else {}
-        found.setdefault((str(about.get("started", "")), str(about.get("campaign", folder))), folder)
+        about = about_campaign(folder, gpu)
+        found.setdefault((about.started, about.campaign) if about else ("", str(folder)), folder)
     return [found[key] for key in sorted(found)]
 
 
@@ -79,7 +77,7 @@ class _History:
     def __init__(self, family: Family) -> None:
         self.family = family
         self.keys: list[Key] = [(family.name, v.name, family.headline_case) for v in family.variants]
-        self._rows: dict[Key, list[Mapping[str, Any]]] = {key: [] for key in self.keys}
+        self._rows: dict[Key, list[Row]] = {key: [] for key in self.keys}
         self._levels: dict[Key, Campaign] = {}  # the campaign that began a level
         self._timed: set[tuple[str, str]] = set()
         self._place = 0
@@ -91,7 +89,7 @@ class _History:
             return
         self._timed |= mine
         for order, key in enumerate(self.keys):
-            head = {
+            head: Row = {
                 "family": key[0],
                 "variant": key[1],
                 "case": key[2],
@@ -100,9 +98,9 @@ class _History:
             self._rows[key].append({**head, "order": order, **self._row(key, one)})
         self._place += 1
 
-    def _row(self, key: Key, one: Campaign) -> Mapping[str, Any]:
+    def _row(self, key: Key, one: Campaign) -> Row:
         measured = one.cases.get(key)
-        about = {
+        about: dict[str, Cell] = {
             "place": self._place,
             "campaign": one.name,
             "commit": one.commit[:12],
@@ -135,7 +133,7 @@ def _times(measured: Measured, family: Family, case: str) -> dict[str, float]:
     times = summarise([us for process in measured.processes for us in process.times_us])
     processes = measured.numbers()
     median_us = median(processes)
-    work = {"gflops": family.flops, "gbytes_per_s": family.bytes_moved}
+    work = {"gflops": family.work.flops, "gbytes_per_s": family.work.bytes}
     rates = {
         name: family.value(formula, family.cases[case]) / median_us / 1e3 for name, formula in work.items()
     }

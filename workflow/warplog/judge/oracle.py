@@ -6,26 +6,26 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from warplog.analysis.quantities import Quantities
 from warplog.catalog.contract import Case, Probe
 from warplog.catalog.family import Family
 from warplog.core import paths
-from warplog.core.columns import MEASUREMENTS
-from warplog.core.csv_text import restored
+from warplog.core.columns import MEASUREMENTS, Cell, Row
+from warplog.core.csv_text import csv_of_table, restored
 from warplog.core.errors import WarplogError
 from warplog.core.formula import evaluate
 from warplog.core.paths import command
 from warplog.core.schema import suggest
 from warplog.core.text import printable
-from warplog.core.verification import manifest
 from warplog.machine import device
 from warplog.metrics import METRICS, STALL_REASONS, dominant_state, occupancy, occupancy_limiter
-from warplog.tables.files import as_rows
+from warplog.records.verification import manifest
+from warplog.tables.files import as_rows, read_file
 
-Row = dict[str, Any]
 RIGHT, WRONG, NOT_MEASURED = "right", "wrong", "not_measured"
 _STALL, _LIMITER, _BY_FORMULA = "dominant_stall", "occupancy_limiter", "occupancy_by_formula_pct"
 RESOURCES = ("warps", "registers", "blocks", "barriers", "shared_memory")
@@ -64,11 +64,11 @@ class Oracle:
                 for variant in family.variants:
                     yield from (self._row(family, probe, variant.name, case) for case in probe.cases)
 
-    def _row(self, family: Family, probe: Probe, variant: str, name: str) -> Row:
+    def _row(self, family: Family, probe: Probe, variant: str, name: str) -> dict[str, Cell]:
         case = family.case(name)
         measured = self._measured(family.name, variant, case, probe)
         expected = self._expected(family, variant, case, probe)
-        row = {
+        row: dict[str, Cell] = {
             "probe": probe.name,
             "family": family.name,
             "variant": variant,
@@ -111,24 +111,24 @@ class Oracle:
     def _find(self, family: str, variant: str, case: str, name: str) -> Measured:
         key = (family, variant, case)
         if name == _STALL:
-            rows, reason = self._rows(key, [f"stall_{r}_pct" for r in STALL_REASONS])
-            longest = dominant_state(rows)  # the probes also cover not_selected
-            share = next((r["value"] for r in rows if r["metric"] == f"stall_{longest}_pct"), math.nan)
+            values, reason = self._values(key, [f"stall_{r}_pct" for r in STALL_REASONS])
+            longest = dominant_state(values)  # the probes also cover not_selected
+            share = values.get(f"stall_{longest}_pct", math.nan)
             return Measured(longest, reason=reason, remark=f"{share:.0f} % of a warp's cycles")
         if name == _LIMITER:
-            rows, reason = self._rows(key, [f"occupancy_limit_{r}_blocks" for r in RESOURCES])
-            limits = ", ".join(occupancy_limiter(rows))
+            values, reason = self._values(key, [f"occupancy_limit_{r}_blocks" for r in RESOURCES])
+            limits = ", ".join(occupancy_limiter(values))
             return Measured(limits or None, reason=reason, remark=self._lift(key))
         if name == _BY_FORMULA:
             return self._by_formula(key)
         found = self.quantities.find(family, variant, case, name)
         return Measured(None if math.isnan(found.value) else found.value, found.unit, found.reason)
 
-    def _rows(self, key: tuple[str, str, str], names: Iterable[str]) -> tuple[list[Row], str]:
-        """Returns the metric rows of a launch, and the reason if there are none."""
+    def _values(self, key: tuple[str, str, str], names: Iterable[str]) -> tuple[dict[str, float], str]:
+        """Returns the metrics of a launch that have a value, and the reason if there are none."""
         found = {name: self.quantities.find(*key, name) for name in names}
-        rows = [{"metric": name, "value": f.value} for name, f in found.items() if not math.isnan(f.value)]
-        return rows, next((f.reason for f in found.values() if f.reason), "all of these counters are zero")
+        values = {name: f.value for name, f in found.items() if not math.isnan(f.value)}
+        return values, next((f.reason for f in found.values() if f.reason), "all of these counters are zero")
 
     def _launch(self, key: tuple[str, str, str]) -> tuple[int, int, int] | str:
         """Returns registers per thread, threads per block and shared bytes per block, or why they are missing.
@@ -173,7 +173,7 @@ def _must_exist(family: Family, probe: Probe) -> None:
         )
 
 
-def _verdict(probe: Probe, expected: float | str | None, measured: float | str | None) -> Row:
+def _verdict(probe: Probe, expected: float | str | None, measured: float | str | None) -> dict[str, Cell]:
     if not isinstance(expected, float) or not isinstance(measured, float):
         right = str(expected) in str(measured).split(", ")  # lists all resources with the lowest limit
         return {"deviation": None, "verdict": RIGHT if right else WRONG}
@@ -207,7 +207,7 @@ _MOST_BYTES = 16 << 20
 _MOST_REASON = 60
 
 
-def read_verdicts(folder: Path) -> list[dict[str, Any]]:
+def read_verdicts(folder: Path) -> list[dict[str, Cell]]:
     """Returns the rows of the table `oracle` in a folder of tables.
 
     Raises:
@@ -215,7 +215,10 @@ def read_verdicts(folder: Path) -> list[dict[str, Any]]:
     """
     import pandas as pd
 
-    path = folder / "oracle.csv"
+    path, packed = folder / "oracle.csv", folder / "oracle.parquet"
+    if not path.is_file() and packed.is_file():  # a recorded campaign
+        text = StringIO(csv_of_table(read_file(packed)))
+        return as_rows(restored(pd.read_csv(text, dtype=str, keep_default_na=False)))
     if not path.is_file():
         raise WarplogError(f"{path}: is missing; run `{command('oracle')}`")
     if path.stat().st_size > _MOST_BYTES:
@@ -230,7 +233,7 @@ def read_verdicts(folder: Path) -> list[dict[str, Any]]:
     return as_rows(table)
 
 
-def show_verdicts(rows: Sequence[Mapping[str, Any]], out: TextIO) -> None:
+def show_verdicts(rows: Sequence[Row], out: TextIO) -> None:
     """Prints a table, wrong rows last, and the summary; only the summary if nothing was measured."""
     if rows and all(row["verdict"] == NOT_MEASURED and not row["measured"] for row in rows):
         reasons = {str(row["reason"]) for row in rows}
@@ -253,7 +256,7 @@ def show_verdicts(rows: Sequence[Mapping[str, Any]], out: TextIO) -> None:
     print(summary(rows), file=out)
 
 
-def summary(rows: Sequence[Mapping[str, Any]]) -> str:
+def summary(rows: Sequence[Row]) -> str:
     """Returns one line: how many probes are right, wrong and not measured, and where they ran."""
     count = counts(str(row["verdict"]) for row in rows)
     words = [f"{count[RIGHT]} right, {count[WRONG]} wrong"]
@@ -263,7 +266,7 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> str:
     return f"oracle: {', '.join(words)} ({where})"
 
 
-def exit_status(rows: Sequence[Mapping[str, Any]]) -> int:
+def exit_status(rows: Sequence[Row]) -> int:
     """Returns 1 if a verdict is wrong, else 0; a probe that could not be measured is not an error."""
     return 1 if any(row["verdict"] == WRONG for row in rows) else 0
 
@@ -282,7 +285,7 @@ def run_oracle(project: Path, out: TextIO) -> int:
             )
         command = [sys.executable, "-m", "snakemake", "--cores", "1", "oracle"]
         return 1 if subprocess.run(command, cwd=project, check=False).returncode else 0
-    recorded = sorted((project / paths.RECORDED).glob("[!.]*/tables/oracle.csv"))
+    recorded = sorted((project / paths.RECORDED).glob("[!.]*/tables/oracle.parquet"))
     if not recorded:
         raise WarplogError(
             f"no GPU found ({device.why_not()}), and no campaign in {paths.RECORDED} holds the oracle;"
@@ -298,6 +301,6 @@ def run_oracle(project: Path, out: TextIO) -> int:
     return status
 
 
-def _cell(row: Mapping[str, Any], column: str) -> str:
+def _cell(row: Row, column: str) -> str:
     text = printable(str(row[column]))
     return text if len(text) <= _MOST_REASON else f"{text[: _MOST_REASON - 1]}…"

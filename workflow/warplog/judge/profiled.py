@@ -10,13 +10,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 from warplog.core.errors import WarplogError
 from warplog.judge.samples import CONDITIONS, LARGEST, SUMMED, Campaign, Key, Measured, Samples
 from warplog.parsers.nsys import sqlite, tables
 from warplog.parsers.nsys.sqlite import NsysReport
 from warplog.parsers.reports import read_any
+from warplog.parsers.rows import Row
 
 _ABSENT = "not recorded"
 _COUNTED = (*SUMMED, *LARGEST)
@@ -50,12 +50,12 @@ def _of_trace(report: NsysReport) -> dict[Key, Measured]:
     return {key: _measured(gpu, Samples(tuple(found))) for (key, gpu), found in times.items()}
 
 
-def _of_launches(rows: Iterable[Mapping[str, Any]]) -> dict[Key, Measured]:
+def _of_launches(rows: Iterable[Row]) -> dict[Key, Measured]:
     """Returns the launches of an ncu report; counters are averages over the launches of a case."""
     launches: dict[tuple[int, str, str], dict[str, float]] = defaultdict(dict)
     for row in rows:
-        if row["tool"] == "ncu" and row["metric"] in _NEEDED and row["value"] is not None:
-            launches[row["launch"], row["kernel"], row["gpu"]][row["metric"]] = row["value"]
+        if row.tool == "ncu" and row.metric in _NEEDED and row.value is not None:
+            launches[row.launch, row.kernel, row.gpu][row.metric] = row.value
     grouped: dict[tuple[Key, str], list[dict[str, float]]] = defaultdict(list)
     for (_, kernel, gpu), values in launches.items():
         if values.get("duration_us", 0.0) > 0:

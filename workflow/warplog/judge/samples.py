@@ -1,27 +1,31 @@
 """Reads what the comparison of campaigns requires: times per process, counters and conditions of each case."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from warplog.analysis.verdicts import Timed
-from warplog.core import paths
+from warplog.core import paths, store
 from warplog.core.errors import WarplogError
-from warplog.core.records import FamilyRecord, Record, read_json, sustained_runs
-from warplog.core.verification import manifest
-from warplog.core.verification.invariants import shown_correct
+from warplog.records import campaign, door
+from warplog.records.check import Check
+from warplog.records.extract import Extract
+from warplog.records.family_file import FamilyRecord
+from warplog.records.measured import Absent
+from warplog.records.time import Cold, Process, Time, TimeCase
+from warplog.records.verification import manifest
+from warplog.records.verification.invariants import shown_correct
 
 # The counters that are compared: sums over the kernels of a case, and maxima.
 SUMMED = ("instructions_executed", "dram_bytes", "l2_bytes", "shared_wavefronts")
 LARGEST = ("registers_per_thread",)
 CONDITIONS = ("gpu_name", "driver", "clocks")
 _REMARKED = ("gpu_uuid", "nvcc", "cuda_runtime")
-_MOST_SAMPLES, _MOST_VALUE = 1_000_000, 1e12
+_MOST_VALUE = 1e12
 
-_NO_CHECK = {"status": "missing", "reason": "the campaign has no check of it"}
+_NO_CHECK = Absent(status="missing", reason="the campaign has no check of it")
 
 # Rest: cold launches with pauses, so that no limit acts. Sustained: back to back until a limit lowers the clock.
 REST, SUSTAINED = REGIMES = ("rest", "sustained")
@@ -120,28 +124,37 @@ def load(folder: Path, gpu: str = "", counted: bool = True) -> Campaign:
     gpu = gpu if gpu in found else found[0]
     cases: dict[Key, Measured] = {}
     failed: dict[tuple[str, str], str] = {}
-    for path in sorted((folder / "time" / gpu).glob("*.json")):
+    for path in store.glob(folder, f"time/{gpu}/*.json"):
         counts = paths.family_record(folder, "extract", gpu, path.stem)
-        extracted = FamilyRecord.read_if_there(counts).variants if counted else {}
+        extracted = FamilyRecord.read_if_there(counts, Extract).variants if counted else {}
         checked = paths.family_record(folder, "check", gpu, path.stem)
-        checks = FamilyRecord.read(checked).variants if checked.is_file() else None
-        for variant, timed in FamilyRecord.read(path).variants.items():
+        checks = FamilyRecord.read(checked, Check).variants if store.is_file(checked) else None
+        for variant, timed in FamilyRecord.read(path, Time).variants.items():
             key = (path.stem, variant)
             record = timed
             if checks is not None:  # A/A rounds have no checks of their own
                 record = shown_correct(timed, checks.get(variant, _NO_CHECK))
-            counters = _counters(extracted.get(variant, {}))
-            if not record.get("cases"):
-                failed[key] = f"{record['status']}: {record['reason']}".rstrip(": ")
-            for case in record.get("cases", ()):
-                name = str(case["case"])
-                where = f"{path}: {variant}: case {name}"
-                cases[(*key, name)] = _measured(record, case, counters.get(name, {}), where)
-    named = folder / "campaign" / f"{gpu}.json"
-    about: Record = read_json(named, "record") if named.is_file() else {}
-    origin = (str(about.get(key, "")) for key in ("started", "commit"))
+            counters = _counters(extracted[variant]) if variant in extracted else {}
+            if not record.cases:
+                failed[key] = f"{record.status}: {record.reason}".rstrip(": ")
+            for case in record.cases:
+                where = f"{path}: {variant}: case {case.case}"
+                cases[(*key, case.case)] = _measured(record, case, counters.get(case.case, {}), where)
+    about = about_campaign(folder, gpu)
     rounds = load_rounds(folder, gpu, counted)
-    return Campaign(about.get("campaign", str(folder)), cases, failed, rounds, *origin)
+    if about is None:
+        return Campaign(str(folder), cases, failed, rounds)
+    return Campaign(about.campaign, cases, failed, rounds, about.started, about.commit)
+
+
+def about_campaign(folder: Path, gpu: str) -> campaign.Campaign | None:
+    """Returns the record of the campaign in `folder`; None if it has none, as an A/A round.
+
+    Raises:
+        WarplogError: it is not readable.
+    """
+    path = folder / "campaign" / f"{gpu}.json"
+    return door.read(path, campaign.Campaign) if path.is_file() else None
 
 
 def load_rounds(folder: Path, gpu: str, counted: bool = True) -> tuple[Campaign, ...]:
@@ -150,80 +163,65 @@ def load_rounds(folder: Path, gpu: str, counted: bool = True) -> tuple[Campaign,
     Raises:
         WarplogError: a record is not readable.
     """
-    found = [path for path in folder.glob("aa/round*") if gpu in gpus(path)]
+    found = {path.parents[2] for path in store.glob(folder, f"aa/round*/time/{gpu}/*.json")}
     return tuple(load(path, gpu, counted) for path in sorted(found, key=lambda p: (len(p.name), p.name)))
 
 
 def gpus(folder: Path) -> list[str]:
     """Returns the slugs of the GPUs with timings in the folder."""
-    return sorted({path.parent.name for path in folder.glob("time/*/*.json")})
+    return sorted({path.parent.name for path in store.glob(folder, "time/*/*.json")})
 
 
-def _measured(record: Record, case: Mapping[str, Any], counters: Mapping[str, float], where: str) -> Measured:
-    made = record.get("provenance", {})
-    status, reason = str(case["status"]), str(case.get("reason", ""))
-    check = str(record.get("check", "missing"))
-    if status == "ok" and check != "ok":
-        status, reason = check, "its answer was not shown to be correct"
-    remarks = {name: str(made.get(name, "")) for name in _REMARKED}
+def _measured(record: Time, case: TimeCase, counters: Mapping[str, float], where: str) -> Measured:
+    made = record.provenance
     # The driver reports a limit for a while after it acted; the clock that was set says more.
-    clocks = any(one["set_mhz"] for one in case.get("processes", ()))
-    remarks["throttle"] = "" if clocks else ", ".join(map(str, case.get("throttle_reasons", ())))
-    processes, sustained = (_processes(case, where), _sustained(case, where)) if status == "ok" else ((), ())
-    conditions = {name: str(made.get(name, "unknown")) for name in CONDITIONS}
-    source = str(record.get("source_sha256", ""))
-    return Measured(status, reason, conditions, remarks, processes, sustained, counters, source)
+    clocks = any(one.set_mhz for one in case.processes)
+    throttle = "" if clocks or case.board is None else ", ".join(case.board.throttle_reasons)
+    return Measured(
+        case.status,
+        case.reason,
+        {name: getattr(made, name) for name in CONDITIONS},
+        {**{name: getattr(made, name) for name in _REMARKED}, "throttle": throttle},
+        tuple(_processes(case.cold, case.processes, where)) if case.cold else (),
+        _positive([one.mean_us for one in case.sustained_runs], f"{where}: the sustained times"),
+        counters,
+        record.source_sha256,
+    )
 
 
-def _processes(case: Mapping[str, Any], where: str) -> tuple[Samples, ...]:
-    """Returns the cold samples of each process: their parts of the list of all samples, in its order.
+def _processes(cold: Cold, processes: Sequence[Process], where: str) -> Iterator[Samples]:
+    """Yields the cold samples of each process: their parts of the list of all samples, in its order.
 
     The clock of a process is the set one if it was recorded: what the clock generator skips below it is the kernel's
     own doing.
     """
-    cold: Any = case.get("cold")
-    times = _numbers(cold.get("samples_us") if isinstance(cold, dict) else None)
-    if not times:
-        raise WarplogError(f"{where}: the samples are not a list of positive numbers; time the variant again")
-    clocks = _numbers(cold.get("sm_mhz_samples"))
-    counted = sum(one["samples"] for one in case["processes"])
+    times = _positive(cold.samples_us, f"{where}: the samples")
+    counted = sum(one.samples for one in processes)
     if counted != len(times):
         why = f"its processes have {counted} samples, the case has {len(times)}"
         raise WarplogError(f"{where}: {why}; time the variant again")
-    found, start = [], 0
-    for one in case["processes"]:
-        end = start + one["samples"]
-        mhz = clocks[start:end] if len(clocks) == len(times) else None
-        if one["set_mhz"]:
-            mhz = (float(one["set_mhz"]),) * one["samples"]
-        found.append(Samples(times[start:end], mhz))
+    clocks = cold.sm_mhz_samples if len(cold.sm_mhz_samples) == len(times) else None
+    start = 0
+    for one in processes:
+        end = start + one.samples
+        mhz = (one.set_mhz,) * one.samples if one.set_mhz else clocks and clocks[start:end]
+        if one.samples:
+            yield Samples(times[start:end], mhz)
         start = end
-    return tuple(one for one in found if one.times_us)
 
 
-def _sustained(case: Mapping[str, Any], where: str) -> tuple[float, ...]:
-    measured = sustained_runs(case)
-    found = _numbers([one.get("mean_us") for one in measured])
-    if len(found) != len(measured):
-        raise WarplogError(f"{where}: the sustained times are not positive numbers; time the variant again")
-    return found
+def _positive(us: Sequence[float], what: str) -> tuple[float, ...]:
+    if not all(0 < one < _MOST_VALUE for one in us):
+        raise WarplogError(f"{what} are not all positive numbers; time the variant again")
+    return tuple(us)
 
 
-def _numbers(values: Any) -> tuple[float, ...]:
-    """Returns the values if all of them are numbers above 0 and below 1e12, else ()."""
-    if not isinstance(values, list) or len(values) > _MOST_SAMPLES:
-        return ()
-    valid = all(type(v) in (int, float) and 0 < v < _MOST_VALUE for v in values)
-    return tuple(float(v) for v in values) if valid else ()
-
-
-def _counters(record: Record) -> dict[str, dict[str, float]]:
+def _counters(record: Extract) -> dict[str, dict[str, float]]:
     """Returns the counters by case, as sums or maxima over its kernels; one that a kernel lacks is left out."""
     found: dict[str, dict[str, list[float | None]]] = {}
-    for row in record.get("rows", ()):
-        if row["tool"] == "ncu" and row["metric"] in (*SUMMED, *LARGEST):
-            value = row["value"] if type(row["value"]) in (int, float) else None
-            found.setdefault(str(row["case"]), {}).setdefault(row["metric"], []).append(value)
+    for row in record.rows:
+        if row.tool == "ncu" and row.metric in (*SUMMED, *LARGEST):
+            found.setdefault(row.case, {}).setdefault(row.metric, []).append(row.value)
     return {
         case: {
             name: (sum if name in SUMMED else max)(known)

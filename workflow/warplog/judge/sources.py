@@ -7,13 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warplog.catalog.family import Family
-from warplog.core import paths
+from warplog.core import paths, store
 from warplog.core.errors import WarplogError
 from warplog.core.files import temporary_folder
-from warplog.core.records import FamilyRecord, Record, misplaced, read_json
-from warplog.core.verification import manifest
 from warplog.judge.samples import Campaign, Key, Measured, load
 from warplog.machine import device
+from warplog.migration import migrated
+from warplog.records import campaign, door
+from warplog.records.config import Config
+from warplog.records.extract import Extract
+from warplog.records.family_file import FOLDERS, Entry, FamilyRecord
+from warplog.records.time import Time
+from warplog.records.verification import manifest
 from warplog.track import address, connection, identity, versions
 
 if TYPE_CHECKING:
@@ -21,33 +26,33 @@ if TYPE_CHECKING:
 
 MLFLOW, PARENTS = "mlflow:", "parents"
 _MOST_RUNS = 5000
-_RECORDS = ("time", "extract")
 NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,95}"  # pattern of campaign names
 
 
-def recorded_campaign(settings: Mapping[str, Any], project: Path) -> tuple[Path, Record]:
-    """Returns folder and campaign record of the recorded campaign `settings["recorded"]`.
+def recorded_campaign(settings: Config, project: Path) -> tuple[Path, campaign.Campaign]:
+    """Returns folder and campaign record of the recorded campaign `settings.recorded`.
 
     Searches the working directory first, then `project`.
 
     Raises:
         WarplogError: no campaign has that name (the message lists the recorded ones), a file is not as its manifest
-            says, or `settings["gpu"]` is not the GPU of the campaign.
+            says, or `settings.gpu` is not the GPU of the campaign.
     """
-    root = _recorded_root(settings["recorded"], project)
+    root = _recorded_root(settings.recorded, project)
     files = sorted((root / "campaign").glob("*.json"))
     if not files:
-        no_gpu = "" if settings["mode"] == "recorded" else f"no GPU here ({device.why_not()}) and "
+        no_gpu = "" if settings.mode == "recorded" else f"no GPU here ({device.why_not()}) and "
         raise WarplogError(
             f"{no_gpu}no recorded campaign {root}; recorded: {', '.join(_recorded(project)) or 'none'}"
         )
     manifest.check(root)
-    record = read_json(files[0], "record")
-    if wrong := misplaced(record, {"gpu": files[0].stem}):
-        raise WarplogError(f"{files[0]}: {wrong}; restore it (git checkout -- {root})")
-    if settings["gpu"] not in ("auto", "all", record["gpu"]):
+    record = door.read(files[0], campaign.Campaign)
+    if record.gpu != files[0].stem:
+        why = f"gpu is {record.gpu!r}, but its place is that of {files[0].stem!r}"
+        raise WarplogError(f"{files[0]}: {why}; restore it (git checkout -- {root})")
+    if settings.gpu not in ("auto", "all", record.gpu):
         raise WarplogError(
-            f"config: gpu: {settings['gpu']!r}: the recorded campaign {root} was measured on {record['gpu']}; set"
+            f"config: gpu: {settings.gpu!r}: the recorded campaign {root} was measured on {record.gpu}; set"
             " `recorded` to a campaign of that GPU, or `mode` to live if the jobs run on another machine"
         )
     return root, record
@@ -62,7 +67,9 @@ def find(name: str, project: Path = Path(), holds: str = "time") -> Path | None:
     places = (Path(name), project / name, *recorded)
     if not holds:
         return next(filter(Path.is_dir, places), None)
-    return next((place for place in places if any((place / holds).glob("[!.]*"))), None)
+    return next(
+        (place for place in places if any((place / holds).glob("[!.]*")) or store.packs(place, holds)), None
+    )
 
 
 def folder_of(name: str, project: Path, holds: str = "time") -> Path:
@@ -170,11 +177,16 @@ def fetch(name: str, uri: str, folder: Path) -> None:
         found = list(_runs(link.client, name))
         if not found:
             raise WarplogError(f"{MLFLOW}{name}: no such campaign or run in {address.shown(uri)}")
-        together: dict[Path, FamilyRecord] = {}
-        for run in found:
-            for stage, record in _records_of(link.client, run.info.run_id):
-                place = paths.family_record(folder, stage, record["gpu"], record["family"])
-                together.setdefault(place, FamilyRecord(place, {})).put(record)
+        ids = [str(run.info.run_id) for run in found]
+        _write([record for id_ in ids for record in _logged(link.client, id_, Time)], Time, folder)
+        _write([record for id_ in ids for record in _logged(link.client, id_, Extract)], Extract, folder)
+
+
+def _write(records: Sequence[Entry], kind: type[Entry], folder: Path) -> None:
+    together: dict[Path, FamilyRecord[Entry]] = {}
+    for record in records:
+        place = paths.family_record(folder, FOLDERS[kind], record.gpu, record.family)
+        together.setdefault(place, FamilyRecord(place, kind, {})).put(record)
     for one in together.values():
         one.write()
 
@@ -204,16 +216,10 @@ def _runs(client: Any, name: str) -> Iterator["Run"]:
             return
 
 
-def _records_of(client: Any, run_id: str) -> Iterator[tuple[str, Record]]:
-    """Yields stage and record of a run's time and extract records; a run that failed before timing has none."""
-    logged = {file.path for file in client.list_artifacts(run_id, "records")}
-    for stage in _RECORDS:
-        if f"records/{stage}.json" not in logged:
-            continue
+def _logged(client: Any, run_id: str, kind: type[Entry]) -> Iterator[Entry]:
+    """Yields the record of a run's stage; a run that failed before the stage has none."""
+    name = f"records/{FOLDERS[kind]}.json"
+    if name in {file.path for file in client.list_artifacts(run_id, "records")}:
         with temporary_folder() as part:
-            record = read_json(
-                Path(client.download_artifacts(run_id, f"records/{stage}.json", str(part))), "record"
-            )
-        if record["stage"] != stage:
-            raise WarplogError(f"run {run_id}: records/{stage}.json is a record of stage {record['stage']}")
-        yield stage, record
+            file = Path(client.download_artifacts(run_id, name, str(part)))
+            yield door.decode(migrated(door.read_json(file), str(file)), kind, str(file))

@@ -10,9 +10,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import pairwise
 from types import TracebackType
-from typing import Any, Self
+from typing import Literal, Self
 
 from warplog.machine.nvml import Card, NoGpuError, opened
+from warplog.records.time import Board, Trace
 
 # Bits of nvmlClocksEventReasons (nvml.h), without "gpu_idle", which does not throttle.
 _IDLE = 0x1
@@ -33,6 +34,9 @@ _MILLI = 1e-3
 _LEAST_STEPS = 3  # of the energy counter, for a slope
 
 
+PowerKind = Literal["", "instant", "average"]
+
+
 @dataclass(frozen=True)
 class ClockState:
     """One reading of a GPU's state; a value that the GPU does not report is None.
@@ -47,7 +51,7 @@ class ClockState:
     sm_mhz: int | None
     memory_mhz: int | None
     power_w: float | None
-    power_kind: str
+    power_kind: PowerKind
     temperature_c: int | None
     throttle_reasons: tuple[str, ...]
     idle: bool
@@ -57,6 +61,21 @@ class ClockState:
     def limits(self) -> tuple[str, ...]:
         """The active reasons that hold the clock down: power or heat."""
         return tuple(reason for reason in self.throttle_reasons if reason in _LIMITS)
+
+
+@dataclass(frozen=True)
+class Means:
+    """Means of a while; None for what the GPU does not report.
+
+    Attributes:
+        sm_mhz: the SM clock that is set.
+        power_w: power of the board.
+        limits: throttle reasons that hold the clock down.
+    """
+
+    sm_mhz: float | None
+    power_w: float | None
+    limits: tuple[str, ...]
 
 
 def clock_state(uuid: str | None = None) -> ClockState | None:
@@ -90,7 +109,7 @@ def read(card: Card, *, with_energy: bool = True) -> ClockState:
     )
 
 
-def _power(card: Card) -> tuple[float | None, str]:
+def _power(card: Card) -> tuple[float | None, PowerKind]:
     field = card.constant("NVML_FI_DEV_POWER_INSTANT")
     answers = card.ask("GetFieldValues", [field]) if field is not None else None
     if answers and answers[0].nvmlReturn == 0 and answers[0].value.uiVal:
@@ -189,38 +208,34 @@ class Sampler:
             found.append((t0, t1, (e1 - e0) / (updates * period_s)))
         return found
 
-    def between(self, begin_s: float, end_s: float) -> dict[str, Any]:
-        """Returns means between two times of the monotonic clock, for a record; None if the GPU does not report them.
-
-        sm_mhz: the SM clock that is set; power_w; limits: throttle reasons that hold the clock down.
-        """
+    def between(self, begin_s: float, end_s: float) -> Means:
+        """Returns means between two times of the monotonic clock."""
         states = [state for _, state in self._readings(begin_s, end_s)]
         clocks = _known(state.sm_mhz for state in states)
         reasons = {reason for state in states for reason in state.throttle_reasons}
-        return {
-            "sm_mhz": statistics.fmean(clocks) if clocks else None,
-            "power_w": self.mean_power(begin_s, end_s),
-            "limits": sorted(reasons & _LIMITS),
-        }
+        return Means(
+            sm_mhz=statistics.fmean(clocks) if clocks else None,
+            power_w=self.mean_power(begin_s, end_s),
+            limits=tuple(sorted(reasons & _LIMITS)),
+        )
 
-    def trace(self, begin_s: float, end_s: float) -> dict[str, list[Any]]:
-        """Returns the readings between two times of the monotonic clock, for a record; time_s starts at `begin_s`."""
-        found = [(t - begin_s, state) for t, state in self._readings(begin_s, end_s)]
-        names = ("sm_mhz", "power_w", "temperature_c", "energy_j")
-        return {
-            "time_s": [t for t, _ in found],
-            **{name: [getattr(state, name) for _, state in found] for name in names},
-            "throttle_reasons": [",".join(state.throttle_reasons) for _, state in found],
-        }
+    def trace(self, begin_s: float, end_s: float) -> Trace:
+        """Returns the readings between two times of the monotonic clock; time_s starts at `begin_s`."""
+        found = self._readings(begin_s, end_s)
+        states = [state for _, state in found]
+        return Trace(
+            time_s=tuple(t - begin_s for t, _ in found),
+            sm_mhz=tuple(state.sm_mhz for state in states),
+            power_w=tuple(state.power_w for state in states),
+            temperature_c=tuple(state.temperature_c for state in states),
+            energy_j=tuple(state.energy_j for state in states),
+            throttle_reasons=tuple(",".join(state.throttle_reasons) for state in states),
+        )
 
-    def result(self, since_s: float = 0.0) -> dict[str, Any]:
-        """Returns a summary of the readings since a time of the monotonic clock, for a record; takes one if none is.
+    def result(self, since_s: float = 0.0) -> Board:
+        """Returns medians and extremes of the readings since a time of the monotonic clock; takes one if none is.
 
-        Values that the GPU does not report are None.
-
-        sm_mhz, power_w: medians; sm_mhz_min, sm_mhz_max, power_w_max: extremes; temperature_c: maximum; power_kind;
-        throttle_reasons: all that occurred; state_samples: number of readings.
-        Readings of an idle GPU count only if there are no others.
+        Readings of an idle GPU count only if there are no others. Of the throttle reasons, it has all that occurred.
         """
         if self._card is not None and (not self._states or self._states[-1][0] < since_s):
             self._take(self._card)
@@ -229,17 +244,17 @@ class Sampler:
         clocks = _known(state.sm_mhz for state in busy)
         powers = _known(state.power_w for state in busy)
         reasons = {reason for state in busy for reason in state.throttle_reasons}
-        return {
-            "sm_mhz": statistics.median(clocks) if clocks else None,
-            "sm_mhz_min": min(clocks, default=None),
-            "sm_mhz_max": max(clocks, default=None),
-            "power_w": statistics.median(powers) if powers else None,
-            "power_w_max": max(powers, default=None),
-            "power_kind": next((state.power_kind for state in busy), ""),
-            "temperature_c": max(_known(state.temperature_c for state in busy), default=None),
-            "throttle_reasons": [name for name in THROTTLE_REASONS.values() if name in reasons],
-            "state_samples": len(states),
-        }
+        return Board(
+            sm_mhz=statistics.median(clocks) if clocks else None,
+            sm_mhz_min=min(clocks, default=None),
+            sm_mhz_max=max(clocks, default=None),
+            power_w=statistics.median(powers) if powers else None,
+            power_w_max=max(powers, default=None),
+            power_kind=next((state.power_kind for state in busy), ""),
+            temperature_c=max(_known(state.temperature_c for state in busy), default=None),
+            throttle_reasons=tuple(name for name in THROTTLE_REASONS.values() if name in reasons),
+            state_samples=len(states),
+        )
 
 
 def _time_of(reading: tuple[float, ClockState]) -> float:

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from warplog.core.records import Record
-from warplog.core.schema import read_yaml
+from warplog.machine.gpus import KnownGpu, KnownGpus
 from warplog.machine.nvml import Card, NoGpuError, opened, visible
+from warplog.records import door
+from warplog.records.campaign import Gpu
 
 # FP32 lanes per multiprocessor (CUDA C++ programming guide, arithmetic throughput): 64 for compute
 # capability 7.5 and 8.0, 128 for the other supported ones.
@@ -18,43 +18,6 @@ _MOST_FP32_LANES = 128
 _LONGEST_SLUG = 48
 # Gbit/s per PCIe lane and direction by generation, without encoding overhead (PCI Express base specification).
 _PCIE_LANE_GBIT = {1: 2.0, 2: 4.0, 3: 8 * 128 / 130, 4: 16 * 128 / 130, 5: 32 * 128 / 130, 6: 64 * 242 / 256}
-
-
-@dataclass(frozen=True)
-class Gpu:
-    """A GPU, or the MIG instance of it that CUDA uses; 0, "" or None if the driver does not report a value.
-
-    Attributes:
-        slug: name for folders and wildcards, see `slug_of`.
-        arch: architecture for nvcc, such as sm_90.
-        sms: number of multiprocessors.
-        driver, cuda_driver: driver version, and the newest CUDA version that it supports.
-        max_sm_mhz, max_memory_mhz: maximum clocks.
-        memory_bus_bits: width of the device-memory bus.
-        pcie_generation, pcie_lanes: fastest link that both the GPU and the machine support.
-    """
-
-    slug: str
-    name: str
-    uuid: str
-    compute_capability: tuple[int, int]
-    arch: str
-    sms: int
-    memory_bytes: int
-    driver: str
-    cuda_driver: str
-    max_sm_mhz: int
-    power_limit_w: float | None
-    pci_bus_id: str
-    max_memory_mhz: int = 0
-    memory_bus_bits: int = 0
-    pcie_generation: int = 0
-    pcie_lanes: int = 0
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """Environment variables that make this GPU the only one that a CUDA program sees."""
-        return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": self.uuid}
 
 
 @dataclass(frozen=True)
@@ -130,38 +93,38 @@ def gpu_files(project: Path) -> list[Path]:
     return [Path(__file__).with_name("gpus.yaml"), *([own] if own.is_file() else [])]
 
 
-def known_gpus(project: Path) -> dict[str, Any]:
+def known_gpus(project: Path) -> KnownGpus:
     """Returns the entries of all `gpu_files` by slug; an entry of the project replaces one of the package.
 
     Raises:
-        WarplogError: A file does not fit the schema.
+        WarplogError: A file is not valid.
     """
-    return {slug: entry for path in gpu_files(project) for slug, entry in read_yaml(path, "gpus").items()}
+    files = (door.read_yaml(path, KnownGpus) for path in gpu_files(project))
+    return {slug: entry for known in files for slug, entry in known.items()}
 
 
-def peaks(gpu: Gpu, table: Mapping[str, Mapping[str, Any]]) -> Peaks:
+def peaks(gpu: Gpu, table: Mapping[str, KnownGpu]) -> Peaks:
     """Returns the peaks from the GPU's entry in `table` (gpus.yaml); missing ones are computed from the clocks.
 
     FP32: SMs x lanes x 2 (multiply and add) x maximum SM clock. Device memory: 2 (both clock edges) x maximum
     memory clock as NVML reports it x bus width; checked against the data sheets of T4, A100 and RTX 4090.
     PCIe: the link's rate in one direction. A MIG instance has its own slug, so the entry of its GPU does not apply.
     """
-    entry = table.get(gpu.slug, {})
+    entry = table.get(gpu.slug) or KnownGpu(arch=gpu.arch, sms=gpu.sms, source="")
     lanes = _FP32_LANES.get(gpu.compute_capability, _MOST_FP32_LANES)
     tflops = gpu.sms * lanes * 2 * gpu.max_sm_mhz * 1e-6 or None
     gbytes = 2 * gpu.max_memory_mhz * gpu.memory_bus_bits / 8 * 1e-3 or None
-    sources = [str(entry["source"])] if "source" in entry else []
-    if "fp32_tflops_peak" not in entry or "dram_gbytes_per_s_peak" not in entry:
-        sources.append("computed from clocks and widths that the device reports")
+    listed = entry.fp32_tflops_peak and entry.dram_gbytes_per_s_peak
+    computed = "" if listed else "computed from clocks and widths that the device reports"
     return Peaks(
-        arch=str(entry.get("arch", gpu.arch)),
-        sms=gpu.sms or int(entry.get("sms", 0)),
-        fp32_tflops_peak=entry.get("fp32_tflops_peak", tflops),
-        bf16_tflops_peak=entry.get("bf16_tflops_peak"),
-        dram_gbytes_per_s_peak=entry.get("dram_gbytes_per_s_peak", gbytes),
+        arch=entry.arch,
+        sms=gpu.sms or entry.sms,
+        fp32_tflops_peak=entry.fp32_tflops_peak or tflops,
+        bf16_tflops_peak=entry.bf16_tflops_peak or None,
+        dram_gbytes_per_s_peak=entry.dram_gbytes_per_s_peak or gbytes,
         pcie_gbytes_per_s_peak=_PCIE_LANE_GBIT.get(gpu.pcie_generation, 0.0) * gpu.pcie_lanes / 8 or None,
-        l2_mib=entry.get("l2_mib"),
-        source="; ".join(sources),
+        l2_mib=entry.l2_mib or None,
+        source="; ".join(filter(None, (entry.source, computed))),
     )
 
 
@@ -229,9 +192,3 @@ def _sms(card: Card, capability: tuple[int, int]) -> int:
         attributes = card.ask_device("GetAttributes")
         return attributes.multiprocessorCount if attributes else 0
     return (card.ask("GetNumGpuCores") or 0) // _FP32_LANES.get(capability, _MOST_FP32_LANES)
-
-
-def gpu_of(campaign: Record) -> Gpu:
-    """Returns the GPU that a campaign record describes."""
-    facts = dict(campaign["device"])
-    return Gpu(**{**facts, "compute_capability": tuple(facts["compute_capability"])})

@@ -2,22 +2,39 @@
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from warplog.core import paths
 from warplog.core.errors import TEMPORARY, WarplogError, fullest, progress
 from warplog.core.hashing import sha256_of
 from warplog.core.process import explain_exit, minimal_env, run
-from warplog.core.records import FamilyRecord, Record, worst
 from warplog.machine.toolchain import Tool
-from warplog.measure.job import Job, family_task, keep, own_results, proofs, refuse_unproven
-from warplog.measure.supervise import discard, run_cases
+from warplog.measure.job import (
+    Job,
+    Proof,
+    Refusal,
+    family_task,
+    keep,
+    measured,
+    own_results,
+    proofs,
+    refuse_unproven,
+)
+from warplog.measure.results import Result
+from warplog.measure.supervise import BREAKS, discard, run_cases
+from warplog.measure.task import CaptureWork
 from warplog.metrics import counters_to_collect
 from warplog.parsers.ncu.source import SAMPLING
+from warplog.records import door, fields
+from warplog.records.config import ProfileSettings
+from warplog.records.family_file import FamilyRecord
+from warplog.records.measured import Session, worst
+from warplog.records.profile import CapturedCase, Profile
 
 _EXPORT_S = 300
-_BREAKS = ("crashed", "timeout")
 _DENIED = "ERR_NVGPUCTRPERM"
 _BUSY = "driver resource was unavailable"
 _OR_BUSY = ", or another tool such as DCGM is using them (`dcgmi profile --pause`)"
@@ -38,7 +55,7 @@ class _Profiler:
         finish: turns the output into the report to keep and returns its path.
     """
 
-    name: str
+    name: fields.Tool
     tool: Tool
     suffix: str
     wrapper: tuple[str, ...]
@@ -49,9 +66,12 @@ class _Profiler:
 class _Capture:
     """One variant in a session: its cases, and the status and reason if it cannot be captured."""
 
-    def __init__(self, job: Job, profiler: _Profiler, check: Record, cases: Sequence[str]) -> None:
+    def __init__(
+        self, job: Job[ProfileSettings], profiler: _Profiler, proof: Proof, cases: Sequence[str]
+    ) -> None:
         self.job, self.cases = job, tuple(cases)
-        self.status, self.reason = _may_capture(job, profiler, check)
+        self.fitting = job.fitting(cases)  # the cases that the variant supports
+        self.status, self.reason = _may_capture(job, profiler, proof)
         if self.status == "ok" and not self.fitting:
             self.status, self.reason = (
                 "unsupported",
@@ -59,22 +79,20 @@ class _Capture:
             )
         made_by = profiler.tool.version, profiler.wrapper[:-1]
         inputs = (self.status, self.reason, *made_by, dict(job.variant.memory))
-        self.inputs_sha256 = sha256_of(profiler.name, job.inputs_sha256, job.build, self.cases, inputs)
-
-    @property
-    def fitting(self) -> tuple[str, ...]:
-        """The cases that the variant supports."""
-        return self.job.fitting(self.cases)
+        build = door.plain(job.build)
+        self.inputs_sha256 = sha256_of(profiler.name, job.inputs_sha256, build, self.cases, inputs)
 
     def is_fresh(self, folder: Path) -> bool:
         """Returns whether the existing record has these inputs and its report exists in `folder`."""
-        if not self.job.is_fresh(self.inputs_sha256):
+        former = self.job.former(Profile)
+        if former is None or not self.job.is_fresh(Profile, self.inputs_sha256):
             return False
-        report = self.job.former.get("report", "")
-        return not report or (folder / report).is_file()
+        return not former.report or (folder / former.report).is_file()
 
 
-def capture_ncu(jobs: Sequence[Job], check: Path, tool: Tool, cases: Mapping[str, Sequence[str]]) -> None:
+def capture_ncu(
+    jobs: Sequence[Job[ProfileSettings]], check: Path, tool: Tool, cases: Mapping[str, Sequence[str]]
+) -> None:
     """Captures the counters of one launch per case, all variants in one session; failures become records.
 
     The reports are stored in a folder beside the family's record file (paths.captures).
@@ -90,13 +108,15 @@ def capture_ncu(jobs: Sequence[Job], check: Path, tool: Tool, cases: Mapping[str
     """
     partial = paths.captures(jobs[0].record) / ".part.ncu-rep"
     # The oracle has many cases, and none of its probes needs the expensive counters or source lines.
-    metrics = "tensor" if jobs[0].family.probes else jobs[0].settings["metrics"]
+    metrics = "tensor" if jobs[0].family.probes else jobs[0].settings.metrics
     command = ncu_command(tool, partial, metrics, jobs[0].gpu.compute_capability)
     profiler = _Profiler("ncu", tool, ".ncu-rep", tuple(command), partial, lambda: partial)
     _capture_family(jobs, check, profiler, cases)
 
 
-def capture_nsys(jobs: Sequence[Job], check: Path, tool: Tool, cases: Mapping[str, Sequence[str]]) -> None:
+def capture_nsys(
+    jobs: Sequence[Job[ProfileSettings]], check: Path, tool: Tool, cases: Mapping[str, Sequence[str]]
+) -> None:
     """Captures the timeline of back-to-back launches, all variants in one session; see `capture_ncu`."""
     partial = paths.captures(jobs[0].record) / ".part.nsys-rep"
 
@@ -147,7 +167,7 @@ def nsys_command(tool: Tool, output: Path) -> list[str]:
 
 
 def _capture_family(
-    jobs: Sequence[Job],
+    jobs: Sequence[Job[ProfileSettings]],
     check: Path,
     profiler: _Profiler,
     cases: Mapping[str, Sequence[str]],
@@ -155,7 +175,7 @@ def _capture_family(
     """Captures every variant whose inputs changed, then deletes reports that no record refers to."""
     folder = paths.captures(jobs[0].record)
     folder.mkdir(parents=True, exist_ok=True)
-    made: list[Record] = []
+    made: list[Profile] = []
     stale = []
     for job, proof in zip(jobs, proofs(check, jobs), strict=True):
         one = _Capture(job, profiler, proof, cases[job.variant.name])
@@ -165,24 +185,24 @@ def _capture_family(
             stale.append(one)
         else:
             _show(one.job, profiler, one.status, one.reason)
-            made.append(_record(one, profiler, one.status, one.reason))
-    keep(jobs[0], made)
+            made.append(_record(one, profiler, (one.status, one.reason), {}, Session()))
+    keep(jobs[0], Profile, made)
     while stale:
         records, stale = _session(stale, profiler, folder)
-        keep(jobs[0], records)
-    named = {record.get("report") for record in FamilyRecord.read(jobs[0].record).variants.values()}
+        keep(jobs[0], Profile, records)
+    named = {record.report for record in FamilyRecord.read(jobs[0].record, Profile).variants.values()}
     for report in folder.glob(f"session-*{profiler.suffix}"):
         if report.name not in named:
             report.unlink()
 
 
-def _may_capture(job: Job, profiler: _Profiler, check: Record) -> tuple[str, str]:
-    refusal = refuse_unproven(check, job.build)
+def _may_capture(job: Job[ProfileSettings], profiler: _Profiler, proof: Proof) -> Refusal:
+    refusal = refuse_unproven(proof, job.build)
     if refusal is not None:
         return refusal
     if profiler.name not in job.family.measuring.profilers:
         return "skipped", f"n/a: {profiler.name} cannot observe what this family measures"
-    if not job.settings[profiler.name]:
+    if not (job.settings.ncu if profiler.name == "ncu" else job.settings.nsys):
         return "skipped", f"config: profile.{profiler.name} is off"
     if profiler.tool.path is None:
         return "missing", f"{profiler.name} was not found; {profiler.tool.remedy}"
@@ -191,83 +211,83 @@ def _may_capture(job: Job, profiler: _Profiler, check: Record) -> tuple[str, str
 
 def _session(
     parts: Sequence[_Capture], profiler: _Profiler, folder: Path
-) -> tuple[list[Record], list[_Capture]]:
+) -> tuple[list[Profile], list[_Capture]]:
     """Runs one session; returns records, and if a variant broke the session, the other parts to capture again."""
     first = parts[0].job
-    settings = {"tool": profiler.name, "launches": first.settings["launches"]}
-    pairs = [(part.job, part.fitting) for part in parts]
-    task = family_task(pairs, "capture", settings, wrapper=profiler.wrapper)
+    work = CaptureWork(tool=profiler.name, launches=first.settings.launches)
+    task = family_task([(part.job, part.fitting) for part in parts], work, wrapper=profiler.wrapper)
     # One folder per profiler, since both captures of a family may run, one of them waiting for the GPU.
-    task = replace(task, folder=task.folder.with_name(f".{first.family.name}.{profiler.name}.work"))
-    discard(task.folder)  # an interrupted capture cannot be resumed
+    place = Path(task.folder).with_name(f".{first.family.name}.{profiler.name}.work")
+    task = replace(task, folder=str(place))
+    discard(place)  # an interrupted capture cannot be resumed
     profiler.partial.unlink(missing_ok=True)  # else its report could be taken for this session's
     digest = sha256_of([part.inputs_sha256 for part in parts])[:12]
     report = folder / f"session-{digest}{profiler.suffix}"
     try:
-        show = first.progress(profiler.name, len(task.cases))
-        timeout_s = first.settings["timeout_s"]
-        found, session = run_cases(task, timeout_s, show, ("crashed", "timeout"), stop_all=True)
-        broken = [one for one in parts if any(r["status"] in _BREAKS for r in _of(one, found))]
+        show = first.progress(profiler.name, len(task.runs))
+        found, session = run_cases(task, first.settings.timeout_s, show, BREAKS, stop_all=True)
+        results = {part.job.variant.name: own_results(part.job.variant.name, found) for part in parts}
+        broken = [part for part in parts if _is_broken(results[part.job.variant.name])]
         if not broken:
             shutil.move(profiler.finish(), report)
     except (WarplogError, OSError) as error:
-        status, reason = _diagnose(task.folder / "worker.log", str(error))
+        status, reason = _diagnose(place / "worker.log", str(error))
         _show(first, profiler, status, reason)
-        return [_record(one, profiler, status, reason) for one in parts], []
+        return [_record(one, profiler, (status, reason), {}, Session()) for one in parts], []
     finally:
-        discard(task.folder)
-    records = []
-    for one in broken or parts:
-        results = _of(one, found)
-        records.append(
-            _record(one, profiler, *_over_cases(results), results, session, "" if broken else report.name)
-        )
+        discard(place)
+    name = "" if broken else report.name
+    records = [
+        _record(one, profiler, None, results[one.job.variant.name], session, name) for one in broken or parts
+    ]
     return records, [one for one in parts if one not in broken] if broken else []
 
 
-def _of(one: _Capture, found: Sequence[Record]) -> list[Record]:
-    return list(own_results(one.job.variant.name, found).values())
+def _is_broken(results: Mapping[str, Result]) -> bool:
+    return any(one.status in BREAKS for one in results.values())
 
 
 def _record(
     one: _Capture,
     profiler: _Profiler,
-    status: str,
-    reason: str,
-    results: Sequence[Record] = (),
-    session: Record | None = None,
+    refusal: Refusal | None,
+    results: Mapping[str, Result],
+    session: Session,
     report: str = "",
-) -> Record:
-    job, by_case = one.job, {r["case"]: r for r in results}
-    cases = [job.entry(c, by_case, None if by_case else (status, reason)) for c in one.cases]
-    return {
-        **job.head("profile", job.build, session or {}),
-        "tool": profiler.name,
-        "tool_version": profiler.tool.version or "",
-        "command": [Path(w).name if i == 0 else w for i, w in enumerate(profiler.wrapper)],
-        "status": status,
-        "reason": reason,
-        "report": report if status == "ok" else "",
-        "session": session or {},
-        "cases": cases,
-        "inputs_sha256": one.inputs_sha256,
-    }
+) -> Profile:
+    """Returns the record of a variant: that it is refused, or its results by case."""
+    job, (status, reason) = one.job, refusal or _over_cases(results)
+    return Profile(
+        **job.head(session),
+        status=status,
+        reason=reason,
+        inputs_sha256=one.inputs_sha256,
+        tool=profiler.name,
+        tool_version=profiler.tool.version or "",
+        command=(Path(profiler.wrapper[0]).name, *profiler.wrapper[1:]),
+        report=report if status == "ok" else "",
+        cases=tuple(
+            job.not_run(CapturedCase, case, refusal) or measured(CapturedCase, results[case])
+            for case in one.cases
+        ),
+        session=session,
+    )
 
 
-def _show(job: Job, profiler: _Profiler, status: str, reason: str) -> None:
+def _show(job: Job[ProfileSettings], profiler: _Profiler, status: str, reason: str) -> None:
     label = f"{job.family.name}/{job.variant.name}"
     progress(f"  {profiler.name:7} {label}  {status}  {reason}", status)
 
 
-def _over_cases(results: Sequence[Record]) -> tuple[str, str]:
+def _over_cases(results: Mapping[str, Result]) -> Refusal:
     """Returns status and reason of a record: ok if any case was captured; each case has its own status."""
-    bad = [r for r in results if r["status"] != "ok"]
+    bad = [one for one in results.values() if one.status != "ok"]
     if len(bad) < len(results):
         return "ok", ""
-    return worst(r["status"] for r in bad), f"case {bad[0]['case']}: {bad[0]['reason']}"
+    return worst(one.status for one in bad), f"case {bad[0].run.case}: {bad[0].reason}"
 
 
-def _diagnose(log: Path, error: str) -> tuple[str, str]:
+def _diagnose(log: Path, error: str) -> Refusal:
     text = log.read_text(errors="replace") if log.is_file() else ""
     if "No space left on device" in text + error:
         raise WarplogError(f"{log}: the disk is full ({fullest(log, TEMPORARY)}); free space and run again")

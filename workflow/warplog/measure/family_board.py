@@ -8,7 +8,7 @@ from warplog.core import locks, paths
 from warplog.core.errors import WarplogError, naming, say
 from warplog.core.files import read_bytes, write_text
 from warplog.machine import device
-from warplog.machine.device import Gpu
+from warplog.records.campaign import Gpu
 
 _LONGEST = 200  # of a UUID
 

@@ -1,10 +1,12 @@
 """Measuring jobs: each is one stage of one variant on this machine's GPU; a family's jobs share a worker."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, Literal, NamedTuple, TypedDict, TypeVar
+
+from msgspec.structs import asdict
 
 from warplog.catalog.family import Family, Variant, load_family
 from warplog.core import paths
@@ -12,56 +14,89 @@ from warplog.core.errors import WarplogError, progress
 from warplog.core.files import state_of
 from warplog.core.hashing import sha256_of
 from warplog.core.numbers import rate_unit
-from warplog.core.records import SCHEMA_VERSION, FamilyRecord, Record, read_json
-from warplog.machine.device import Gpu
 from warplog.measure import provenance
 from warplog.measure.family_board import board_of
-from warplog.measure.supervise import Task, group_of
+from warplog.measure.results import AtRest, Captured, Checked, Marked, Result, Sustained
+from warplog.measure.task import CaseRun, Task, Work
 from warplog.measure.worker.case_data import SHARED_DATA
-from warplog.measure.worker.main import parts_of
+from warplog.records import door
+from warplog.records.build import Build
+from warplog.records.campaign import Campaign, Gpu
+from warplog.records.check import Check
+from warplog.records.family_file import FamilyRecord
+from warplog.records.fields import Status
+from warplog.records.measured import Case, Provenance, Session
+from warplog.records.profile import Profile
+from warplog.records.sanitize import Sanitize
+from warplog.records.time import Time
+from warplog.records.timeline import Timeline
 
-Refusal = tuple[str, str]  # status and reason
+Refusal = tuple[Status, str]  # status and reason
+Settings = TypeVar("Settings")
+Entry = TypeVar("Entry", Check, Sanitize, Time, Profile, Timeline)
+OfCase = TypeVar("OfCase", bound=Case)
 
 
-def refuse_build(build: Record) -> Refusal | None:
+class Proof(NamedTuple):
+    """What a variant's check says; status 'missing' if there is none."""
+
+    status: Status
+    reason: str
+    library_sha256: str = ""
+
+
+class Head(TypedDict):
+    """What the records of all measuring stages share."""
+
+    family: str
+    variant: str
+    gpu: str
+    origin: Literal["live"]
+    source_sha256: str
+    library_sha256: str
+    provenance: Provenance
+
+
+def refuse_build(build: Build) -> Refusal | None:
     """Returns status and reason for not running a build; None if it can be run."""
-    if build["status"] == "ok":
+    if build.status == "ok":
         return None
-    status = "unsupported" if build["status"] == "unsupported" else "skipped"
-    return status, f"its build has status {build['status']}: {build['reason']}"
+    status: Status = "unsupported" if build.status == "unsupported" else "skipped"
+    return status, f"its build has status {build.status}: {build.reason}"
 
 
-def refuse_unproven(check: Record, build: Record) -> Refusal | None:
+def refuse_unproven(proof: Proof, build: Build) -> Refusal | None:
     """Returns status and reason for not timing or capturing a variant; None if this build passed its check."""
-    if check["status"] in ("unsupported", "skipped"):
-        return check["status"], check["reason"]
-    if check["status"] != "ok":
-        return "skipped", f"its check has status {check['status']}: {check['reason']}"
-    if check["library_sha256"] != build.get("library_sha256"):
+    if proof.status in ("unsupported", "skipped"):
+        return proof.status, proof.reason
+    if proof.status != "ok":
+        return "skipped", f"its check has status {proof.status}: {proof.reason}"
+    if proof.library_sha256 != build.library_sha256:
         return "skipped", "its check belongs to another build; run the check again"
     return refuse_build(build)
 
 
-def proofs(check: Path, jobs: Sequence["Job"]) -> list[Record]:
-    """Returns the check record of each job's variant, from the family's check record; status 'missing' if it has none.
+def proofs(check: Path, jobs: Sequence["Job[Any]"]) -> list[Proof]:
+    """Returns what the family's check record says of each job's variant.
 
     Raises:
         WarplogError: The file is missing or damaged.
     """
-    checked = FamilyRecord.read(check).variants
-    missing: Record = {"status": "missing", "reason": f"not in {check}"}
-    return [checked.get(job.variant.name, missing) for job in jobs]
+    checked = FamilyRecord.read(check, Check).variants
+    found = (checked.get(job.variant.name) for job in jobs)
+    missing = Proof("missing", f"not in {check}")
+    return [Proof(one.status, one.reason, one.library_sha256) if one else missing for one in found]
 
 
 @dataclass(frozen=True)
-class Job:
+class Job(Generic[Settings]):
     """One stage of one variant on one GPU.
 
     Attributes:
         build_folder: contains the variant's kernel.so and build record.
         record: file with the family's records of this stage; the jobs of all its variants share it.
         scratch: folder of the journal while the job runs.
-        settings: the stage's settings: check, time, profile, timeline, sanitize or tune of the configuration.
+        settings: the stage's settings.
         tools: versions by tool, for the provenance.
         commit: commit of the checkout, for the provenance.
         campaign: name of the campaign.
@@ -76,8 +111,8 @@ class Job:
     build_folder: Path
     record: Path
     scratch: Path
-    settings: Mapping[str, Any]
-    tools: dict[str, str]
+    settings: Settings
+    tools: Mapping[str, str | None]
     commit: str
     content_sha256: str
     backend: str = "cupy"
@@ -85,14 +120,13 @@ class Job:
     campaign: str = ""
 
     @cached_property
-    def build(self) -> Record:
+    def build(self) -> Build:
         """The build record.
 
         Raises:
             WarplogError: It is missing or invalid.
         """
-        record: Record = read_json(self.build_folder / "record.json", "record")
-        return record
+        return door.read(self.build_folder / "record.json", Build)
 
     @property
     def library(self) -> Path:
@@ -103,113 +137,113 @@ class Job:
         """
         if not self.variant.is_python:
             return self.build_folder / "kernel.so"
-        if self.build["source_sha256"] != self.variant.fingerprint():
+        if self.build.source_sha256 != self.variant.fingerprint():
             raise WarplogError(f"{self.variant.file}: it or a module that it imports changed; run again")
         return self.variant.file
-
-    def task(self, mode: str, cases: tuple[str, ...], settings: Mapping[str, Any], **more: Any) -> Task:
-        """Returns the task for a worker; `more` adds or replaces fields of Task."""
-        fields: dict[str, Any] = {
-            "mode": mode,
-            "backend": self.backend,
-            "family_file": self.family.file,
-            "library": self.library,
-            "library_sha256": self.build["library_sha256"],
-            "cases": cases,
-            "folder": self.scratch,
-            "settings": settings,
-            "environment": self.gpu.environment,
-            "gpu_lock": self.gpu.uuid,
-            "memory": {"": self.variant.memory},
-        }
-        return Task(**{**fields, **more})
 
     def misfit(self, case: str) -> str:
         """Returns why the variant does not support a case; '' if it does."""
         return self.variant.requires.why_not_case(self.family.case(case))
 
-    def fitting(self, cases: tuple[str, ...]) -> tuple[str, ...]:
+    def fitting(self, cases: Iterable[str]) -> tuple[str, ...]:
         """Returns the cases that the variant supports."""
         return tuple(c for c in cases if not self.misfit(c))
 
-    def entry(self, case: str, results: Mapping[str, Record], refusal: Refusal | None) -> Record:
-        """Returns the record's entry for a case: its result, or the reason why it has none."""
+    def not_run(self, kind: type[OfCase], case: str, refusal: Refusal | None) -> OfCase | None:
+        """Returns a record's entry for a case that is not run, with the reason; None if it is run."""
         if refusal is not None:
-            return {"case": case, "status": refusal[0], "reason": refusal[1]}
+            return kind(case=case, status=refusal[0], reason=refusal[1])
         if misfit := self.misfit(case):
             limits = self.variant.requires.own_limits(self.family.case(case))
-            beyond = {"own_limits": limits} if limits else {}
-            return {"case": case, "status": "unsupported", "reason": misfit, **beyond}
-        return dict(results[case])
+            return kind(case=case, status="unsupported", reason=misfit, own_limits=limits)
+        return None
 
-    @property
-    def former(self) -> Record:
-        """The variant's existing record; {} if there is none."""
-        return _records(self.record, state_of(self.record)).get(self.variant.name, {})
+    def former(self, kind: type[Entry]) -> Entry | None:
+        """Returns the variant's existing record; None if there is none."""
+        return _records(self.record, kind, state_of(self.record)).get(self.variant.name)
 
-    def is_fresh(self, inputs_sha256: str, any_board: bool = False) -> bool:
+    def is_fresh(self, kind: type[Entry], inputs_sha256: str, any_board: bool = False) -> bool:
         """Returns whether the existing record has these inputs and, unless `any_board`, is from this job's board.
 
         It is not if the job's inputs are unknown. Since a family's ratios must not compare two boards, a family that
         moves to another board is measured again as a whole.
         """
-        former = self.former
-        moved = former.get("provenance", {}).get("gpu_uuid") != self.gpu.uuid
-        same = bool(self.inputs_sha256) and former.get("inputs_sha256") == inputs_sha256
-        return same and (any_board or not moved)
+        former = self.former(kind)
+        if former is None or not self.inputs_sha256 or former.inputs_sha256 != inputs_sha256:
+            return False
+        return any_board or former.provenance.gpu_uuid == self.gpu.uuid
 
-    def head(self, stage: str, build: Record, session: Record) -> Record:
-        """Returns the keys that the records of all measuring stages share; `session` holds the worker's versions."""
+    def head(self, session: Session, source_sha256: str = "") -> Head:
+        """Returns what the records of all measuring stages share.
+
+        Args:
+            session: holds the worker's versions.
+            source_sha256: the source, if the record is not about one build.
+        """
         return {
-            "schema": SCHEMA_VERSION,
-            "stage": stage,
             "family": self.family.name,
             "variant": self.variant.name,
             "gpu": self.gpu.slug,
             "origin": "live",
-            "source_sha256": build["source_sha256"],
-            "library_sha256": build.get("library_sha256", ""),
+            "source_sha256": source_sha256 or self.build.source_sha256,
+            "library_sha256": "" if source_sha256 else self.build.library_sha256,
             "provenance": provenance.of_job(self.gpu, self.tools, self.commit, self.content_sha256, session),
         }
 
-    def progress(self, mode: str, total: int) -> Callable[[Record], None]:
+    def progress(self, mode: str, total: int) -> Callable[[Result], None]:
         """Returns a function that prints a line per finished case: `check   sgemm/naive  4096  ok  ...  (6/7)`."""
         done = 0
 
-        def show(result: Record) -> None:
+        def show(result: Result) -> None:
             nonlocal done
             done += 1
-            outcome = result["reason"] if result["status"] != "ok" else self._headline(mode, result)
-            variant, case = parts_of(result["case"])
-            label = f"{self.family.name}/{variant or self.variant.name}"
-            line = f"  {mode:7} {label}  {case}  {result['status']}  {outcome}"
-            progress(f"{line.rstrip()}  ({done}/{total})", result["status"])
+            outcome = result.reason if result.status != "ok" else self._headline(result)
+            line = f"  {mode:7} {self.family.name}/{result.run.variant}  {result.run.case}  {result.status}  {outcome}"
+            progress(f"{line.rstrip()}  ({done}/{total})", result.status)
 
         return show
 
-    def _headline(self, mode: str, result: Record) -> str:
-        if mode == "check":
-            return f"error {result['max_error_over_tolerance']:.2f} of the tolerance"
-        if mode == "sustain":
-            return f"{result['sustained']['mean_us']:.4g} us sustained"
-        if mode == "timeline":
-            return f"overhead of the marks {result['overhead']['overhead_pct']:.2f} %"
-        if mode != "time":
-            return f"{result['launches']} launch{'es' if result['launches'] > 1 else ''}"
-        rest_us = result["cold"]["median_us"]
-        hot = f", {result['hot']['median_us']:.4g} us hot" if "hot" in result else ""
-        case = self.family.cases[parts_of(result["case"])[1]]
-        flops = self.family.value(self.family.flops, case)
+    def _headline(self, result: Result) -> str:
+        match result.found:
+            case Checked(max_error_over_tolerance=error):
+                return f"error {error or 0.0:.2f} of the tolerance"
+            case Sustained(run=run):
+                return f"{run.mean_us:.4g} us sustained"
+            case Marked(overhead=overhead):
+                return f"overhead of the marks {overhead.overhead_pct:.2f} %"
+            case Captured(launches=launches):
+                return f"{launches} launch{'es' if launches > 1 else ''}"
+            case AtRest(cold=cold, hot=hot):
+                of_hot = f", {hot.median_us:.4g} us hot" if hot else ""
+                return (
+                    f"{cold.median_us:.4g} us at rest{of_hot}, {self._rate(result.run.case, cold.median_us)}"
+                )
+        return ""
+
+    def _rate(self, case: str, rest_us: float) -> str:
+        values = self.family.cases[case]
+        flops = self.family.value(self.family.work.flops, values)
         work, unit = (
-            (flops, "GFLOP/s") if flops else (self.family.value(self.family.bytes_moved, case), "GB/s")
+            (flops, "GFLOP/s") if flops else (self.family.value(self.family.work.bytes, values), "GB/s")
         )
         rate = work / max(rest_us, 1e-3) / 1e3
         unit, factor = rate_unit(unit, [rate])
-        return f"{rest_us:.4g} us at rest{hot}, {rate * factor:.4g} {unit}"
+        return f"{rate * factor:.4g} {unit}"
+
+
+def measured(kind: type[OfCase], result: Result) -> OfCase:
+    """Returns a record's entry for a case that was run; `kind` has the fields of what was found."""
+    found = asdict(result.found) if result.found else {}
+    return kind(
+        case=result.run.case, status=result.status, reason=result.reason, seconds=result.seconds, **found
+    )
 
 
 def family_task(
-    parts: Sequence[tuple[Job, tuple[str, ...]]], mode: str, settings: Mapping[str, Any], **more: Any
+    parts: Sequence[tuple[Job[Any], Sequence[str]]],
+    work: Work,
+    timer: Path | None = None,
+    wrapper: tuple[str, ...] = (),
 ) -> Task:
     """Returns one task for the given cases of several variants of a family.
 
@@ -217,40 +251,50 @@ def family_task(
     other modes, a variant's cases run one after the other.
     """
     family = parts[0][0].family
-    pairs = [(job.variant.name, case) for job, cases in parts for case in cases]
-    if mode in SHARED_DATA:
+    runs = [CaseRun(variant=job.variant.name, case=case) for job, cases in parts for case in cases]
+    if work.mode in SHARED_DATA:
         order = [*family.cases, *family.check_cases]
-        pairs.sort(key=lambda pair: order.index(pair[1]))
-    names = [f"{variant}:{case}" for variant, case in pairs]
-    return task_of([job for job, _ in parts], names, mode, settings, **more)
+        runs.sort(key=lambda run: order.index(run.case))
+    return task_of([job for job, _ in parts], runs, work, timer, wrapper)
 
 
 def task_of(
-    jobs: Sequence[Job], names: Sequence[str], mode: str, settings: Mapping[str, Any], **more: Any
+    jobs: Sequence[Job[Any]],
+    runs: Sequence[CaseRun],
+    work: Work,
+    timer: Path | None = None,
+    wrapper: tuple[str, ...] = (),
 ) -> Task:
     """Returns one task for several variants of a family.
 
     Args:
         jobs: the variants' jobs.
-        names: the cases to run, in order: `[<process>/]<variant>:<case>`, see worker/main.py.
-        mode: what the worker does: check, time, sustain, capture, timeline or sanitize.
-        settings: settings of the worker.
-        more: further fields of Task.
+        runs: what to run, in order.
+        work: what the worker does.
+        timer: the compiled timing core; None if nothing is timed.
+        wrapper: command to run the worker under, such as a profiler.
     """
     first = jobs[0]
-    of_variants = {job.variant.name: job.library for job in jobs}
-    libraries = {name: of_variants[parts_of(name)[0]] for name in names}
-    hashes = {job.variant.name: job.build["library_sha256"] for job in jobs}
-    more |= {"memory": {job.variant.name: job.variant.memory for job in jobs}, "libraries": libraries}
-    scratch = first.scratch.with_name(f".{first.family.name}.{mode}.work")
-    task = first.task(mode, tuple(names), settings, folder=scratch, **more)
-    return replace(task, library_sha256=sha256_of(hashes))
+    return Task(
+        work=work,
+        backend=first.backend,
+        family_file=str(first.family.file),
+        libraries={job.variant.name: str(job.library) for job in jobs},
+        library_sha256=sha256_of({job.variant.name: job.build.library_sha256 for job in jobs}),
+        runs=tuple(runs),
+        folder=str(first.scratch.with_name(f".{first.family.name}.{work.mode}.work")),
+        memory={job.variant.name: dict(job.variant.memory) for job in jobs},
+        timer=str(timer or ""),
+        default_mhz=first.gpu.max_sm_mhz,
+        wrapper=wrapper,
+        environment=first.gpu.environment,
+        gpu_lock=first.gpu.uuid,
+    )
 
 
-def own_results(variant: str, results: Sequence[Record]) -> dict[str, Record]:
+def own_results(variant: str, results: Sequence[Result]) -> dict[str, Result]:
     """Returns a variant's results by case, from the results of a family's task."""
-    mine = [r for r in results if group_of(r["case"]) == variant]
-    return {name: {**r, "case": name} for r in mine if (name := r["case"].rpartition(":")[2])}
+    return {one.run.case: one for one in results if one.run.variant == variant}
 
 
 def make_jobs(
@@ -260,10 +304,10 @@ def make_jobs(
     gpu: str,
     builds: Sequence[Path],
     campaign: Path,
-    settings: Mapping[str, Any],
+    settings: Settings,
     record: Path,
     inputs_sha256: str = "",
-) -> list[Job]:
+) -> list[Job[Settings]]:
     """Returns the jobs of one stage for variants of a family, on the board that measures it.
 
     Args:
@@ -273,7 +317,7 @@ def make_jobs(
         builds: record.json of each variant's build, in the same order; kernel.so is beside it.
         campaign: the campaign record; provides the tools' versions, and the commit if the configuration names one or
             outside of a git checkout; the family's board is noted in its results folder.
-        settings: the stage's settings, such as `check` or `time` of the configuration.
+        settings: the stage's settings.
         record: the family's record file of this stage. Its records with unchanged inputs are kept. Folders for
             unfinished work are created beside it.
         inputs_sha256: hash of the inputs that all variants share, such as settings, contract, campaign and code; a
@@ -284,7 +328,7 @@ def make_jobs(
             invalid.
     """
     family = load_family(family_file)
-    named = read_json(campaign, "record")
+    named = door.read(campaign, Campaign)
     found = board_of(family.name, gpu, campaign.parents[1])
     project = paths.project()
     commit = provenance.commit_in(named, project)
@@ -298,25 +342,25 @@ def make_jobs(
             record=record,
             scratch=record.with_name(f".{family.name}.{variant}.work"),
             settings=settings,
-            tools=named["tools"],
+            tools=named.tools,
             commit=commit,
             content_sha256=content,
-            campaign=named["campaign"],
+            campaign=named.campaign,
             inputs_sha256=inputs_sha256 and sha256_of(inputs_sha256, dict(family.variant(variant).memory)),
         )
         for variant, build in zip(variants, builds, strict=True)
     ]
 
 
-def keep(job: Job, made: Iterable[Record]) -> None:
+def keep(job: Job[Any], kind: type[Entry], made: Iterable[Entry]) -> None:
     """Writes records of variants into the family's record file, `job.record`.
 
     Records of other variants stay in the file, unless the family no longer has the variant.
 
     Raises:
-        WarplogError: A record does not fit its schema, or the file is damaged or cannot be written.
+        WarplogError: A record does not fit its type, or the file is damaged or cannot be written.
     """
-    together = FamilyRecord.read_if_there(job.record)
+    together = FamilyRecord.read_if_there(job.record, kind)
     together.keep_only([variant.name for variant in job.family.variants])
     for one in made:
         together.put(one)
@@ -324,6 +368,6 @@ def keep(job: Job, made: Iterable[Record]) -> None:
 
 
 @lru_cache(maxsize=2)
-def _records(path: Path, _state: tuple[int, int]) -> dict[str, Record]:
+def _records(path: Path, kind: type[Entry], _state: tuple[int, int]) -> Mapping[str, Entry]:
     """Returns the records in a file; cached until the file changes, since the jobs of all variants need it."""
-    return FamilyRecord.read_if_there(path).variants
+    return FamilyRecord.read_if_there(path, kind).variants

@@ -6,32 +6,68 @@ import sys
 import time
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
 
-from warplog.core.errors import naming, say
+from warplog.core.errors import WarplogError, naming, say
 from warplog.core.locks import holder
-from warplog.core.records import Record
+from warplog.measure.results import Result
+from warplog.measure.task import CaseRun
+from warplog.records import door
+from warplog.records.fields import Frozen
+from warplog.records.measured import Session
 
 _SHOW_WAITING_AFTER_S = 60.0
 
 
-def note(journal: Path, entry: Record) -> None:
+class _Note(Frozen, tag_field="note", frozen=True, kw_only=True):
+    """One line of a journal."""
+
+
+class Header(_Note, tag="task", frozen=True, kw_only=True):
+    """The first line: the hash of the task."""
+
+    fingerprint: str
+
+
+class Started(_Note, tag="pid", frozen=True, kw_only=True):
+    """A worker has started; `pid` is its process ID."""
+
+    pid: int
+
+
+class Waiting(_Note, tag="waiting", frozen=True, kw_only=True):
+    """The worker waits for the GPU, or has it since `held_since_s` of time.monotonic()."""
+
+    held_since_s: float | None = None
+
+
+class Opened(_Note, tag="session", frozen=True, kw_only=True):
+    """The worker is ready to run cases."""
+
+    session: Session
+
+
+class Begun(_Note, tag="begin", frozen=True, kw_only=True):
+    """A case has started."""
+
+    run: CaseRun
+
+
+Note = Header | Started | Waiting | Opened | Begun | Result
+
+
+def note(journal: Path, entry: Note) -> None:
     """Appends one line and returns once it is on disk."""
-    with naming(journal), journal.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(entry, allow_nan=False) + "\n")
+    with naming(journal), journal.open("a", encoding="utf-8", errors="replace") as file:
+        file.write(door.as_json(entry) + "\n")
         file.flush()
         os.fsync(file.fileno())
 
 
 class Journal:
-    """The notes of a task's workers, one JSON object per line.
-
-    The first line is {"fingerprint": hash of the task}. Each worker appends {"pid": its process ID},
-    {"waiting": true} before it waits for the GPU, {"waiting": false, "at": time.monotonic()} once it has the GPU,
-    {"session": facts}, and for each case {"begin": case} and {"result": record of the case}.
+    """The notes of a task's workers, one per line.
 
     Attributes:
-        results: results of the finished cases, by case.
+        results: results of the finished cases.
         session: facts about the session, such as library versions.
         running: the case that has started but not finished; None if there is none.
         pid: process ID of the worker, which a profiler may have started outside of our process group.
@@ -40,11 +76,11 @@ class Journal:
         last_note: time.monotonic() at the last note.
     """
 
-    def __init__(self, path: Path, fingerprint: str, cases: Collection[str]) -> None:
+    def __init__(self, path: Path, fingerprint: str, runs: Collection[CaseRun]) -> None:
         self.path = path
-        self.results: dict[str, Record] = {}
-        self.session: Record = {}
-        self.running: str | None = None
+        self.results: dict[CaseRun, Result] = {}
+        self.session = Session()
+        self.running: CaseRun | None = None
         self.pid: int | None = None
         self.waiting = False
         self.start_s = 0.0
@@ -52,16 +88,16 @@ class Journal:
         self._held_since: float | None = None
         self._shown_waiting = False
         self._offset = 0
-        header = {"fingerprint": fingerprint}
+        header = Header(fingerprint=fingerprint)
         if not self.path.is_file() or self._first_line() != header:
-            with naming(path):
-                self.path.write_text(json.dumps(header) + "\n")
+            self.path.unlink(missing_ok=True)
+            note(self.path, header)
         self.read()
         self.start_s = 0.0
-        if resumed := sum(case in self.results for case in cases):
-            print(f"  resuming: {resumed} of {len(cases)} cases are done", file=sys.stderr, flush=True)
+        if resumed := sum(run in self.results for run in runs):
+            print(f"  resuming: {resumed} of {len(runs)} cases are done", file=sys.stderr, flush=True)
 
-    def _first_line(self) -> Any:
+    def _first_line(self) -> Note | None:
         with self.path.open(encoding="utf-8", errors="replace") as file:
             return _parse(file.readline())
 
@@ -82,7 +118,7 @@ class Journal:
             say(f"  waiting for the GPU: another process is measuring on it{holder(lock)}")
             self._shown_waiting = True
 
-    def read(self) -> list[Record]:
+    def read(self) -> list[Result]:
         """Reads the new lines and returns the results among them. An incomplete last line is read next time."""
         with self.path.open("rb") as file:
             file.seek(self._offset)
@@ -90,29 +126,28 @@ class Journal:
         whole = text[: text.rfind(b"\n") + 1]
         self._offset += len(whole)
         new = []
-        for entry in map(_parse, whole.decode(errors="replace").splitlines()):
+        for entry in map(_parse, whole.decode(errors="replace").split("\n")[:-1]):
             self.last_note = time.monotonic()
-            if "pid" in entry:
-                self.pid = entry["pid"]
-            elif "waiting" in entry:
-                self.waiting = bool(entry["waiting"])
-                self._held_since = entry.get("at")
-            elif "begin" in entry:
-                self.running = entry["begin"]
-            elif "session" in entry:
-                self.session = entry["session"]
-            elif "result" in entry:
-                result = entry["result"]
-                self.results[result["case"]] = result
-                self.start_s -= result.get("seconds", 0.0)
-                self.running = None
-                new.append(result)
+            match entry:
+                case Started():
+                    self.pid = entry.pid
+                case Waiting():
+                    self.waiting, self._held_since = entry.held_since_s is None, entry.held_since_s
+                case Opened():
+                    self.session = entry.session
+                case Begun():
+                    self.running = entry.run
+                case Result():
+                    self.results[entry.run] = entry
+                    self.start_s -= entry.seconds or 0.0
+                    self.running = None
+                    new.append(entry)
         return new
 
 
-def _parse(line: str) -> Record:
+def _parse(line: str) -> Note | None:
+    """Returns the note in a line; None if it is damaged or foreign."""
     try:
-        entry = json.loads(line)
-    except ValueError:
-        return {}
-    return entry if isinstance(entry, dict) else {}
+        return door.decode(json.loads(line), Note, "")  # type: ignore[arg-type]  # a union is a type for msgspec
+    except (ValueError, WarplogError):
+        return None

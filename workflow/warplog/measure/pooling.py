@@ -1,15 +1,28 @@
 """Combines the measurements of a case from several processes: the median over processes is the number."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from statistics import fmean, median, stdev
-from typing import Any
 
-from warplog.core.records import Record, worst
-from warplog.core.remarks import Remark
+from msgspec.structs import replace
+
 from warplog.core.statistics import MEDIAN_EFFICIENCY, summarise
 from warplog.measure.power_limit import times_at_limit
+from warplog.measure.results import AtRest, Result, Sustained
 from warplog.measure.worker.timer import FULL_CLOCK
+from warplog.records import time as records
+from warplog.records.config import TimeSettings
+from warplog.records.measured import worst
+from warplog.records.remarks import (
+    Discarded,
+    FewSamples,
+    HeldClock,
+    HostTime,
+    NoGraph,
+    NotBlocked,
+    TimeRemark,
+)
+from warplog.records.time import Board, Cold, Hot, NoSustained, Process, SustainedRun, TimeCase
 
 _LEAST_GAP_US = 0.2
 _LEAST_RUN_S = 1e-3
@@ -18,24 +31,29 @@ _POWER_CAP = "sw_power_cap"
 RANGE_OF_NORMAL = {2: 1.128, 3: 1.693, 4: 2.059, 5: 2.326, 6: 2.534, 7: 2.704, 8: 2.847, 9: 2.970, 10: 3.078}
 
 
-def missing_runs(rest: Sequence[Record], error: float, most_s: float = math.inf) -> int:
+def found_at_rest(results: Iterable[Result]) -> list[AtRest]:
+    """Returns what the results at rest with status ok found."""
+    return [one.found for one in results if isinstance(one.found, AtRest)]
+
+
+def missing_runs(rest: Sequence[Result], error: float, most_s: float = math.inf) -> int:
     """Returns how many more runs at rest the median over runs needs for a relative standard error of `error`.
 
     There are never so many that they would take longer than `most_s` seconds. A case that failed in a process needs
     none, since it has no time.
     """
-    if any(one["status"] != "ok" for one in rest):
+    if any(one.status != "ok" for one in rest):
         return 0
-    wanted = _missing([one["cold"]["median_us"] for one in rest], error)
-    each_s = min((one.get("seconds", 0.0) for one in rest), default=0.0)
+    wanted = _missing([one.cold.median_us for one in found_at_rest(rest)], error)
+    each_s = min((one.seconds or 0.0 for one in rest), default=0.0)
     return int(min(wanted, most_s / max(each_s, _LEAST_RUN_S)))
 
 
-def missing_sustained(results: Sequence[Record], error: float, power_limit_w: float | None) -> int:
+def missing_sustained(results: Sequence[Result], error: float, power_limit_w: float | None) -> int:
     """Returns how many more sustained runs the median over runs needs for a relative standard error of `error`."""
-    if any(one["status"] != "ok" for one in results):
+    if any(one.status != "ok" for one in results):
         return 0
-    return _missing([one["sustained"]["mean_us"] for one in _at_limit(results, power_limit_w)], error)
+    return _missing([run.mean_us for run in _at_limit(results, power_limit_w).values()], error)
 
 
 def _missing(times_us: Sequence[float], error: float) -> int:
@@ -54,12 +72,13 @@ def _missing(times_us: Sequence[float], error: float) -> int:
 
 
 def pooled(
-    rest: Sequence[Record],
-    sustained: Sequence[Record],
-    settings: Record,
+    rest: Sequence[Result],
+    sustained: Sequence[Result],
+    no_sustained: NoSustained,
+    settings: TimeSettings,
     power_limit_w: float | None = None,
-) -> Record:
-    """Returns the record of a case from its results in each process, in order.
+) -> TimeCase:
+    """Returns the record's entry for a case from its results in each process, in order.
 
     The median of `cold`, the times at rest, is the median of the process medians; the other statistics are those of
     all samples, which stand one process after the other. So it is for `hot`; `sustained` is the median of the
@@ -68,153 +87,164 @@ def pooled(
     If the case failed in one process, its status is that failure, and it has no times.
 
     Args:
-        rest: results at rest (see worker/time_case.py); at least one.
+        rest: results at rest; at least one.
         sustained: sustained results; empty if no limit lowers the clock.
+        no_sustained: why there are none.
         settings: the section `time` of the configuration.
         power_limit_w: the board's power limit; None if unknown.
     """
     everything = [*rest, *sustained]
-    status = worst(one["status"] for one in everything)
-    seconds = sum(one.get("seconds", 0.0) for one in everything)
+    status = worst(one.status for one in everything)
+    case, seconds = rest[0].run.case, sum(one.seconds or 0.0 for one in everything)
     if status != "ok":
-        reason = next(one["reason"] for one in everything if one["status"] == status)
-        return {"status": status, "reason": reason, "seconds": seconds}
-    cold = _summary([one["cold"] for one in rest])
-    sustained = _at_limit(sustained, power_limit_w)
-    return {
-        "status": "ok",
-        "reason": "",
-        "remarks": _remarks(rest, cold, settings),
-        "warmup_launches": rest[0]["warmup_launches"],
-        "first_launch_us": rest[0]["first_launch_us"],
-        "launch_host_us": median(one["launch_host_us"] for one in rest),
-        "cold": cold,
-        **({"hot": _hot(rest)} if "hot" in rest[0] else {}),
-        **({"sustained": _sustained(sustained)} if sustained else {}),
-        **_state(rest),
-        "processes": [_process(one, sustained) for one in rest],
-        **_further(rest, sustained),
-        "seconds": round(seconds, 3),
-    }
-
-
-def _summary(parts: Sequence[Record]) -> Record:
-    samples = [us for part in parts for us in part["samples_us"]]
-    clocks = [mhz for part in parts for mhz in part["sm_mhz_samples"]]
-    known = [part["set_mhz"] for part in parts if part["set_mhz"] is not None]
-    return {
-        **summarise(samples).as_record(samples),
-        "median_us": median(part["median_us"] for part in parts),
-        "empty_us": median(part["empty_us"] for part in parts),
-        "discarded": sum(part["discarded"] for part in parts),
-        "not_blocked": sum(part["not_blocked"] for part in parts),
-        "sm_mhz_samples": clocks,
-        "sm_mhz": median(clocks) if clocks else None,
-        "set_mhz": median(known) if known else None,
-    }
-
-
-def _hot(rest: Sequence[Record]) -> Record:
-    parts = [one["hot"] for one in rest if "hot" in one]
-    samples = [us for part in parts for us in part["samples_us"]]
-    middle = median(part["median_us"] for part in parts)
-    launches = sum(part["launches"] for part in parts)
-    kept = {key: parts[0][key] for key in ("uncaptured",) if key in parts[0]}
-    return {**summarise(samples).as_record(samples), "median_us": middle, "launches": launches, **kept}
-
-
-def _at_limit(results: Sequence[Record], power_limit_w: float | None) -> list[Record]:
-    """Returns the sustained results with the time at the power limit as `mean_us`, if it acts and can be told."""
-    runs = [one["sustained"] for one in results]
-    acts = any(_POWER_CAP in run["limits"] for run in runs)
-    times_us = times_at_limit([run["steps"] for run in runs], power_limit_w) if acts else None
-    if times_us is None:
-        return list(results)
-    return [
-        {
-            **one,
-            "sustained": {**run, "mean_us": us, "measured_us": run["mean_us"], "at_power_w": power_limit_w},
-        }
-        for one, run, us in zip(results, runs, times_us, strict=True)
+        reason = next(one.reason for one in everything if one.status == status)
+        return TimeCase(case=case, status=status, reason=reason, seconds=seconds)
+    found = found_at_rest(rest)
+    first, cold = found[0], _cold(found)
+    runs = _at_limit(sustained, power_limit_w)
+    seconds_of = {one.run.process: one.seconds or 0.0 for one in sustained}
+    processes = [
+        _process(one, at_rest, runs.get(one.run.process), seconds_of.get(one.run.process, 0.0))
+        for one, at_rest in zip(rest, found, strict=True)
     ]
+    numbers = {one.run.process for one in rest}
+    return TimeCase(
+        case=case,
+        status="ok",
+        reason="",
+        seconds=round(seconds, 3),
+        remarks=tuple(_remarks(found, cold, settings)),
+        warmup_launches=first.warmup_launches,
+        first_launch_us=first.first_launch_us,
+        launch_host_us=median(one.launch_host_us for one in found),
+        cold=cold,
+        hot=_hot(found) if first.hot else None,
+        no_hot=first.no_hot,
+        sustained=_sustained(sustained, list(runs.values())) if runs else None,
+        no_sustained=no_sustained,
+        processes=tuple(processes),
+        further_sustained=tuple(run for number, run in runs.items() if number not in numbers),
+        board=_board([one.board for one in found]),
+    )
 
 
-def _sustained(results: Sequence[Record]) -> Record:
+def _cold(rest: Sequence[AtRest]) -> Cold:
+    parts = [one.cold for one in rest]
+    samples_us = tuple(us for part in parts for us in part.samples_us)
+    clocks = tuple(mhz for part in parts for mhz in part.sm_mhz_samples)
+    known = _known(part.set_mhz for part in parts)
+    together = Cold(
+        **vars(summarise(samples_us)),
+        samples_us=samples_us,
+        empty_us=median(part.empty_us for part in parts),
+        discarded=sum(part.discarded for part in parts),
+        not_blocked=sum(part.not_blocked for part in parts),
+        sm_mhz_samples=clocks,
+        sm_mhz=median(clocks) if clocks else None,
+        set_mhz=median(known) if known else None,
+    )
+    return replace(together, median_us=median(part.median_us for part in parts))
+
+
+def _hot(rest: Sequence[AtRest]) -> Hot:
+    parts = [one.hot for one in rest if one.hot]
+    samples_us = tuple(us for part in parts for us in part.samples_us)
+    launches, why_no_graph = sum(part.launches for part in parts), parts[0].uncaptured
+    summary = vars(summarise(samples_us))
+    together = Hot(**summary, samples_us=samples_us, launches=launches, uncaptured=why_no_graph)
+    return replace(together, median_us=median(part.median_us for part in parts))
+
+
+def _at_limit(results: Sequence[Result], power_limit_w: float | None) -> dict[int, SustainedRun]:
+    """Returns the sustained runs by process, with the time at the power limit if it acts and can be told."""
+    runs = {one.run.process: one.found.run for one in results if isinstance(one.found, Sustained)}
+    acts = any(_POWER_CAP in run.limits for run in runs.values())
+    times_us = times_at_limit([run.steps for run in runs.values()], power_limit_w) if acts else None
+    if times_us is None:
+        return runs
+    return {
+        number: replace(run, mean_us=us, measured_us=run.mean_us, at_power_w=power_limit_w)
+        for (number, run), us in zip(runs.items(), times_us, strict=True)
+    }
+
+
+def _sustained(results: Sequence[Result], runs: Sequence[SustainedRun]) -> records.Sustained:
     """Returns the sustained time, clock, power, energy per launch and limits, and the trace of the first process."""
-    parts = [one["sustained"] for one in results]
-    mean_us = median(part["mean_us"] for part in parts)
-    power_w = parts[0].get("at_power_w") or _mean([part["power_w"] for part in parts])
-    return {
-        "mean_us": mean_us,
-        "sm_mhz": _mean([part["sm_mhz"] for part in parts]),
-        "power_w": power_w,
-        "energy_j": None if power_w is None else power_w * mean_us * 1e-6,
-        "limits": sorted({limit for part in parts for limit in part["limits"]}),
-        "launches": sum(part["launches"] for part in parts),
-        "seconds": sum(part["seconds"] for part in parts),
-        **{key: parts[0][key] for key in ("at_power_w",) if key in parts[0]},
-        **{key: results[0][key] for key in ("samples_us", "trace") if key in results[0]},
-    }
+    first = results[0].found
+    assert isinstance(first, Sustained)
+    mean_us = median(run.mean_us for run in runs)
+    power_w = runs[0].at_power_w or _mean(run.power_w for run in runs)
+    return records.Sustained(
+        mean_us=mean_us,
+        at_power_w=runs[0].at_power_w,
+        sm_mhz=_mean(run.sm_mhz for run in runs),
+        power_w=power_w,
+        energy_j=None if power_w is None else power_w * mean_us * 1e-6,
+        limits=tuple(sorted({limit for run in runs for limit in run.limits})),
+        launches=sum(run.launches for run in runs),
+        seconds=sum(run.seconds for run in runs),
+        samples_us=first.samples_us,
+        trace=first.trace,
+    )
 
 
-def _state(rest: Sequence[Record]) -> Record:
+def _board(states: Sequence[Board]) -> Board:
     """Returns the board's state at rest: medians over the processes, and extremes of all readings."""
-
-    def of_all(name: str) -> list[float]:
-        return [one[name] for one in rest if one[name] is not None]
-
-    middle = {name: median(of_all(name)) if of_all(name) else None for name in ("sm_mhz", "power_w")}
-    highest = ("sm_mhz_max", "power_w_max", "temperature_c")
-    return {
-        **middle,
-        "sm_mhz_min": min(of_all("sm_mhz_min"), default=None),
-        **{name: max(of_all(name), default=None) for name in highest},
-        "power_kind": rest[0]["power_kind"],
-        "throttle_reasons": sorted({reason for one in rest for reason in one["throttle_reasons"]}),
-        "state_samples": sum(one["state_samples"] for one in rest),
-    }
+    clocks, powers = _known(one.sm_mhz for one in states), _known(one.power_w for one in states)
+    return Board(
+        sm_mhz=median(clocks) if clocks else None,
+        sm_mhz_min=min(_known(one.sm_mhz_min for one in states), default=None),
+        sm_mhz_max=max(_known(one.sm_mhz_max for one in states), default=None),
+        power_w=median(powers) if powers else None,
+        power_w_max=max(_known(one.power_w_max for one in states), default=None),
+        power_kind=states[0].power_kind,
+        temperature_c=max(_known(one.temperature_c for one in states), default=None),
+        throttle_reasons=tuple(sorted({reason for one in states for reason in one.throttle_reasons})),
+        state_samples=sum(one.state_samples for one in states),
+    )
 
 
-def _process(rest: Record, sustained: Sequence[Record]) -> Record:
-    cold = rest["cold"]
-    same = (one for one in sustained if one["process"] == rest["process"])
-    later = next(same, None)
-    return {
-        **{key: rest[key] for key in ("process", "seed", "addresses", "first_launch_us")},
-        **{
-            key: cold[key] for key in ("median_us", "samples", "discarded", "empty_us", "pause_us", "set_mhz")
-        },
-        **({"hot_us": rest["hot"]["median_us"]} if "hot" in rest else {}),
-        **({"sustained": later["sustained"]} if later else {}),
-        "seconds": rest.get("seconds", 0.0) + (later or {}).get("seconds", 0.0),
-    }
+def _process(
+    result: Result, found: AtRest, sustained: SustainedRun | None, sustained_seconds: float
+) -> Process:
+    cold = found.cold
+    return Process(
+        process=result.run.process,
+        seed=found.seed,
+        addresses=found.addresses,
+        median_us=cold.median_us,
+        samples=cold.samples,
+        discarded=cold.discarded,
+        empty_us=cold.empty_us,
+        pause_us=found.pause_us,
+        set_mhz=cold.set_mhz,
+        hot_us=found.hot.median_us if found.hot else None,
+        sustained=sustained,
+        first_launch_us=found.first_launch_us,
+        seconds=(result.seconds or 0.0) + sustained_seconds,
+    )
 
 
-def _further(rest: Sequence[Record], sustained: Sequence[Record]) -> Record:
-    """Returns the sustained runs of processes that measured nothing at rest, under their key in the record."""
-    numbers = {one["process"] for one in rest}
-    runs = [one["sustained"] for one in sustained if one["process"] not in numbers]
-    return {"further_sustained": runs} if runs else {}
-
-
-def _remarks(rest: Sequence[Record], cold: Record, settings: Record) -> list[Remark]:
-    found: list[Remark] = []
-    if cold["samples"] < settings["min_samples"]:
-        found.append({"code": "few_samples", "samples": cold["samples"]})
-    full_mhz = max((one["cold"]["full_mhz"] or 0.0) for one in rest)
-    if any(one["cold"]["held"] for one in rest):
-        found.append({"code": "held_clock", "mhz": cold["set_mhz"]})
-    elif dropped := cold["discarded"]:
-        taken, mhz = dropped + cold["samples"], FULL_CLOCK * full_mhz
-        found.append({"code": "discarded", "dropped": dropped, "taken": taken, "below_mhz": mhz})
-    if waiting := cold["not_blocked"]:
-        everything = waiting == cold["samples"]
-        found.append({"code": "host_time"} if everything else {"code": "not_blocked", "samples": waiting})
-    if any("uncaptured" in one.get("hot", ()) for one in rest):
-        found.append({"code": "no_graph"})
+def _remarks(rest: Sequence[AtRest], cold: Cold, settings: TimeSettings) -> list[TimeRemark]:
+    found: list[TimeRemark] = []
+    if cold.samples < settings.min_samples:
+        found.append(FewSamples(samples=cold.samples))
+    if any(one.held for one in rest):
+        found.append(HeldClock(mhz=cold.set_mhz))
+    elif dropped := cold.discarded:
+        below_mhz = FULL_CLOCK * max(one.full_mhz or 0.0 for one in rest)
+        found.append(Discarded(dropped=dropped, taken=dropped + cold.samples, below_mhz=below_mhz))
+    if waiting := cold.not_blocked:
+        found.append(HostTime() if waiting == cold.samples else NotBlocked(samples=waiting))
+    if any(one.hot and one.hot.uncaptured for one in rest):
+        found.append(NoGraph())
     return found
 
 
-def _mean(values: Sequence[Any]) -> float | None:
-    known = [value for value in values if value is not None]
+def _known(values: Iterable[float | None]) -> list[float]:
+    return [value for value in values if value is not None]
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = _known(values)
     return fmean(known) if known else None

@@ -5,14 +5,14 @@ import platform
 import re
 import secrets
 import subprocess
-from dataclasses import asdict
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from warplog.core import paths
-from warplog.core.records import SCHEMA_VERSION, Record, write_json
-from warplog.machine.device import Gpu
+from warplog.records import door
+from warplog.records.campaign import Campaign, Gpu, Project
+from warplog.records.measured import Provenance, Session
 
 _MEASURED_BY = (
     *("workflow/warplog/**/*.py", "workflow/warplog/**/*.cu", "kernels/**/*.cu", "kernels/**/*.cuh"),
@@ -47,7 +47,7 @@ def commit_of(project: Path) -> str:
     return f"{head}-dirty" if head and dirty else head
 
 
-def project_of(project: Path) -> Record:
+def project_of(project: Path) -> Project:
     """Returns name and id of the repository that measures: its folder's name, and the hash of its first commit.
 
     Outside of git the name is that of the project's folder and the id is ''. A shallow clone has no id either, since it
@@ -61,7 +61,7 @@ def project_of(project: Path) -> Record:
     except (OSError, subprocess.TimeoutExpired):
         pass
     name = re.sub(r"[^A-Za-z0-9_.-]", "_", Path(top or project.resolve()).name)
-    return {"name": name[:64] or "_", "id": first}
+    return Project(name=name[:64] or "_", id=first)
 
 
 def _git(project: Path, *arguments: str) -> str:
@@ -72,34 +72,37 @@ def _git(project: Path, *arguments: str) -> str:
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-def commit_in(campaign: Record, project: Path) -> str:
+def commit_in(campaign: Campaign, project: Path) -> str:
     """Returns the commit of a measurement: that of the configuration, else of the checkout, else of the campaign."""
-    return str(
-        campaign["commit"] if campaign.get("commit_named") else commit_of(project) or campaign["commit"]
+    return campaign.commit if campaign.commit_named else commit_of(project) or campaign.commit
+
+
+def of_job(
+    gpu: Gpu, tools: Mapping[str, str | None], commit: str, content: str, session: Session
+) -> Provenance:
+    """Returns the provenance of a measuring job; `session` holds the versions of CuPy and the CUDA runtime."""
+    return Provenance(
+        gpu_name=gpu.name,
+        gpu_uuid=gpu.uuid,
+        compute_capability=".".join(map(str, gpu.compute_capability)),
+        driver=gpu.driver,
+        cuda_driver=gpu.cuda_driver,
+        cuda_runtime=session.cuda_runtime,
+        commit=commit,
+        content_sha256=content,
+        finished=now(),
+        python=platform.python_version(),
+        cupy=session.cupy,
+        nvcc=tools.get("nvcc") or "",
+        ncu=tools.get("ncu") or "",
+        nsys=tools.get("nsys") or "",
+        clocks="unlocked",
     )
 
 
-def of_job(gpu: Gpu, tools: dict[str, str], commit: str, content: str, session: Record) -> Record:
-    """Returns the provenance of a measuring job; `session` holds the versions of CuPy and the CUDA runtime."""
-    return {
-        "gpu_name": gpu.name,
-        "gpu_uuid": gpu.uuid,
-        "compute_capability": ".".join(map(str, gpu.compute_capability)),
-        "driver": gpu.driver,
-        "cuda_driver": gpu.cuda_driver,
-        "commit": commit,
-        "content_sha256": content,
-        "finished": now(),
-        "python": platform.python_version(),
-        "clocks": "unlocked",
-        **{k: tools.get(k, "") for k in ("nvcc", "ncu", "nsys")},
-        **{k: session.get(k, "") for k in ("cupy", "cuda_runtime")},
-    }
-
-
 def write_campaign(
-    path: Path, gpu: Gpu, name: str, commit: str, content: str, tools: dict[str, str]
-) -> Record:
+    path: Path, gpu: Gpu, name: str, commit: str, content: str, tools: Mapping[str, str | None]
+) -> Campaign:
     """Writes and returns the campaign record, whose name, tools and code all measurements on this GPU share.
 
     `name` and `commit` are those of the configuration; "auto" derives the name from GPU, date and commit, and asks git
@@ -109,28 +112,25 @@ def write_campaign(
     started, named = now(), commit != "auto"
     if not named:
         commit = commit_of(paths.project())
-    label = name if name != "auto" else f"{gpu.slug}-{started[:10]}-{_short(commit) or content[:7]}"
-    record: dict[str, Any] = {
-        "schema": SCHEMA_VERSION,
-        "stage": "campaign",
-        "campaign": label,
-        "id": secrets.token_hex(8),
-        "project": project_of(paths.project()),
-        "gpu": gpu.slug,
-        "gpu_name": gpu.name,
-        "arch": gpu.arch,
-        "device": asdict(gpu),
-        "origin": "live",
-        "commit": commit,
-        **({"commit_named": True} if named else {}),
-        "content_sha256": content,
-        "started": started,
-        "driver": gpu.driver,
-        "cuda": gpu.cuda_driver,
-        "clocks": "unlocked",
-        "tools": tools,
-    }
-    write_json(path, record, "record")
+    record = Campaign(
+        campaign=name if name != "auto" else f"{gpu.slug}-{started[:10]}-{_short(commit) or content[:7]}",
+        id=secrets.token_hex(8),
+        project=project_of(paths.project()),
+        gpu=gpu.slug,
+        gpu_name=gpu.name,
+        arch=gpu.arch,
+        origin="live",
+        commit=commit,
+        commit_named=named,
+        content_sha256=content,
+        started=started,
+        driver=gpu.driver,
+        cuda=gpu.cuda_driver,
+        clocks="unlocked",
+        device=gpu,
+        tools=tools,
+    )
+    door.write(path, record)
     return record
 
 

@@ -1,16 +1,17 @@
 """Computes metrics from the counters of a launch, and from metrics the dominant stall and the occupancy limiter."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from warplog.core.columns import Row
 from warplog.metrics.counters import Capability, alternatives, is_collected, set_of, supports
 from warplog.metrics.metric import Metric
 from warplog.metrics.registry import METRICS
-from warplog.metrics.substitutes import completed
+from warplog.metrics.substitutes import Counters, completed
+from warplog.records.fields import Status
 
-Counters = Mapping[str, float | None]
 # Warp states that are no stall; see "Warp Scheduler States" in the Nsight Compute Profiling Guide.
 NO_STALL = ("selected", "not_selected")
 
@@ -21,7 +22,7 @@ class Evaluated(NamedTuple):
     metric: str
     value: float | None
     unit: str
-    status: str
+    status: Status
     reason: str
 
 
@@ -60,7 +61,7 @@ def _evaluated(
     return list(done.values())
 
 
-def absent(status: str, reason: str) -> list[Evaluated]:
+def absent(status: Status, reason: str) -> list[Evaluated]:
     """Returns every metric that `evaluate` returns, without a value: the counters were not collected."""
     return [
         Evaluated(m.name, None, m.unit, status, reason)
@@ -69,53 +70,46 @@ def absent(status: str, reason: str) -> list[Evaluated]:
     ]
 
 
-def dominant_stall(rows: Iterable[Mapping[str, Any]]) -> str | None:
+def dominant_stall(values: Row) -> str | None:
     """Returns the stall in which warps spend most cycles, such as "long_scoreboard"; None if no stall is known.
 
-    `rows` are metric rows of one launch (`metric` and `value`). The states in NO_STALL are no stalls: in
-    `selected` the warp issues, in `not_selected` it is ready to issue.
+    `values` are those of one launch by metric. The states in NO_STALL are no stalls: in `selected` the warp issues, in
+    `not_selected` it is ready to issue.
     """
-    return _longest({state: share for state, share in _states(rows).items() if state not in NO_STALL})
+    return _longest(values, NO_STALL)
 
 
-def dominant_state(rows: Iterable[Mapping[str, Any]]) -> str | None:
+def dominant_state(values: Row) -> str | None:
     """Returns the state in which warps spend most cycles without issuing: a stall, or `not_selected`.
 
     Arguments as for `dominant_stall`.
     """
-    return _longest({state: share for state, share in _states(rows).items() if state != "selected"})
+    return _longest(values, ("selected",))
 
 
-def _states(rows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
-    return {
-        str(row["metric"]).removeprefix("stall_").removesuffix("_pct"): float(row["value"])
-        for row in rows
-        if str(row["metric"]).startswith("stall_")
-        and str(row["metric"]).endswith("_pct")
-        and _known(row["value"])
-    }
-
-
-def _longest(shares: Mapping[str, float]) -> str | None:
+def _longest(values: Row, without: Collection[str]) -> str | None:
+    shares = {name: share for name, share in _named(values, "stall_", "_pct").items() if name not in without}
     longest = max(shares, key=shares.__getitem__, default=None)
     return longest if longest is not None and shares[longest] > 0 else None
 
 
-def occupancy_limiter(rows: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+def occupancy_limiter(values: Row) -> tuple[str, ...]:
     """Returns the resources that allow the fewest blocks per SM, such as ("registers",); several if they tie.
 
-    Empty if the rows of the launch contain no limit.
+    Empty if the values of the launch, by metric, contain no limit.
     """
-    limits = {
-        str(row["metric"]).removeprefix("occupancy_limit_").removesuffix("_blocks"): float(row["value"])
-        for row in rows
-        if str(row["metric"]).startswith("occupancy_limit_") and _known(row["value"])
-    }
+    limits = _named(values, "occupancy_limit_", "_blocks")
     return tuple(name for name, limit in limits.items() if limit == min(limits.values()))
 
 
-def _known(value: object) -> bool:
-    return isinstance(value, (int, float)) and math.isfinite(value)
+def _named(values: Row, start: str, end: str) -> dict[str, float]:
+    """Returns the finite values of the metrics named `start`, a name, `end`, by that name."""
+    return {
+        metric.removeprefix(start).removesuffix(end): value
+        for metric, value in values.items()
+        if metric.startswith(start) and metric.endswith(end)
+        if isinstance(value, (int, float)) and math.isfinite(value)
+    }
 
 
 def _evaluate(

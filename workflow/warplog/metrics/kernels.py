@@ -2,8 +2,10 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Protocol, TypeVar
+
+from warplog.core.columns import Row
 
 SPLIT_K = re.compile(r"split_?k", re.IGNORECASE)
 _XMMA = re.compile(
@@ -45,29 +47,39 @@ _CAST = re.compile(r"\([a-zA-Z][\w: ]*\)(?=[-\w])")
 _SUFFIX = re.compile(r"\b(\d+)(?:u|l|ul|ll|ull)\b")
 
 
-def compiled_kernel(
-    kernels: Sequence[Mapping[str, Any]], launched: str, registers: float | None
-) -> Mapping[str, Any] | None:
+class _Built(Protocol):
+    """What tells the kernels of a build apart."""
+
+    @property
+    def kernel(self) -> str: ...
+    @property
+    def registers_per_thread(self) -> int: ...
+    @property
+    def sass_instructions(self) -> float: ...
+
+
+_Code = TypeVar("_Code", bound=_Built)
+
+
+def compiled_kernel(kernels: Sequence[_Code], launched: str, registers: float | None) -> _Code | None:
     """Returns the kernel of a build that was launched; None if it is not among them, as for kernels of a library.
 
     Of several instances of a template, those with the same arguments count, then those with as many registers.
     Whatever remains is decided by the number of instructions, as it is without a capture.
 
     Args:
-        kernels: `kernels` of the build record.
+        kernels: those of the build.
         launched: name of the kernel as ncu or nsys prints it; "" if there is no capture.
         registers: its registers per thread, if they are known.
     """
-    left = [one for one in kernels if not launched or bare_name(one["kernel"]) == bare_name(launched)]
-    same = [one for one in left if _arguments(one["kernel"]) == _arguments(launched)]
-    left = same or left
-    left = [one for one in left if registers in _allocated(one["registers_per_thread"])] or left
-    return max(left, key=lambda one: one["sass_instructions"], default=None)
-
-
-def _allocated(registers: int) -> tuple[int, int]:
-    """Returns the numbers of registers that a profiler may report: ncu rounds up to the least that is allocated."""
-    return registers, max(registers, _LEAST_REGISTERS)
+    left = [code for code in kernels if not launched or bare_name(code.kernel) == bare_name(launched)]
+    left = [code for code in left if _arguments(code.kernel) == _arguments(launched)] or left
+    left = [
+        code  # ncu rounds the registers up to the least that is allocated
+        for code in left
+        if registers in (code.registers_per_thread, max(code.registers_per_thread, _LEAST_REGISTERS))
+    ] or left
+    return max(left, key=lambda code: code.sass_instructions, default=None)
 
 
 def _arguments(kernel: str) -> str:
@@ -81,12 +93,12 @@ def _arguments(kernel: str) -> str:
 Key = tuple[str, int]
 
 
-def kernel_key(row: Mapping[Any, Any]) -> Key:
+def kernel_key(row: Row) -> Key:
     """Returns the kernel name and launch number of a row of the table `metrics`."""
-    return str(row["kernel"]), int(row["launch"])
+    return str(row["kernel"]), int(row["launch"] or 0)
 
 
-def longest_kernel(rows: Iterable[Mapping[Any, Any]]) -> Key | None:
+def longest_kernel(rows: Iterable[Row]) -> Key | None:
     """Returns the kernel with the longest duration among rows of one variant, case and tool; None without rows.
 
     The duration is `duration_us` for ncu and `nsys_kernel_duration_us` for nsys. If no duration is known, or
@@ -94,7 +106,7 @@ def longest_kernel(rows: Iterable[Mapping[Any, Any]]) -> Key | None:
     """
     times: dict[Key, float] = {}
     for row in rows:
-        is_duration, value = str(row["metric"]).endswith("duration_us"), row["value"]
-        known = is_duration and isinstance(value, (int, float)) and not math.isnan(value)
-        times[kernel_key(row)] = max(times.get(kernel_key(row), -1.0), value if known else -1.0)
+        value = row["value"] if str(row["metric"]).endswith("duration_us") else None
+        time = value if isinstance(value, (int, float)) and not math.isnan(value) else -1.0
+        times[kernel_key(row)] = max(times.get(kernel_key(row), -1.0), time)
     return max(times, key=lambda key: times[key], default=None)

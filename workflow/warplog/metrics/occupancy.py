@@ -8,7 +8,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
 from warplog.core.errors import WarplogError
 
@@ -176,7 +175,7 @@ def _round_up(value: int, unit: int) -> int:
     return -(-value // unit) * unit
 
 
-def busy_share(values: Mapping[Any, float], sms: float) -> float:
+def busy_share(values: Mapping[str, float], sms: float) -> float:
     """Returns the share of the kernel's cycles in which SMs were active, on average; NaN if unknown."""
     most = values.get("ipc", math.nan) * sms * values.get("gpu_cycles", math.nan)
     return values.get("instructions_executed", math.nan) / most if most > 0 else math.nan

@@ -1,6 +1,5 @@
 """`warplog extract`: reads any report of a profiler or compiler, identified by its content, into rows of metrics."""
 
-import json
 import os
 import re
 import signal
@@ -8,7 +7,9 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from msgspec import json
 
 from warplog.core.errors import WarplogError
 from warplog.core.files import read_bytes, temporary_folder
@@ -17,9 +18,8 @@ from warplog.core.process import die_with_parent, explain_exit, run
 from warplog.metrics import Evaluated, evaluate_any
 from warplog.parsers import inputs, ptxas, sass
 from warplog.parsers.inputs import Input, valid_unicode
-from warplog.parsers.ncu import blocks, csv, printed
+from warplog.parsers.ncu import blocks, pages, printed
 from warplog.parsers.ncu import report as ncu_rep
-from warplog.parsers.ncu import text as ncu_text
 from warplog.parsers.ncu.printed import PrintedLaunch
 from warplog.parsers.ncu.report import NcuLaunch
 from warplog.parsers.nsys import report as nsys_rep
@@ -71,11 +71,8 @@ def _read(found: Input) -> list[Row]:
         rows = list(_text(path))
     if not rows:
         raise WarplogError(f"{path}: contains no kernel")
-    source = {"source": valid_unicode(found.name)}
-    return [
-        source | {key: valid_unicode(v) if isinstance(v, str) else v for key, v in each.items()}
-        for each in rows
-    ]
+    source = valid_unicode(found.name)
+    return [each._replace(source=source) for each in rows]
 
 
 def _start(path: Path) -> bytes:
@@ -111,15 +108,9 @@ def _counted(
     version: str,
     values: Iterable[Evaluated],
 ) -> Iterator[Row]:
-    common = {
-        "tool": "ncu",
-        "tool_version": version,
-        "gpu": launch.gpu_name,
-        "cc": ".".join(map(str, capability or ())),
-        "kernel": launch.kernel,
-        "launch": number,
-    }
-    yield from ({**common, **found._asdict()} for found in values)
+    cc = ".".join(map(str, capability or ()))
+    for value in values:
+        yield Row("", "ncu", version, launch.gpu_name, cc, launch.kernel, number, *value)
 
 
 def _nsys(path: Path) -> Iterator[Row]:
@@ -134,10 +125,8 @@ def _text(path: Path) -> Iterator[Row]:
     if text.count("\n") > _MOST_LINES:
         raise WarplogError(f"{path}: over {_MOST_LINES} lines of text; split it; is it a report at all?")
     try:
-        if csv.is_page(text):
-            yield from _printed(csv.parse(text))
-        elif ncu_text.is_page(text):
-            yield from _printed(ncu_text.parse(text))
+        if pages.is_page(text):
+            yield from _printed(pages.parse(text))
         elif stats.is_stats(text):
             yield from nsys_rows.of_summaries(stats.parse(text))
         elif trace.is_trace(text):
@@ -176,7 +165,7 @@ def _sass(text: str) -> Iterator[Row]:
 # NVIDIA's reader starts with 120 MB of memory and does not free 4 to 13 MB per report of 1 MB.
 FILES_A_PROCESS = 10
 _PROCESS_S = 600.0
-Found = list[dict[str, Any]] | WarplogError
+Found = list[Row] | WarplogError
 
 
 def read_all(
@@ -190,14 +179,14 @@ def read_all(
     """
     import pandas as pd
 
-    columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+    columns: dict[str, list[str | float | None]] = {name: [] for name in COLUMNS}
     for found in _here(files) if len(files) <= FILES_A_PROCESS else _apart(files):
         if isinstance(found, WarplogError):
             on_error(found)
             continue
-        rows = [each for each in found if wanted(each)]
-        for name, column in columns.items():  # names and reasons repeat: intern stores each once
-            column += (sys.intern(v) if isinstance(v := each[name], str) else v for each in rows)
+        for each in filter(wanted, found):
+            for column, cell in zip(columns.values(), each, strict=True):  # names repeat: each is stored once
+                column.append(sys.intern(cell) if isinstance(cell, str) else cell)
     return pd.DataFrame(columns).astype({"value": "float64"})
 
 
@@ -228,21 +217,18 @@ def _apart(files: Sequence[Path]) -> Iterator[Found]:
             done = 0
             for result in _results(output):
                 done += 1
-                if "error" in result:
-                    yield WarplogError(result["error"])
-                else:
-                    yield [dict(zip(COLUMNS, values, strict=True)) for values in result["rows"]]
+                yield WarplogError(result) if isinstance(result, str) else result
         if done < len(chunk):
             tail = " ".join(ended.output_tail.split())[-200:]
             yield WarplogError(f"{chunk[done]}: the reader failed ({explain_exit(ended)}) {tail}".rstrip())
         left = left[min(done + 1, len(chunk)) :]
 
 
-def _results(output: Path) -> Iterator[dict[str, Any]]:
+def _results(output: Path) -> Iterator[list[Row] | str]:
     """Yields the results of a reader process; a last line without line end, of an unfinished file, is skipped."""
     if output.is_file():
-        with output.open(encoding="utf-8") as lines:
-            yield from (json.loads(line) for line in lines if line.endswith("\n"))
+        with output.open("rb") as lines:
+            yield from (json.decode(line, type=list[Row] | str) for line in lines if line.endswith(b"\n"))
 
 
 def _environment() -> dict[str, str]:
@@ -251,16 +237,12 @@ def _environment() -> dict[str, str]:
 
 
 def read_into(output: Path, files: list[Path]) -> None:
-    """Reads the files and writes one JSON line per file, with its rows or its error, to `output`."""
+    """Reads the files and writes one JSON line per file, with its rows or the text of its error, to `output`."""
     die_with_parent(signal.SIGKILL)
-    with output.open("w", encoding="utf-8") as lines:
-        for file in files:
-            try:
-                result: dict[str, object] = {"rows": [list(row.values()) for row in read_any(file)]}
-            except WarplogError as error:
-                result = {"error": str(error)}
-            lines.write(json.dumps(result) + "\n")
-            lines.flush()
+    with output.open("wb", buffering=0) as lines:
+        for found in _here(files):
+            result = valid_unicode(str(found)) if isinstance(found, WarplogError) else found
+            lines.write(json.encode(result) + b"\n")
 
 
 if __name__ == "__main__":

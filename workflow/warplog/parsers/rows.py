@@ -1,25 +1,30 @@
 """The rows of `warplog extract`: one per kernel launch and metric, with the same columns for every tool."""
 
 import re
-from typing import Any
+from typing import NamedTuple
 
 from warplog.metrics import METRICS
+from warplog.records.fields import Status
 
-Row = dict[str, Any]
-COLUMNS = (
-    "source",
-    "tool",
-    "tool_version",
-    "gpu",
-    "cc",
-    "kernel",
-    "launch",
-    "metric",
-    "value",
-    "unit",
-    "status",
-    "reason",
-)
+
+class Row(NamedTuple):
+    """The value of a metric of one launch; `source` is the report as the user named it, "" until that is known."""
+
+    source: str
+    tool: str
+    tool_version: str
+    gpu: str
+    cc: str
+    kernel: str
+    launch: int
+    metric: str
+    value: float | None
+    unit: str
+    status: Status
+    reason: str
+
+
+COLUMNS = Row._fields
 
 
 def row(
@@ -35,20 +40,10 @@ def row(
 ) -> Row:
     """Returns a row without its source; without a value it has the status "missing" and the reason `absent`."""
     unit = METRICS[metric].unit if metric in METRICS else "inst"
-    status, reason = ("ok", "") if value is not None else ("missing", absent or f"{tool} does not report it")
-    return {
-        "tool": tool,
-        "tool_version": version,
-        "gpu": gpu,
-        "cc": cc,
-        "kernel": kernel,
-        "launch": launch,
-        "metric": metric,
-        "value": value,
-        "unit": unit,
-        "status": status,
-        "reason": reason,
-    }
+    if value is not None:
+        return Row("", tool, version, gpu, cc, kernel, launch, metric, value, unit, "ok", "")
+    why = absent or f"{tool} does not report it"
+    return Row("", tool, version, gpu, cc, kernel, launch, metric, None, unit, "missing", why)
 
 
 def capability_of(arch: str) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ WARP = np.dtype(
 EVENT = np.dtype([(name, "<u4") for name in ("clock", "region")])
 _LOW = 1 << 32
 
-Array = NDArray[Any]
+Array = NDArray[np.void]
 
 
 @dataclass(frozen=True)
@@ -133,7 +132,7 @@ def _slots(own: Array) -> dict[tuple[int, int], int]:
     return {(sm, block): slot for sm, mine in blocks.items() for block, slot in slots(mine).items()}
 
 
-def _track(row: Any, first: int, place: Mapping[tuple[int, int], int], events: Array) -> Track:
+def _track(row: np.void, first: int, place: Mapping[tuple[int, int], int], events: Array) -> Track:
     """Returns the track of a warp, with the upper words of the clocks restored."""
     sm, block, warp, written = (int(row[name]) for name in ("sm", "block", "warp", "events"))
     kept = events[:written]

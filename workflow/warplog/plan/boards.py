@@ -1,14 +1,15 @@
 """Which boards of this machine measure a campaign, and how many jobs Snakemake starts for each of them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from warplog.core import paths, schema
 from warplog.core.errors import WarplogError
-from warplog.machine.device import Gpu
 from warplog.measure.family_board import note_of, noted
+from warplog.records.campaign import Gpu
+from warplog.records.config import Gpus
 
 ALL = "all"
 SLOTS = 3  # of three measuring jobs of a board, one measures and the others start up
@@ -79,7 +80,7 @@ class Boards:
         return noted(note_of(self.results, self.gpu, family))
 
 
-def choose(setting: str | Sequence[str], visible: Sequence[Gpu]) -> list[Gpu]:
+def choose(setting: Gpus, visible: Sequence[Gpu]) -> list[Gpu]:
     """Returns the boards that `gpu` of the configuration names, of those that are visible.
 
     Args:
@@ -104,31 +105,31 @@ def choose(setting: str | Sequence[str], visible: Sequence[Gpu]) -> list[Gpu]:
     return list({gpu.uuid: gpu for gpu in chosen}.values())
 
 
-def names(setting: str | Sequence[str]) -> list[str]:
+def names(setting: str | Sequence[int | str]) -> list[str]:
     """Returns the parts of a list, or of a text with commas."""
     parts = setting.split(",") if isinstance(setting, str) else setting
     return [str(part).strip() for part in parts]
 
 
-def names_boards(setting: str | Sequence[str]) -> bool:
+def names_boards(setting: str | Sequence[int | str]) -> bool:
     """Returns whether `gpu` names boards by index or UUID, rather than a model, 'auto' or 'all'."""
     return all(name.isdecimal() or name.startswith(("GPU-", "MIG-")) for name in names(setting))
 
 
-def expected_gpu(setting: str | Sequence[str], table: Mapping[str, Any]) -> str:
+def expected_gpu(setting: Gpus, known: Collection[str]) -> str:
     """Returns the slug that `gpu` names for jobs on other machines.
 
     Raises:
         WarplogError: it names boards of this machine, which has none, or a model that no gpus.yaml lists.
     """
-    if isinstance(setting, str) and setting in table:
+    if isinstance(setting, str) and setting in known:
         return setting
     if setting == ALL or names_boards(setting):
         raise WarplogError(f"config: gpu: {setting!r}: this machine has no GPU; name a model, such as h200")
-    name = setting if isinstance(setting, str) else ",".join(setting)
+    name = ",".join(names(setting))
     raise WarplogError(
         f"config: gpu: {name!r} has no entry in config/gpus.yaml;"
-        f" {schema.suggest(name, table)} (mode: live without a GPU requires such a name)"
+        f" {schema.suggest(name, known)} (mode: live without a GPU requires such a name)"
     )
 
 

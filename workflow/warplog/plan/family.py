@@ -1,6 +1,6 @@
 """Inputs, outputs and parameters of the rules that process one family."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,7 +8,10 @@ from warplog.catalog.contract import Case
 from warplog.catalog.family import Family, Variant
 from warplog.core import paths
 from warplog.core.hashing import sha256_of
+from warplog.plan.jobs import Cases, FamilyJob
 from warplog.plan.selection import captured
+from warplog.records import door
+from warplog.records.config import Config
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class FamilyPlan:
     cases: Sequence[str]
     gpu: str
     arch: str
-    settings: Mapping[str, Any]
+    settings: Config
 
     def builds(self, name: str) -> list[str]:
         """Returns the file `name` ("record.json", "kernel.so") from the build folder of each variant."""
@@ -39,31 +42,26 @@ class FamilyPlan:
         files = (file for v in self.variants for file in (v.file, *v.headers()))
         return list(dict.fromkeys(map(str, files)))
 
-    def job(self, stage: str, **more: Any) -> dict[str, Any]:
-        """Returns the parameters of a measuring job: those of the stage, and `more`.
-
-        family.yaml is a parameter instead of an input; otherwise adding a variant would rerun all others. The parts
-        of it that a stage depends on are hashed into `contract`.
-        """
-        return {
-            "family_file": str(self.family.file),
-            "variants": [v.name for v in self.variants],
-            "memory": {v.name: dict(v.memory) for v in self.variants if v.memory},
-            "settings": self.settings[stage],
-            **more,
-        }
+    def job(self, kind: Callable[..., FamilyJob[Any]], **own: Any) -> object:
+        """Returns the parameters of a measuring job as plain values; `own` are those of its kind."""
+        job = kind(
+            family_file=str(self.family.file),
+            variants=tuple(v.name for v in self.variants),
+            memory={v.name: v.memory for v in self.variants if v.memory},
+            **own,
+        )
+        return door.plain(job)
 
     def check_contract(self) -> str:
         """Returns the hash of what checking depends on for all variants: cases, tolerance and settings."""
         family = self.family
-        bounds = dict(family.tolerance), dict(family.tolerances)
-        return sha256_of(_values(family, family.check_cases), *bounds, self.settings["check"])
+        bounds = door.plain((family.tolerance, family.tolerances))
+        return sha256_of(_values(family, family.check_cases), *bounds, door.plain(self.settings.check))
 
     def time_contract(self) -> str:
         """Returns the hash of what timing depends on for all variants: cases, settings, `measuring` in family.yaml."""
-        return sha256_of(
-            _values(self.family, self.family.cases), self.settings["time"], self.family.measuring
-        )
+        values, settings = _values(self.family, self.family.cases), door.plain(self.settings.time)
+        return sha256_of(values, settings, self.family.measuring)
 
     def with_marks(self) -> "FamilyPlan":
         """Returns the plan of the variants that have a timeline."""
@@ -77,20 +75,20 @@ class FamilyPlan:
     def timeline_contract(self) -> str:
         """Returns the hash of what timelines depend on for all variants: their cases and settings."""
         cases = {name: dict(self.family.case(case).values) for name, case in self.family.timeline.items()}
-        return sha256_of(cases, self.settings["timeline"])
+        return sha256_of(cases, door.plain(self.settings.timeline))
 
-    def captured_cases(self) -> dict[str, list[str]]:
+    def captured_cases(self) -> Cases:
         """Returns the cases that ncu captures, by variant."""
         cases = captured(self.family, self.cases)
         return {v.name: cases for v in self.variants}
 
-    def traced_cases(self) -> dict[str, list[str]]:
+    def traced_cases(self) -> Cases:
         """Returns the cases that nsys captures, by variant: those of ncu, or all timed ones if it calls a library."""
-        timed, profiled = list(self.cases), captured(self.family, self.cases)
+        timed, profiled = tuple(self.cases), captured(self.family, self.cases)
         return {v.name: timed if v.library else profiled for v in self.variants}
 
 
-def _values(family: Family, cases: Mapping[str, Case]) -> dict[str, Any]:
+def _values(family: Family, cases: Mapping[str, Case]) -> dict[str, dict[str, float | str]]:
     """Returns the parameters of each case, and the element types of arrays for which they depend on the case."""
     by_case = [argument for argument in family.arguments if argument.dtypes]
     return {

@@ -4,14 +4,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from warplog.core import paths
+from warplog.core import paths, store
 from warplog.core.errors import WarplogError
 from warplog.core.hashing import sha256_file, sha256_of
-from warplog.core.verification import manifest
+from warplog.judge import samples
 from warplog.judge import sources as campaigns
 from warplog.judge.sources import MLFLOW, PARENTS
 from warplog.measure.provenance import now
 from warplog.plan.plan import Plan
+from warplog.records.verification import manifest
 from warplog.track.address import own_file
 
 _JUDGED = ("time/*/*.json", "extract/*/*.json", "aa/round*/time/*/*.json", "campaign/*.json")
@@ -27,7 +28,7 @@ class Judging:
         """Returns the records of all A/A rounds; if the campaign is not live, those that were recorded."""
         if self.plan.live:
             return [self._round(number, family) for number in self._numbers() for family in self.plan.chosen]
-        return sorted(map(str, self.plan.root.glob(f"aa/round*/time/{self.plan.gpu}/*.json")))
+        return list(dict.fromkeys(str(store.holder(path)) for path in self._all_rounds()))
 
     def before(self, wildcards: Any) -> list[str]:
         """Returns what the timing of a family in a round waits for: the one before it, and first of all the checks.
@@ -46,20 +47,20 @@ class Judging:
 
     def rounds_state(self, wildcards: Any) -> str:
         """Returns the hash of the A/A rounds that exist; the floors use them but do not wait for them."""
-        files = sorted(self.plan.root.glob(f"aa/round*/time/{self.plan.gpu}/*.json"))
+        files = dict.fromkeys(map(store.holder, self._all_rounds()))
         return sha256_of([(str(path), sha256_file(path)) for path in files])
 
     def names(self) -> list[str]:
         """Returns the names of the campaigns to compare: baseline and candidate."""
         settings = self.plan.settings
-        baseline = settings["recorded"] if settings["baseline"] == "auto" else settings["baseline"]
-        return [str(baseline), str(settings["candidate"])]
+        baseline = settings.recorded if settings.baseline == "auto" else settings.baseline
+        return [baseline, settings.candidate]
 
     def measured_first(self, wildcards: Any) -> list[str]:
         """Returns the live records that a comparison waits for; none unless the live campaign is compared."""
         if not (self.plan.live and str(paths.RESULTS) in self.names()):
             return []
-        counters = self.plan.files("extract") if self.plan.settings["profile"]["ncu"] else []
+        counters = self.plan.files("extract") if self.plan.settings.profile.ncu else []
         return [*self.plan.files("time"), *counters, self.plan.campaign()]
 
     def state(self, wildcards: Any) -> str:
@@ -73,25 +74,27 @@ class Judging:
         Raises:
             WarplogError: a name refers to no campaign.
         """
-        chosen = self.plan.settings["history"]
-        names = [chosen] if isinstance(chosen, str) else chosen
-        if names != ["all"]:
+        chosen = self.plan.settings.history
+        names = (chosen,) if isinstance(chosen, str) else chosen
+        if names != ("all",):
             return [str(place) for name in names for place in self._campaigns(name)]
         recorded = {
-            path.parent.name: path.parent
+            folder.name: folder
             for place in (self.plan.project, Path())
-            for path in (place / paths.RECORDED).glob("[!.]*/time")
-            if path.is_dir()
+            for folder in (place / paths.RECORDED).glob("[!.]*")
         }
         found = [recorded[name] for name in sorted(recorded)]
-        return [str(place) for place in (*found, paths.RESULTS) if (place / "time").is_dir()]
+        return [str(place) for place in (*found, paths.RESULTS) if samples.gpus(place)]
 
     def history_state(self, wildcards: Any) -> str:
         """Returns the hash of the campaigns in the history."""
         return sha256_of(*(self._state(name) for name in self.history()))
 
     def _numbers(self) -> range:
-        return range(1, self.plan.settings["aa"]["rounds"] + 1)
+        return range(1, self.plan.settings.aa.rounds + 1)
+
+    def _all_rounds(self) -> list[Path]:
+        return store.glob(self.plan.root, f"aa/round*/time/{self.plan.gpu}/*.json")
 
     def _round(self, number: int, family: str) -> str:
         root = paths.RESULTS / "aa" / f"round{number}"
@@ -99,10 +102,10 @@ class Judging:
 
     def _state(self, name: str) -> str:
         if name.startswith(MLFLOW):
-            store = own_file(self.plan.tracking_uri())
-            if store is None or not store.is_file():
+            file = own_file(self.plan.settings.track.uri)
+            if file is None or not file.is_file():
                 return now()  # a server is queried in every run
-            return str(store.stat().st_mtime_ns)
+            return str(file.stat().st_mtime_ns)
         if name == PARENTS:
             return self.plan.table_contract()
         folder = campaigns.find(name, self.plan.project)
@@ -118,7 +121,7 @@ class Judging:
             WarplogError: it refers to none.
         """
         one = campaigns.find(name, self.plan.project)
-        found = [one] if one else sorted(path.parent for path in Path(name).glob("*/time") if path.is_dir())
+        found = [one] if one else sorted(filter(samples.gpus, Path(name).glob("*")))
         if not found:
             raise WarplogError(
                 f"config: history: {name!r}: not a recorded campaign, a results folder, or a folder of results folders"

@@ -12,6 +12,7 @@ from warplog.core.errors import WarplogError, say
 from warplog.judge.summary import shown
 from warplog.judge.summary.rows import Summary
 from warplog.plan.plan import Plan
+from warplog.records import door
 
 _STOPPED = "the run did not come to its end: jobs failed, see above, or it was stopped"
 
@@ -44,7 +45,7 @@ def _lines(plan: Plan, base: Path, present: Collection[str], stopped: bool) -> l
     rows = paths.RESULTS / "summary.json"
     page, table = base / paths.RESULTS / "index.html", base / paths.RESULTS / "summary.md"
     if _is_present(rows, paths.RESULTS / "tables" / "variants.parquet", present):
-        lines = shown.lines(Summary.read(rows), base)
+        lines = shown.lines(door.read(rows, Summary), base)
         lines += [_STOPPED] if stopped else []
         return [*lines, f"open {page}; all variants: {table}"]
     lines = shown.known_lines(plan.known(), base)

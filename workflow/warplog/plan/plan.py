@@ -9,28 +9,43 @@ import csv
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+from msgspec import structs
 
 from warplog.catalog import family as catalog
 from warplog.catalog import order, winners
 from warplog.catalog.family import Family, Variant
 from warplog.catalog.languages import MODULES
-from warplog.core import paths, schema, text
+from warplog.core import paths, store, text
 from warplog.core.columns import TABLES
-from warplog.core.defaults import DEFAULTS
 from warplog.core.errors import WarplogError
 from warplog.core.hashing import sha256_file, sha256_of
-from warplog.core.records import SCHEMA_VERSION, read_json, write_json
 from warplog.judge.sources import recorded_campaign
 from warplog.judge.summary.known import Known, known
 from warplog.machine import device, interpreter, packages
-from warplog.machine.device import Gpu
 from warplog.plan import boards, staleness
 from warplog.plan.boards import SLOTS, Boards
 from warplog.plan.family import FamilyPlan
+from warplog.plan.jobs import (
+    BuildJob,
+    CheckJob,
+    Decided,
+    Decisions,
+    ExtractJob,
+    PlanRecord,
+    ProfileJob,
+    SanitizeJob,
+    TimeJob,
+    TimelineJob,
+    TrialJob,
+    TuneJob,
+)
 from warplog.plan.selection import choose_cases, choose_families, choose_figures, choose_variants, typed
+from warplog.records import door
+from warplog.records.campaign import Campaign, Gpu
+from warplog.records.config import Config, Gpus
 from warplog.tables.records import Source, build_record
 from warplog.track import address, presence
 
@@ -68,7 +83,7 @@ class Plan:
         boards: the boards of this machine that measure.
     """
 
-    settings: Mapping[str, Any]
+    settings: Config
     folders: tuple[Path, ...]
     families: Mapping[str, Family]
     chosen: Mapping[str, tuple[Variant, ...]]
@@ -82,24 +97,25 @@ class Plan:
     project: Path
     boards: Boards = field(default_factory=Boards)
 
-    def decisions(self) -> dict[str, Any]:
-        """Returns the decisions as JSON data: a parameter of the rules whose jobs require the plan.
-
-        The families are not included; `made_of` loads them again from their files.
-        """
-        return {
-            "folders": [str(folder) for folder in self.folders],
-            "chosen": {
-                family: {
-                    v.name: {"parameters": dict(v.parameters), "remarks": list(v.remarks)} for v in variants
-                }
+    @property
+    def _decisions(self) -> Decisions:
+        return Decisions(
+            folders=tuple(map(str, self.folders)),
+            chosen={
+                family: {v.name: Decided(parameters=v.parameters, remarks=tuple(v.remarks)) for v in variants}
                 for family, variants in self.chosen.items()
             },
-            "cases": {family: list(cases) for family, cases in self.cases.items()},
-            **{name: getattr(self, name) for name in ("gpu", "arch", "live")},
-            "root": str(self.root),
-            "project": str(self.project),
-        }
+            cases=self.cases,
+            gpu=self.gpu,
+            arch=self.arch,
+            live=self.live,
+            root=str(self.root),
+            project=str(self.project),
+        )
+
+    def decisions(self) -> object:
+        """Returns the decisions as plain values: a parameter of the rules whose jobs require the plan."""
+        return door.plain(self._decisions)
 
     def write(self, path: Path) -> None:
         """Writes the whole plan for jobs that Snakemake starts on other machines.
@@ -107,9 +123,10 @@ class Plan:
         Raises:
             WarplogError: the disk is full or the folder is not writable.
         """
-        drawn = {family: list(figures) for family, figures in self.drawn.items()}
-        rest = {"settings": dict(self.settings), "message": self.message, "drawn": drawn}
-        write_json(path, {"schema": SCHEMA_VERSION, **rest, **self.decisions()}, "plan")
+        made = PlanRecord(
+            decisions=self._decisions, settings=self.settings, message=self.message, drawn=self.drawn
+        )
+        door.write(path, made)
 
     @classmethod
     def read(cls, path: Path) -> "Plan":
@@ -118,11 +135,14 @@ class Plan:
         Raises:
             WarplogError: the file is missing or damaged, or a family or variant no longer exists.
         """
-        return cls.made_of(read_json(path, "plan"))
+        read = door.read(path, PlanRecord)
+        return replace(
+            cls._made_of(read.decisions, None), settings=read.settings, message=read.message, drawn=read.drawn
+        )
 
     @classmethod
-    def made_of(cls, data: Mapping[str, Any], only: Collection[str] | None = None) -> "Plan":
-        """Returns the plan with the given decisions; settings, message and figures are empty if `data` lacks them.
+    def made_of(cls, parameter: object, only: Collection[str] | None = None) -> "Plan":
+        """Returns the plan with the decisions in the parameter of a job, without settings, message and figures.
 
         Args:
             only: the families to load, which takes most of the time; the others are not part of the plan.
@@ -130,36 +150,44 @@ class Plan:
         Raises:
             WarplogError: a family or variant no longer exists.
         """
-        folders = tuple(Path(folder) for folder in data["folders"])
-        families = catalog.load(folders, only)
-        decisions = {f: v for f, v in data["chosen"].items() if only is None or f in only}
-        if gone := set(decisions) - set(families):
-            raise WarplogError(f"plan: family {min(gone)!r} no longer exists; run `snakemake` again")
-        for name, decided in decisions.items():
-            ladder = tuple(replace(v, **decided.get(v.name, {})) for v in families[name].variants)
-            families[name] = replace(families[name], variants=ladder)
-        chosen = {
-            name: tuple(families[name].variant(v) for v in variants) for name, variants in decisions.items()
-        }
-        return cls(
-            data.get("settings", {}),
-            folders,
-            families,
-            chosen,
-            {family: tuple(cases) for family, cases in data["cases"].items()},
-            data["gpu"],
-            data["arch"],
-            data["live"],
-            Path(data["root"]),
-            data.get("message", ""),
-            {family: tuple(figures) for family, figures in data.get("drawn", {}).items()},
-            Path(data["project"]),
-        )
+        return cls._made_of(door.decode(parameter, Decisions, "plan"), only)
 
     @classmethod
-    def of_chosen(cls, data: Mapping[str, Any]) -> "Plan":
-        """Returns `made_of(data)` with the chosen families only, which most jobs need; raises what that raises."""
-        return cls.made_of(data, data["chosen"])
+    def of_chosen(cls, parameter: object) -> "Plan":
+        """Returns `made_of` with the chosen families only, which most jobs need; raises what that raises."""
+        decided = door.decode(parameter, Decisions, "plan")
+        return cls._made_of(decided, decided.chosen)
+
+    @classmethod
+    def _made_of(cls, made: Decisions, only: Collection[str] | None) -> "Plan":
+        folders = tuple(map(Path, made.folders))
+        families = catalog.load(folders, only)
+        chosen: dict[str, tuple[Variant, ...]] = {}
+        for name, decided in made.chosen.items():
+            if only is not None and name not in only:
+                continue
+            if name not in families:
+                raise WarplogError(f"plan: family {name!r} no longer exists; run `snakemake` again")
+            ladder = tuple(
+                structs.replace(v, **structs.asdict(decided[v.name])) if v.name in decided else v
+                for v in families[name].variants
+            )
+            families[name] = structs.replace(families[name], variants=ladder)
+            chosen[name] = tuple(map(families[name].variant, decided))
+        return cls(
+            settings=Config(),
+            folders=folders,
+            families=families,
+            chosen=chosen,
+            cases=made.cases,
+            gpu=made.gpu,
+            arch=made.arch,
+            live=made.live,
+            root=Path(made.root),
+            message="",
+            drawn={},
+            project=Path(made.project),
+        )
 
     @property
     def retries(self) -> int | None:
@@ -175,8 +203,8 @@ class Plan:
 
         It is `gres` of the GPU's entry in gpus.yaml, else the slug if that is a single word.
         """
-        entry = device.known_gpus(self.project).get(self.gpu, {})
-        return entry.get("gres") or (None if "-" in self.gpu else self.gpu)
+        entry = device.known_gpus(self.project).get(self.gpu)
+        return (entry and entry.gres) or (None if "-" in self.gpu else self.gpu)
 
     def timing_threads(self, cores: int | None) -> int:
         """Returns the threads of a timing job: its board's share of the cores, except two.
@@ -185,14 +213,6 @@ class Plan:
         another executor starts the jobs; its profile sets the threads.
         """
         return max(1, (cores or 1) // max(1, len(self.boards.uuids)) - (SLOTS - 1))
-
-    def oracle_files(self, stage: str) -> list[str]:
-        """Returns the records of a stage for the oracle's families."""
-        return self.oracle().files(stage)
-
-    def oracle_contract(self) -> str:
-        """Returns `table_contract` of the oracle."""
-        return self.oracle().table_contract()
 
     def oracle(self) -> "Plan":
         """Returns the plan for the oracle: the same for all variants of the families with `probes`."""
@@ -204,9 +224,9 @@ class Plan:
         Raises:
             WarplogError: the campaign record is missing or not readable.
         """
-        origin = "live" if self.live else "recorded"
-        record = read_json(Path(self.campaign()), "record")
-        return Source(self.root, self.gpu, self.arch, origin, record)
+        return Source(
+            self.root, "live" if self.live else "recorded", door.read(Path(self.campaign()), Campaign)
+        )
 
     def pairs(self) -> list[tuple[str, str]]:
         """Returns (family, variant) for everything that is run."""
@@ -224,15 +244,23 @@ class Plan:
     # Files of the whole campaign
 
     def files(self, stage: str, suffix: str = ".json") -> list[str]:
-        """Returns the records of a stage for all chosen families.
+        """Returns the files with the records of a stage for all chosen families.
 
-        Recorded ones are listed only if they exist. The build record of a variant whose source differs from the
-        recorded one is in results/, where the variant is compiled.
+        Of a recorded campaign, which may lack some, these are the archives that hold them. The build record of a
+        variant whose source differs from the recorded one is in results/, where the variant is compiled.
         """
         if stage == "build":
-            return [str(record) for records in self._build_records.values() for record in records]
-        files = [paths.family_record(self.root, stage, self.gpu, family, suffix) for family in self.chosen]
-        return [str(f) for f in files if self.live or f.is_file()]
+            records = [record for of_family in self._build_records.values() for record in of_family]
+            return _distinct(map(store.holder, records))
+        files = map(store.holder, self._records(stage, self.chosen, suffix))
+        return _distinct(file for file in files if self.live or file.is_file())
+
+    def records(self, stage: str, suffix: str = ".json") -> list[Path]:
+        """Returns the records of a stage for all chosen families; recorded ones only if they exist."""
+        return [one for one in self._records(stage, self.chosen, suffix) if self.live or store.is_file(one)]
+
+    def _records(self, stage: str, families: Iterable[str], suffix: str = ".json") -> list[Path]:
+        return [paths.family_record(self.root, stage, self.gpu, family, suffix) for family in families]
 
     @cached_property
     def _build_records(self) -> dict[str, list[Path]]:
@@ -248,18 +276,22 @@ class Plan:
         return build_record(self.root, self.arch, variant)
 
     def profiles(self) -> list[str]:
-        """Returns the records of both profilers for all chosen families."""
-        return [*self.files("profile", ".ncu.json"), *self.files("profile", ".nsys.json")]
+        """Returns the files with the records of both profilers for all chosen families."""
+        return _distinct(self.files("profile", ".ncu.json") + self.files("profile", ".nsys.json"))
 
     def compiled(self) -> list[str]:
         """Returns the build records in results/ of everything that is run."""
         return [build for family in self.chosen for build in self.of(family).builds("record.json")]
 
     def sanitized(self) -> list[str]:
+        """Returns the files with the records of compute-sanitizer, for `sanitized_records`."""
+        return _distinct(map(store.holder, map(Path, self.sanitized_records())))
+
+    def sanitized_records(self) -> list[str]:
         """Returns the records of compute-sanitizer, including the oracle's if all families and variants are chosen."""
-        everything = self.settings["families"] == self.settings["variants"] == "all"
-        oracle = self.oracle().files("sanitize") if everything else []
-        return [*self.files("sanitize"), *oracle]
+        everything = self.settings.families == self.settings.variants == "all"
+        oracle = self.oracle().records("sanitize") if everything else []
+        return _distinct([*self.records("sanitize"), *oracle])
 
     def campaign(self) -> str:
         """Returns the campaign record."""
@@ -268,10 +300,6 @@ class Plan:
     def timer(self) -> str:
         """Returns the compiled timing core."""
         return str(paths.RESULTS / "build" / self.arch / "timer.so")
-
-    def timer_source(self) -> str:
-        """Returns the source of the timing core."""
-        return paths.shown(paths.PACKAGE / "measure" / "worker" / "timer.cu")
 
     def gpu_files(self) -> list[str]:
         """Returns the files with the peak rates of known GPUs."""
@@ -301,16 +329,12 @@ class Plan:
         """Returns the folders of figures, one per family."""
         return [str(paths.RESULTS / "figures" / family) for family in self.chosen]
 
-    def captions(self) -> str:
-        """Returns the folder with the captions of the figures."""
-        return paths.shown(paths.WORKFLOW / "report")
-
     def tuned(self) -> list[str]:
         """Returns the heat maps of the parameter searches: of the chosen variants with a `tune` entry.
 
         If `variants` is 'all', drafts are included.
         """
-        everything = self.settings["variants"] == "all"
+        everything = self.settings.variants == "all"
         pairs = [
             (name, v.name)
             for name, chosen in self.chosen.items()
@@ -322,18 +346,12 @@ class Plan:
     def timelines(self) -> list[str]:
         """Returns the records of timelines to capture, for families with a chosen variant that has one."""
         families = [family for family in self.chosen if self.of(family).with_marks().variants]
-        return [str(f) for f in self._timeline_records(families) if self.live]
+        return [str(f) for f in self._records("timeline", families) if self.live]
 
     def timelines_state(self, _wildcards: Any = None) -> str:
         """Returns the hash of the existing records of timelines, which are not captured for the tables."""
-        return sha256_of([sha256_file(f) for f in self._timeline_records(self.chosen) if f.is_file()])
-
-    def _timeline_records(self, families: Iterable[str]) -> list[Path]:
-        return [paths.family_record(self.root, "timeline", self.gpu, family) for family in families]
-
-    def code(self, stage: str) -> list[str]:
-        """Returns the modules that the results of a stage depend on."""
-        return staleness.code(stage)
+        files = dict.fromkeys(map(store.holder, self._records("timeline", self.chosen)))
+        return sha256_of([sha256_file(f) for f in files if f.is_file()])
 
     @cached_property
     def tried(self) -> list[Family]:
@@ -355,11 +373,12 @@ class Plan:
         """Returns the file that is written when the references were tried; [] if there are none to try."""
         return [str(paths.RESULTS / "build" / ".references")] if self.tried else []
 
-    def trial_job(self) -> dict[str, Any]:
+    def trial_job(self) -> object:
         """Returns the parameters of trying the references: `contract` hashes what their arrays must be like."""
         cases = [{c.name: dict(c.values) for c in f.check_cases.values()} for f in self.tried]
-        contract = sha256_of([f.arguments for f in self.tried], cases)
-        return {"family_files": [str(f.file) for f in self.tried], "contract": contract}
+        contract = sha256_of([[a.form() for a in f.arguments] for f in self.tried], cases)
+        files = tuple(str(f.file) for f in self.tried)
+        return door.plain(TrialJob(family_files=files, contract=contract))
 
     # One variant
 
@@ -368,47 +387,60 @@ class Plan:
         variant = self._variant(wildcards)
         return [str(variant.file), *map(str, variant.headers())]
 
-    def build_job(self, wildcards: Any) -> dict[str, Any]:
-        """Returns the parameters of compiling a variant, which include this GPU's best tuning parameters.
+    def build_job(self, wildcards: Any) -> object:
+        """Returns the parameters of compiling a variant, which include this GPU's best tuning parameters."""
+        return door.plain(self._build_job(wildcards))
 
-        `recorded` is the recorded build record to use if nvcc is missing; '' in a live campaign. `attempt` differs from
-        that of a failed build, so that it runs again. `contract` changes with the versions of Triton and PyTorch; CuPy
-        is installed by the first job that requires it.
+    def marked_job(self, wildcards: Any) -> object:
+        """Returns the parameters of compiling a variant with its marks."""
+        job = self._build_job(wildcards)
+        made = paths.marked_folder(wildcards.arch, wildcards.family, wildcards.variant) / "record.json"
+        parameters = {**job.parameters, "WARPLOG_TIMELINE": 1}
+        attempt = staleness.attempt(made)
+        return door.plain(structs.replace(job, parameters=parameters, recorded="", attempt=attempt))
+
+    def _build_job(self, wildcards: Any) -> BuildJob:
+        """Returns the parameters of a build.
+
+        `contract` changes with the versions of Triton and PyTorch; CuPy is installed by the first job that requires it.
         """
         variant = self._variant(wildcards)
         keys = wildcards.arch, wildcards.family, wildcards.variant
         made, recorded = (
             paths.build_folder(root, *keys) / "record.json" for root in (paths.RESULTS, self.root)
         )
-        arguments = variant.arguments, self.families[wildcards.family].arguments
+        family = self.families[wildcards.family]
+        arguments = [[a.form() for a in of] for of in (variant.arguments, family.arguments)]
         modules = MODULES[variant.language] if variant.is_python else ()
         python = (variant.language, {name: packages.version(name) for name in modules if name != "cupy"})
-        return {
-            "family_file": self._family_file(wildcards),
-            "parameters": dict(variant.parameters),
-            "contract": sha256_of(
+        return BuildJob(
+            family_file=str(family.file),
+            parameters=variant.parameters,
+            contract=sha256_of(
                 arguments,
                 dict(variant.parameters),
                 variant.requires,
                 variant.compile.record(),
                 *(python if variant.is_python else ()),
             ),
-            "recorded": "" if self.live else str(recorded),
-            "attempt": staleness.attempt(made),
-        }
+            recorded="" if self.live else str(recorded),
+            attempt=staleness.attempt(made),
+        )
 
-    def tune_job(self, wildcards: Any) -> dict[str, Any]:
+    def tune_job(self, wildcards: Any) -> object:
         """Returns the parameters of a search; `contract` hashes what checking, timing and the space depend on."""
         plan, variant = self.of(wildcards.family), self._variant(wildcards)
         contracts = plan.check_contract(), plan.time_contract()
-        space = plan.family.arguments, repr(variant.tune), dict(variant.memory)
-        return {
-            "family_file": self._family_file(wildcards),
-            "arch": self.arch,
-            "contract": sha256_of(contracts, *space),
-            "settings": self.settings["tune"],
-            "time": self.settings["time"],
-        }
+        space = [a.form() for a in plan.family.arguments], repr(variant.tune), dict(variant.memory)
+        return door.plain(
+            TuneJob(
+                family_file=str(plan.family.file),
+                arch=self.arch,
+                contract=sha256_of(contracts, *space),
+                settings=self.settings.tune,
+                time=self.settings.time,
+            )
+        )
 
     # One family
 
@@ -441,33 +473,20 @@ class Plan:
         files = dict.fromkeys(str(path) for v in chosen for path in (v.file, *v.headers()))
         return [str(self.families[family].file), *files]
 
-    def library_version(self) -> str:
-        """Returns the version of the package that bundles the JavaScript of the charts."""
-        return version("vl-convert-python")
-
-    def check_job(self, wildcards: Any) -> dict[str, Any]:
+    def check_job(self, wildcards: Any) -> object:
         """Returns the parameters of checking a family."""
         plan = self.of(wildcards.family)
-        return plan.job("check", contract=plan.check_contract())
+        return plan.job(CheckJob, contract=plan.check_contract(), settings=self.settings.check)
 
-    def sanitize_job(self, wildcards: Any) -> dict[str, Any]:
+    def sanitize_job(self, wildcards: Any) -> object:
         """Returns the parameters of running compute-sanitizer on a family."""
         plan = self.of(wildcards.family)
-        return plan.job("sanitize", contract=plan.check_contract())
+        return plan.job(SanitizeJob, contract=plan.check_contract(), settings=self.settings.sanitize)
 
-    def marked_job(self, wildcards: Any) -> dict[str, Any]:
-        """Returns the parameters of compiling a variant with its marks; see build_job."""
-        job = self.build_job(wildcards)
-        folder = paths.marked_folder(wildcards.arch, wildcards.family, wildcards.variant)
-        made = folder / "record.json"
-        parameters = {**job["parameters"], "WARPLOG_TIMELINE": 1}
-        del job["recorded"]
-        return {**job, "parameters": parameters, "attempt": staleness.attempt(made)}
-
-    def timeline_job(self, wildcards: Any) -> dict[str, Any]:
+    def timeline_job(self, wildcards: Any) -> object:
         """Returns the parameters of capturing the timelines of a family."""
         plan = self.of(wildcards.family).with_marks()
-        return plan.job("timeline", contract=plan.timeline_contract())
+        return plan.job(TimelineJob, contract=plan.timeline_contract(), settings=self.settings.timeline)
 
     def builds_with_timeline(self, wildcards: Any) -> list[str]:
         """Returns the build records, without marks, of the variants that have a timeline."""
@@ -485,25 +504,25 @@ class Plan:
         """Returns the libraries with marks of a family."""
         return self.of(wildcards.family).with_marks().marked_builds("kernel.so")
 
-    def time_job(self, wildcards: Any) -> dict[str, Any]:
+    def time_job(self, wildcards: Any) -> object:
         """Returns the parameters of timing a family."""
-        plan = self.of(wildcards.family)
-        return plan.job("time", contract=plan.time_contract(), cases=list(plan.cases))
+        plan, settings = self.of(wildcards.family), self.settings.time
+        return plan.job(TimeJob, contract=plan.time_contract(), settings=settings, cases=plan.cases)
 
-    def ncu_job(self, wildcards: Any) -> dict[str, Any]:
+    def ncu_job(self, wildcards: Any) -> object:
         """Returns the parameters of capturing a family with Nsight Compute."""
-        plan = self.of(wildcards.family)
-        return plan.job("profile", contract="", cases=plan.captured_cases())
+        plan, settings = self.of(wildcards.family), self.settings.profile
+        return plan.job(ProfileJob, contract="", settings=settings, cases=plan.captured_cases())
 
-    def nsys_job(self, wildcards: Any) -> dict[str, Any]:
+    def nsys_job(self, wildcards: Any) -> object:
         """Returns the parameters of capturing a family with Nsight Systems."""
-        plan = self.of(wildcards.family)
-        return plan.job("profile", contract="", cases=plan.traced_cases())
+        plan, settings = self.of(wildcards.family), self.settings.profile
+        return plan.job(ProfileJob, contract="", settings=settings, cases=plan.traced_cases())
 
-    def extract_job(self, wildcards: Any) -> dict[str, Any]:
+    def extract_job(self, wildcards: Any) -> object:
         """Returns the captured cases of each variant, by profiler."""
         plan = self.of(wildcards.family)
-        return {"ncu": plan.captured_cases(), "nsys": plan.traced_cases()}
+        return door.plain(ExtractJob(ncu=plan.captured_cases(), nsys=plan.traced_cases()))
 
     def family_figures(self, wildcards: Any) -> list[str]:
         """Returns the names of a family's figures."""
@@ -525,22 +544,15 @@ class Plan:
         files = [sha256_file(self.families[f].file) for f in self.chosen]
         return sha256_of(files, {f: self.cases[f] for f in self.chosen}, self.pairs())
 
-    def tracking_uri(self) -> str:
-        """Returns the configured tracking store; at run time MLFLOW_TRACKING_URI takes precedence."""
-        return str(self.settings["track"]["uri"])
-
-    def destination(self, wildcards: Any) -> dict[str, Any]:
+    def destination(self, wildcards: Any) -> object:
         """Returns the store that is logged to and the number of the attempt, which increases if runs were lost."""
-        return presence.decided(address.tracking_uri(self.tracking_uri()), paths.RESULTS / LOGGED)
-
-    def _family_file(self, wildcards: Any) -> str:
-        return str(self.families[wildcards.family].file)
+        return presence.decided(address.tracking_uri(self.settings.track.uri), paths.RESULTS / LOGGED)
 
     def _variant(self, wildcards: Any) -> Variant:
         return self.families[wildcards.family].variant(wildcards.variant)
 
 
-def make_plan(config: Mapping[str, Any], project: Path | None = None) -> Plan:
+def make_plan(config: Mapping[str, object], project: Path | None = None) -> Plan:
     """Makes the plan of one campaign for a configuration.
 
     Args:
@@ -556,24 +568,22 @@ def make_plan(config: Mapping[str, Any], project: Path | None = None) -> Plan:
     project = paths.project() if project is None else project
     config = {key: typed(key, value) for key, value in config.items()}
     _refuse_several(config)
-    schema.check(config, "config", "config")
-    settings: dict[str, Any] = {
-        key: {**value, **config.get(key, {})} if isinstance(value, dict) else config.get(key, value)
-        for key, value in DEFAULTS.items()
-    }
-    address.refuse_secrets(str(settings["track"]["uri"]))
-    folders = (project / "kernels", *(Path(folder) for folder in settings["kernel_folders"]))
+    settings = door.decode(config, Config, "config")
+    address.refuse_secrets(settings.track.uri)
+    folders = (project / "kernels", *map(Path, settings.kernel_folders))
     families = catalog.load(folders)
-    chosen = choose_variants(settings["variants"], choose_families(settings["families"], families))
-    cases = choose_cases(settings["cases"], families, chosen)
+    chosen = choose_variants(settings.variants, choose_families(settings.families, families))
+    cases = choose_cases(settings.cases, families, chosen)
     gpu, arch, live, root, message, found = _campaign(settings, project)
     families |= winners.with_winners({f: families[f] for f in chosen}, gpu)
     chosen = {
         name: tuple(families[name].variant(v.name) for v in variants) for name, variants in chosen.items()
     }
-    timelines = {f for f in chosen if paths.family_record(root, "timeline", gpu, f).is_file()}
+    timelines = {f for f in chosen if store.is_file(paths.family_record(root, "timeline", gpu, f))}
     drawn = choose_figures(chosen, families, timelines)
-    on_host = frozenset(n for n, f in families.items() if f.limit == "pcie" or f.measuring.timing == "host")
+    on_host = frozenset(
+        n for n, f in families.items() if f.work.limit == "pcie" or f.measuring.timing == "host"
+    )
     measuring = Boards(tuple(one.uuid for one in found), gpu, paths.RESULTS, on_host)
     if measuring.several:
         message = f"{message}; each family is measured on one of {len(found)} boards"
@@ -595,7 +605,11 @@ def make_plan(config: Mapping[str, Any], project: Path | None = None) -> Plan:
     )
 
 
-def _refuse_several(config: Mapping[str, Any]) -> None:
+def _distinct(files: Iterable[str | Path]) -> list[str]:
+    return list(dict.fromkeys(map(str, files)))
+
+
+def _refuse_several(config: Mapping[str, object]) -> None:
     for key in ("gpu", "gpus", "recorded"):
         value = config.get(key)
         named = boards.names(value) if isinstance(value, (str, list)) else []
@@ -622,31 +636,31 @@ def _no_longer_shown(tables: Path, chosen: Container[str]) -> list[str]:
     return [f"{what}; their records stay"] if gone else []
 
 
-def _campaign(settings: Mapping[str, Any], project: Path) -> tuple[str, str, bool, Path, str, Sequence[Gpu]]:
+def _campaign(settings: Config, project: Path) -> tuple[str, str, bool, Path, str, Sequence[Gpu]]:
     """Returns `gpu`, `arch`, `live`, `root` and `message` of the plan, and the boards of this machine to use."""
-    visible = [] if settings["mode"] == "recorded" else device.boards()
-    if settings["mode"] == "live" or visible:
-        found = _named_boards(settings["gpu"], visible)
+    visible = [] if settings.mode == "recorded" else device.boards()
+    if settings.mode == "live" or visible:
+        found = _named_boards(settings.gpu, visible)
         if found:
             gpu, arch = found[0].slug, found[0].arch
         else:
-            table = device.known_gpus(project)
-            gpu = boards.expected_gpu(settings["gpu"], table)
-            arch = str(table[gpu]["arch"])
+            known = device.known_gpus(project)
+            gpu = boards.expected_gpu(settings.gpu, known)
+            arch = known[gpu].arch
         message = (
             f"live on {found[0].name} ({arch})" if found else f"live for {gpu} ({arch}), which is not here"
         )
         return gpu, arch, True, paths.RESULTS, message, found
     root, record = recorded_campaign(settings, project)
-    why = "mode: recorded" if settings["mode"] == "recorded" else f"no GPU here ({device.why_not()})"
+    why = "mode: recorded" if settings.mode == "recorded" else f"no GPU here ({device.why_not()})"
     message = (
-        f"{why}: using the recorded campaign {record['campaign']}"
-        f" ({record['gpu_name']}, {record['started'][:10]}, commit {record['commit'][:12] or 'unknown'})"
+        f"{why}: using the recorded campaign {record.campaign}"
+        f" ({record.gpu_name}, {record.started[:10]}, commit {record.commits})"
     )
-    return record["gpu"], record["arch"], False, root, message, ()
+    return record.gpu, record.arch, False, root, message, ()
 
 
-def _named_boards(setting: str | list[str], visible: Sequence[Gpu]) -> list[Gpu]:
+def _named_boards(setting: Gpus, visible: Sequence[Gpu]) -> list[Gpu]:
     """Returns the boards of this machine that `gpu` names; [] if it names a model that this machine does not have."""
     here = ["auto", boards.ALL, *(gpu.slug for gpu in visible)]
     elsewhere = setting not in here and not boards.names_boards(setting)

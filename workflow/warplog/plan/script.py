@@ -1,4 +1,4 @@
-"""What all scripts of the workflow share: the log, errors on one line, and the arguments of measuring jobs."""
+"""What all scripts of the workflow share: the log, errors on one line, and the parameters of jobs."""
 
 import gc
 import signal
@@ -6,35 +6,43 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
 from warplog.core.errors import as_one_line
 from warplog.core.hashing import sha256_file, sha256_of
 from warplog.core.process import die_with_parent
 from warplog.core.text import Screen
+from warplog.measure import job as jobs
+from warplog.plan.jobs import FamilyJob, Settings
+from warplog.records import door
+
+_T = TypeVar("_T")
 
 
-def values_of_family(rule: Any) -> dict[str, Any]:
-    """Returns the arguments of `measure.job.make_jobs`, from the `snakemake` object of a rule that measures a family.
+def parameters(rule: Any, kind: type[_T]) -> _T:
+    """Returns the parameter `job` of a rule as the type that the plan made it of; `rule` is its `snakemake` object."""
+    return door.decode(rule.params.job, kind, "params.job")
 
-    `inputs_sha256` is the hash of the inputs that all variants share; records with another hash are measured again.
+
+def family_jobs(rule: Any, job: FamilyJob[Settings]) -> list[jobs.Job[Settings]]:
+    """Returns the measuring jobs of a family, from the `snakemake` object of the rule and its decoded parameter.
+
+    Raises:
+        WarplogError: as for `measure.job.make_jobs`.
     """
-    job = rule.params.job
     named = set(rule.input.keys())
     single = [rule.input[name] for name in ("campaign", "reference", "timer") if name in named]
-    shared = [*single, *rule.input.code]
-    return {
-        "family_file": Path(job["family_file"]),
-        "variants": list(job["variants"]),
-        "gpu": rule.wildcards.gpu,
-        "builds": [Path(path) for path in rule.input.builds],
-        "campaign": Path(rule.input.campaign),
-        "settings": job["settings"],
-        "record": Path(rule.output[0]),
-        "inputs_sha256": sha256_of(
-            [sha256_file(Path(path)) for path in shared], job["contract"], job["settings"]
-        ),
-    }
+    shared = [sha256_file(Path(path)) for path in (*single, *rule.input.code)]
+    return jobs.make_jobs(
+        family_file=Path(job.family_file),
+        variants=job.variants,
+        gpu=rule.wildcards.gpu,
+        builds=[Path(path) for path in rule.input.builds],
+        campaign=Path(rule.input.campaign),
+        settings=job.settings,
+        record=Path(rule.output[0]),
+        inputs_sha256=sha256_of(shared, job.contract, door.plain(job.settings)),
+    )
 
 
 class _Log:

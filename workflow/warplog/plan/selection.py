@@ -1,18 +1,19 @@
 """Selects families, variants, cases and figures by the configuration."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any
 
 import yaml
 
 from warplog import figures
 from warplog.catalog.family import Family, Variant
-from warplog.core.defaults import DEFAULTS
 from warplog.core.errors import WarplogError
 from warplog.core.schema import suggest
+from warplog.records.config import Choice, Config
+
+_DEFAULTS = Config()
 
 
-def typed(key: str, value: Any) -> Any:
+def typed(key: str, value: object) -> object:
     """Returns a value of the configuration with its type, which `--config` loses.
 
     Strings in a mapping are parsed: they come from `--config 'time={...}'`. A whole number is text again if the key
@@ -20,14 +21,15 @@ def typed(key: str, value: Any) -> Any:
     """
     if isinstance(value, Mapping):
         return {k: yaml.safe_load(v) if isinstance(v, str) and len(v) < 100 else v for k, v in value.items()}
-    if isinstance(DEFAULTS.get(key), bool) and value in ("true", "false"):
+    default = getattr(_DEFAULTS, key, None)
+    if isinstance(default, bool) and value in ("true", "false"):
         return value == "true"
-    if type(value) is int and isinstance(DEFAULTS.get(key), str):
+    if type(value) is int and isinstance(default, str):
         return f"{value:07}" if key == "commit" else str(value)
     return value
 
 
-def choice(value: str | int | list[str], known: list[str], key: str) -> list[str]:
+def choice(value: Choice, known: list[str], key: str) -> list[str]:
     """Returns the chosen names; `value` is 'all', a list, or names separated by commas.
 
     Raises:
@@ -35,22 +37,20 @@ def choice(value: str | int | list[str], known: list[str], key: str) -> list[str
     """
     if value == "all":
         return known
-    names = (
-        [n.strip() for n in str(value).split(",")] if not isinstance(value, list) else [str(n) for n in value]
-    )
+    names = [str(n).strip() for n in (value if isinstance(value, tuple) else str(value).split(","))]
     for name in names:
         if name not in known:
             raise WarplogError(f"config: {key}: {name!r} does not exist; {suggest(name, known)}")
     return names
 
 
-def choose_families(value: Any, families: Mapping[str, Family]) -> dict[str, Family]:
+def choose_families(value: Choice, families: Mapping[str, Family]) -> dict[str, Family]:
     """Returns the chosen families; 'all' excludes drafts, and the oracle, which is a separate target."""
     names = choice(value, list(families), "families")
     return {n: f for n, f in families.items() if n in names and (value != "all" or not (f.draft or f.probes))}
 
 
-def choose_variants(value: Any, families: Mapping[str, Family]) -> dict[str, tuple[Variant, ...]]:
+def choose_variants(value: Choice, families: Mapping[str, Family]) -> dict[str, tuple[Variant, ...]]:
     """Returns the chosen variants by family, in ladder order; 'all' excludes drafts.
 
     Families without a chosen variant are left out; the baseline of the others is always included.
@@ -71,7 +71,7 @@ def choose_variants(value: Any, families: Mapping[str, Family]) -> dict[str, tup
 
 
 def choose_cases(
-    value: Any, families: Mapping[str, Family], chosen: Collection[str]
+    value: Choice, families: Mapping[str, Family], chosen: Collection[str]
 ) -> dict[str, tuple[str, ...]]:
     """Returns the timed cases of each family: the named ones, or all cases of a family that was not chosen."""
     known = sorted({c for f in chosen for c in families[f].cases})
@@ -81,9 +81,9 @@ def choose_cases(
     }
 
 
-def captured(family: Family, cases: Collection[str]) -> list[str]:
+def captured(family: Family, cases: Collection[str]) -> tuple[str, ...]:
     """Returns the `profile_cases` of a family that are in `cases` or are never timed."""
-    return [c for c in family.profile_cases if c in cases or c not in family.cases]
+    return tuple(c for c in family.profile_cases if c in cases or c not in family.cases)
 
 
 def choose_figures(
@@ -119,7 +119,7 @@ def _shares_memory(variant: Variant) -> bool:
 _HAS: Mapping[str, Callable[[Family], bool]] = {
     "counters": lambda family: "ncu" in family.measuring.profilers,
     "shared_memory": lambda family: any(_shares_memory(variant) for variant in family.variants),
-    "flops": lambda family: any(family.value(family.flops, case) for case in family.cases.values()),
+    "flops": lambda family: any(family.value(family.work.flops, case) for case in family.cases.values()),
     "claims": lambda family: bool(family.claims),
     # The figure `overlap` already shows a launch engine by engine; a timeline would add nothing.
     "no_overlap_figure": lambda family: "overlap" not in family.figures,

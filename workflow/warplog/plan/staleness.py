@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from warplog.core import paths
 from warplog.core.errors import WarplogError
-from warplog.core.records import read_json
+from warplog.records import door
+from warplog.records.build import Build
 
 if TYPE_CHECKING:
     from grimp import ImportGraph
@@ -42,17 +43,20 @@ ROOTS: Mapping[str, tuple[str, ...]] = {
 }
 # These store data and start processes, but do not affect values: editing them must not repeat a campaign.
 _CARRIERS = frozenset(
-    f"core.{name}"
-    for name in (
-        "defaults",
-        "errors",
-        "files",
-        "locks",
-        "paths",
-        "process",
-        "records",
-        "schema",
-        "verification.manifest",
+    (
+        *(
+            f"core.{name}"
+            for name in (
+                "errors",
+                "files",
+                "locks",
+                "paths",
+                "process",
+                "schema",
+                "store",
+            )
+        ),
+        "records.verification.manifest",
     )
 )
 # What these contribute to a measuring job is hashed into its inputs (contract, library, settings), or only affects how
@@ -60,8 +64,11 @@ _CARRIERS = frozenset(
 _MEASURING = frozenset(("build", "trial", "check", "sanitize", "time", "profile", "timeline", "tune"))
 _HASHED_OTHERWISE = frozenset(
     (
-        *("catalog", "machine.toolchain", "machine.wheels"),
-        *(f"measure.{name}" for name in ("family_board", "job", "journal", "provenance", "supervise")),
+        *("catalog", "machine.toolchain", "machine.wheels", "records"),
+        *(
+            f"measure.{name}"
+            for name in ("family_board", "job", "journal", "provenance", "results", "supervise", "task")
+        ),
     )
 )
 # Builds with these statuses are tried again; `unsupported` depends on family.yaml and the GPU only.
@@ -90,12 +97,11 @@ def attempt(build: Path) -> int:
     is 1 if there is no record yet, or if it is damaged, which the jobs that read it report.
     """
     try:
-        record = read_json(build)
+        record = door.read(build, Build)
     except WarplogError:
         return 1
-    number = int(record.get("attempt", 1))
-    failed = record.get("origin") == "live" and record.get("status") in _RETRIED
-    return number + 1 if failed else number
+    failed = record.origin == "live" and record.status in _RETRIED
+    return record.attempt + 1 if failed else record.attempt
 
 
 def _imported(roots: tuple[str, ...], stop: frozenset[str]) -> set[str]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from warplog.core import columns
 from warplog.core.numbers import short_number, with_unit
 from warplog.metrics.occupancy import busy_share
 from warplog.tables.files import as_rows
@@ -129,7 +130,8 @@ def kernel_metrics(tables: "FigureTables") -> "pd.DataFrame":
     the peak over the elapsed cycles.
     """
     rows = tables.counters([*METRICS, *_ACTIVITY])
-    busy = [busy_share(row, tables.peak("sms")) for row in as_rows(rows[_ACTIVITY])]
+    known = ({name: columns.number(row, name) for name in _ACTIVITY} for row in as_rows(rows[_ACTIVITY]))
+    busy = [busy_share(values, tables.peak("sms")) for values in known]
     rows["l1_throughput_pct"] *= [share if share < 1 else 1.0 for share in busy]
     return rows.drop(columns=_ACTIVITY)
 

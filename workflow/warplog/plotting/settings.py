@@ -2,7 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+
+from msgspec import UNSET
+from msgspec.structs import asdict
+
+from warplog.records.config import FigureSettings
 
 
 @dataclass(frozen=True)
@@ -40,15 +44,10 @@ STYLES: Mapping[str, Settings] = {
 }
 
 
-def settings_of(chosen: Mapping[str, Any]) -> Settings:
-    """Returns the settings of the style `chosen["style"]`, with the other keys in place of its own.
-
-    `chosen` is the key `figures` of the configuration, which its schema has checked.
-    """
-    own = {key: value for key, value in chosen.items() if key != "style"}
-    if "formats" in own:
-        own["formats"] = tuple(own["formats"])
-    return replace(STYLES[chosen.get("style", "web")], **own)
+def settings_of(chosen: FigureSettings) -> Settings:
+    """Returns the settings of a style, with the other keys of the configuration in place of its own."""
+    own = {key: value for key, value in asdict(chosen).items() if key != "style" and value is not UNSET}
+    return replace(STYLES[chosen.style], **own)
 
 
 def for_pages(settings: Settings) -> Settings:

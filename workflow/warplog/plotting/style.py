@@ -19,15 +19,15 @@ from matplotlib.font_manager import get_font_names
 from matplotlib.text import Annotation, Text
 from PIL import Image
 
-from warplog.core import remarks as coded
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
-from warplog.core.remarks import Remark
 from warplog.core.schema import suggest
 from warplog.core.text import listed
 from warplog.plotting.highlight import of_family
 from warplog.plotting.labels import INK, MUTED, TITLE_PT, header_in, line_in, width_in, wrap
 from warplog.plotting.settings import WEB, Settings
+from warplog.records import remarks as coded
+from warplog.records.remarks import Remark, TimeRemark
 from warplog.tables.view import FigureTables
 
 P = ParamSpec("P")
@@ -158,8 +158,8 @@ def remarks(ladder: pd.DataFrame, about_timing: bool) -> list[str]:
     found: dict[str, list[tuple[str, Remark]]] = {}
     for variant, cell in noted.itertuples(index=False):
         for one in coded.read(cell):
-            if (one["code"] in coded.ABOUT_TIMING) == about_timing:
-                found.setdefault(coded.uncounted(one), []).append((str(variant), one))
+            if isinstance(one, TimeRemark) == about_timing:
+                found.setdefault(one.uncounted(), []).append((str(variant), one))
     return [
         _merged(words, having, len(ladder))
         for words, having in sorted(found.items(), key=lambda item: -len(item[1]))
@@ -177,10 +177,10 @@ def _which(variants: Sequence[str], whole: int) -> str:
 
 def _merged(words: str, having: Sequence[tuple[str, Remark]], whole: int) -> str:
     """Returns the remark of several variants: "a: 1 sample ...", "launches discarded ... (b 3 of 80, a 1 of 60)"."""
-    counts = {name: coded.counts(one) for name, one in having}
+    counts = {name: one.counts() for name, one in having}
     if len(set(counts.values())) == 1:
         each = "each " if len(having) > 1 and any(counts.values()) else ""
-        return f"{_which(list(counts), whole)}: {each}{coded.words(having[0][1])}"
+        return f"{_which(list(counts), whole)}: {each}{having[0][1].words()}"
     largest = sorted(counts, key=lambda name: -counts[name][0] / (counts[name][1:] or (1,))[0])
     named = largest if len(largest) <= MOST_NAMED + 1 else largest[:MOST_NAMED]
     listed = [f"{name} {' of '.join(map(str, counts[name]))}" for name in named]

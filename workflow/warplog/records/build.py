@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Annotated
 
 from msgspec import Meta, field
+from msgspec.structs import asdict
 
 from warplog.records.fields import Arch, Count, Frozen, Language, Sha256, Text, Versions
 from warplog.records.measured import Identity
@@ -12,7 +13,17 @@ Defined = Mapping[str, int | float | str | None]
 
 
 class Compiled(Frozen, frozen=True, kw_only=True):
-    """The key `compile` of family and variant, as far as it differs from the default."""
+    """The keys `compile` of family and variant together.
+
+    Attributes:
+        include: folders of headers, relative to the folder of family.yaml.
+        flags: words for nvcc.
+        defines: macros; None stands for one without a value, text is used as it is written.
+        std: the C++ standard; None for 17.
+        link: shared libraries by short name, such as "cuda" or "cublas".
+        sources: further sources, relative to the folder of family.yaml.
+        fast_math: whether nvcc gets --use_fast_math.
+    """
 
     include: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
@@ -22,12 +33,31 @@ class Compiled(Frozen, frozen=True, kw_only=True):
     sources: tuple[str, ...] = ()
     fast_math: bool = False
 
+    def record(self) -> dict[str, object]:
+        """Returns what was asked for, as JSON holds it; {} if nothing was."""
+        found = {name: value for name, value in asdict(self).items() if value not in (None, False, (), {})}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
+
+    def options(self) -> list[str]:
+        """Returns the options for nvcc, without folders, libraries and sources."""
+        fast = ["--use_fast_math"] if self.fast_math else []
+        macros = [f"-D{n}" if value is None else f"-D{n}={value}" for n, value in self.defines.items()]
+        return [*fast, *self.flags, *macros]
+
+    def text(self) -> str:
+        """Returns what differs from how other variants are compiled, for people; '' if nothing does."""
+        standard = [f"-std=c++{self.std}"] if self.std else []
+        include = [f"-I{folder}" for folder in self.include]
+        link = [f"-l{name}" for name in self.link]
+        return " ".join([*standard, *self.options(), *include, *self.sources, *link])
+
 
 class KernelCode(Frozen, frozen=True, kw_only=True):
     """Resources of one kernel; None for what the compiler does not report.
 
     Attributes:
         dynamic_shared_bytes: shared memory that Triton requests at the launch.
+        spill_store_bytes, spill_load_bytes: per thread; unknown of a library that was compiled already.
         opcodes: static instruction count per SASS opcode.
     """
 
@@ -38,8 +68,8 @@ class KernelCode(Frozen, frozen=True, kw_only=True):
     dynamic_shared_bytes: Count | None = None
     constant_bytes: int | None
     stack_bytes: Count
-    spill_store_bytes: Count
-    spill_load_bytes: Count
+    spill_store_bytes: Count | None
+    spill_load_bytes: Count | None
     barriers: Count
     sass_instructions: Count
     opcodes: Mapping[str, Count]
@@ -69,7 +99,7 @@ class Build(Identity, tag="build", frozen=True, kw_only=True):
     seconds: float
     tools: Versions
     compiler_output: Text = ""
-    attempt: int = 0
+    attempt: int = 1
     dependencies: Annotated[Mapping[str, Sha256], Meta(max_length=10_000)] = field(default_factory=dict)
     kernels: tuple[KernelCode, ...] = ()
 

@@ -2,16 +2,10 @@
 
 from typing import Annotated, Literal
 
-from msgspec import Meta
-
-from warplog.records.fields import Arch, Count, Frozen, Origin, Sha256, Slug, Text, Versions
+from warplog.records.fields import Arch, Count, Frozen, Origin, Sha256, Slug, Text, Versions, matching
 
 CampaignName = Annotated[
-    str,
-    Meta(
-        pattern="^[A-Za-z0-9][A-Za-z0-9_.-]{0,95}$",
-        extra_json_schema={"$comment": "up to 96 letters, digits and _ . -"},
-    ),
+    str, matching("[A-Za-z0-9][A-Za-z0-9_.-]{0,95}", "up to 96 letters, digits and _ . -")
 ]
 
 
@@ -54,8 +48,8 @@ class Gpu(Frozen, frozen=True, kw_only=True):
 class Project(Frozen, frozen=True, kw_only=True):
     """The repository that measured: name of its folder, and hash of its first commit; "" if unknown."""
 
-    name: Annotated[str, Meta(pattern="^[A-Za-z0-9_.-]{0,64}$")] = ""
-    id: Annotated[str, Meta(pattern="^[0-9a-f]{0,64}$")] = ""
+    name: Annotated[str, matching("[A-Za-z0-9_.-]{0,64}", "up to 64 letters, digits and _ . -")] = ""
+    id: Annotated[str, matching("[0-9a-f]{0,64}", "up to 64 hexadecimal digits")] = ""
 
 
 class Campaign(Frozen, tag_field="stage", tag="campaign", frozen=True, kw_only=True):
@@ -71,7 +65,7 @@ class Campaign(Frozen, tag_field="stage", tag="campaign", frozen=True, kw_only=T
 
     schema: Literal[2] = 2
     campaign: CampaignName
-    id: Annotated[str, Meta(pattern="^([0-9a-f]{16})?$")] = ""
+    id: Annotated[str, matching("([0-9a-f]{16})?", "16 hexadecimal digits, or nothing")] = ""
     project: Project = Project()
     gpu: Slug
     gpu_name: Text
@@ -87,3 +81,9 @@ class Campaign(Frozen, tag_field="stage", tag="campaign", frozen=True, kw_only=T
     device: Gpu
     tools: Versions
     evaluated_commit: Text = ""
+
+    @property
+    def commits(self) -> str:
+        """The measured commit, shortened, and the one that made the tables, if that is another."""
+        evaluated = f", evaluated at {self.evaluated_commit[:12]}" if self.evaluated_commit else ""
+        return f"{self.commit[:12] or 'unknown'}{evaluated}"

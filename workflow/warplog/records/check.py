@@ -1,8 +1,8 @@
 """Record of stage check: the errors of a variant's results against the reference."""
 
+from warplog.records.config import CheckSettings
 from warplog.records.fields import Count
 from warplog.records.measured import Case, Measured, Session
-from warplog.records.settings import CheckSettings
 
 
 class CheckCase(Case, frozen=True, kw_only=True):

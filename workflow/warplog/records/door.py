@@ -5,20 +5,23 @@ error names file, key, value and remedy.
 """
 
 import json
+import re
+from inspect import cleandoc
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
-from warplog.core import schema
+from warplog.core import schema, store
 from warplog.core.errors import WarplogError
-from warplog.core.files import read_bytes, write_text
+from warplog.core.files import write_text
 from warplog.core.parsing import parse_json
 from warplog.core.paths import own_command
 from warplog.records.fields import VERSION
 
 _MOST_BYTES = 64 << 20
 _T = TypeVar("_T")
+_ATTRIBUTE = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 
 
 def decode(data: object, kind: type[_T], where: str) -> _T:
@@ -62,7 +65,7 @@ def read_json(path: Path) -> Any:
         WarplogError: The file is missing, larger than 64 MiB, or not strict JSON (see `parse_json`).
     """
     try:
-        return parse_json(read_bytes(path, _MOST_BYTES, "is it the right file?"))
+        return parse_json(store.read(path, _MOST_BYTES, "is it the right file?"))
     except (ValueError, RecursionError) as error:
         raise WarplogError(f"{path}: is not a JSON record ({error}); delete it and run again") from None
 
@@ -110,6 +113,12 @@ def write(path: Path, value: object) -> None:
 
 
 def schema_of(kind: Any) -> Any:
-    """Returns the JSON Schema of a type."""
+    """Returns the JSON Schema of a type; keys have the descriptions under `Attributes:` in the docstrings."""
     found = msgspec.json.schema(kind)
+    for node in found.get("$defs", {}).values():
+        text, _, attributes = cleandoc(node.get("description", "")).partition("\nAttributes:\n")
+        node["description"] = text.strip()
+        for name, said in _ATTRIBUTE.findall(attributes):
+            if name in node.get("properties", ()):
+                node["properties"][name].setdefault("description", " ".join(said.split()))
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Generic, TypeVar
 
 from msgspec import Meta
 
+from warplog.core import store
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
 from warplog.records import door
@@ -96,12 +97,12 @@ class FamilyRecord(Generic[Entry]):
     @classmethod
     def inspect_if_there(cls, path: Path, kind: type[Entry]) -> "FamilyRecord[Entry]":
         """Inspects the records in `path`; if the file is missing, there are no variants."""
-        return cls.inspect(path, kind) if path.is_file() else FamilyRecord(path, kind, {})
+        return cls.inspect(path, kind) if store.is_file(path) else FamilyRecord(path, kind, {})
 
     @classmethod
     def read_if_there(cls, path: Path, kind: type[Entry]) -> "FamilyRecord[Entry]":
         """Reads the records in `path`; if the file is missing, there are no variants."""
-        return cls.read(path, kind) if path.is_file() else FamilyRecord(path, kind, {})
+        return cls.read(path, kind) if store.is_file(path) else FamilyRecord(path, kind, {})
 
     def put(self, record: Entry) -> None:
         """Adds the record of a variant, or replaces its existing one.
@@ -122,12 +123,15 @@ class FamilyRecord(Generic[Entry]):
         Raises:
             WarplogError: The disk is full or the folder is not writable.
         """
-        if not self.variants:
-            return
+        if self.variants:
+            write_text(self.path, self.text())
+
+    def text(self) -> str:
+        """Returns the content of the file; there must be a record."""
         first = next(iter(self.variants.values()))
         head = {"schema": VERSION, "stage": FOLDERS[self.kind], "gpu": first.gpu, "family": first.family}
         lines = (f'"{name}": {door.as_json(record)}' for name, record in self.variants.items())
-        write_text(self.path, f'{door.as_json(head)[:-1]}, "variants": {{\n' + ",\n".join(lines) + "\n}}\n")
+        return f'{door.as_json(head)[:-1]}, "variants": {{\n' + ",\n".join(lines) + "\n}}\n"
 
 
 def misplaced(found: Mapping[str, object], place: Mapping[str, str]) -> str:

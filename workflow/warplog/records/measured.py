@@ -1,6 +1,6 @@
 """What the records of all measuring stages share: identity, provenance, and the state of each case."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal
 
 from msgspec import Meta, field
@@ -51,7 +51,7 @@ class Case(Frozen, frozen=True, kw_only=True):
     case: CaseName
     status: Status
     reason: Text
-    own_limits: Mapping[str, float] = field(default_factory=dict)
+    own_limits: Mapping[str, int | float] = field(default_factory=dict)
     seconds: float | None = None
 
 
@@ -82,6 +82,12 @@ class Measured(Identity, tag_field="stage", frozen=True, kw_only=True):
     inputs_sha256: Sha256 = ""
 
 
+def worst(statuses: Iterable[Status]) -> Status:
+    """Returns the first status that is neither 'ok' nor 'skipped', else 'skipped' if there is one, else 'ok'."""
+    others = [status for status in statuses if status != "ok"]
+    return next((status for status in others if status != "skipped"), others[0] if others else "ok")
+
+
 def only_if_ok(case: Case, *results: str) -> None:
     """Checks that a case has each of the named results if its status is ok, and none of them otherwise.
 
@@ -93,3 +99,10 @@ def only_if_ok(case: Case, *results: str) -> None:
             raise ValueError(
                 f"{name}: a case has it if and only if its status is ok, and that is {case.status}"
             )
+
+
+class Absent(Frozen, frozen=True, kw_only=True):
+    """No record, and why: it is missing, or damaged, misplaced or of another GPU (error)."""
+
+    status: Literal["missing", "error"]
+    reason: Text

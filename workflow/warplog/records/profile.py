@@ -2,9 +2,7 @@
 
 from typing import Annotated
 
-from msgspec import Meta
-
-from warplog.records.fields import Count, Text, Tool
+from warplog.records.fields import Count, Text, Tool, matching
 from warplog.records.measured import Case, Measured, Session
 
 
@@ -26,6 +24,6 @@ class Profile(Measured, tag="profile", frozen=True, kw_only=True):
     tool: Tool
     tool_version: Text
     command: tuple[Text, ...]
-    report: Annotated[str, Meta(pattern="^[A-Za-z0-9_.-]*$")] = ""
+    report: Annotated[str, matching("[A-Za-z0-9_.-]*", "letters, digits and _ . -")] = ""
     cases: tuple[CapturedCase, ...]
     session: Session

@@ -1,10 +1,8 @@
 """Record of stage sanitize: what the tools of compute-sanitizer found."""
 
-from typing import Literal
-
+from warplog.records.config import SanitizerTool, SanitizeSettings
 from warplog.records.fields import CaseName, Count, Frozen, Name, Status, Text
 from warplog.records.measured import Measured
-from warplog.records.settings import SanitizeSettings
 
 
 class SanitizerFinding(Frozen, frozen=True, kw_only=True):
@@ -21,7 +19,7 @@ class SanitizerFinding(Frozen, frozen=True, kw_only=True):
 class ToolCheck(Frozen, frozen=True, kw_only=True):
     """The result of one tool; `errors` is what it counted, None if it did not finish. seconds: its wall time."""
 
-    tool: Literal["memcheck", "racecheck", "initcheck", "synccheck"]
+    tool: SanitizerTool
     status: Status
     reason: Text
     seconds: float

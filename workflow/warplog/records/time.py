@@ -5,14 +5,14 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from warplog.records.config import TimeSettings
 from warplog.records.fields import Count, Frozen, Number, Status, Text
 from warplog.records.measured import Case, Measured, Session, only_if_ok
 from warplog.records.remarks import TimeRemark
-from warplog.records.settings import TimeSettings
 
 Traced = Annotated[tuple[float | None, ...], Meta(max_length=100_000)]
-NoHot = Literal["", "not_wanted", "not_recorded"]
-NoSustained = Literal["", "not_limited", "not_near_fastest", "not_recorded"]
+NoHot = Literal["", "not_captured", "not_recorded"]
+NoSustained = Literal["", "no_hot", "not_limited", "not_near_fastest", "not_recorded"]
 
 
 class Statistics(Frozen, frozen=True, kw_only=True):
@@ -165,6 +165,10 @@ class TimeCase(Case, frozen=True, kw_only=True):
         launch_host_us: median host time of the launcher until it has queued its work.
         no_hot, no_sustained: why there is no such time; "" if there is one, or the case is not ok. `not_recorded`: an
             earlier release did not write it.
+            no_hot: `not_captured`: the profilers do not capture the case, and `hot_cases` does not ask for it.
+            no_sustained: `no_hot`: no back-to-back launches show whether a limit acts; `not_limited`: none does;
+            `not_near_fastest`: one does, but the profilers do not capture the case, and the variant is neither the
+            baseline nor near the fastest one.
         further_sustained: runs of further processes that measured only the sustained time.
     """
 

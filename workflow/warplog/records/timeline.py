@@ -4,9 +4,9 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from warplog.records.config import TimelineSettings
 from warplog.records.fields import Count, Frozen, Number, Sha256
 from warplog.records.measured import Case, Measured, Session, only_if_ok
-from warplog.records.settings import TimelineSettings
 
 Samples = Annotated[tuple[float, ...], Meta(min_length=1, max_length=10_000)]
 Region = Annotated[int, Meta(ge=0, le=7)]

@@ -59,17 +59,23 @@ class TuneCheck(Frozen, frozen=True, kw_only=True):
 
 
 class Look(Frozen, frozen=True, kw_only=True):
-    """Timing settings of the first pass over all settings."""
+    """Timing settings of the first pass over all settings.
+
+    Attributes:
+        rel_error: relative standard error of the median at which sampling stops; None in records of earlier releases.
+        rel_spread, settle_ms: settings of earlier releases; else None.
+    """
 
     min_samples: Count
     max_samples: Count
     max_seconds: float
-    rel_spread: float
+    rel_error: float | None = None
     warmup_launches: Count
     warmup_ms: float
     hot_seconds: float
     hot_cases: str
-    settle_ms: float
+    rel_spread: float | None = None
+    settle_ms: float | None = None
 
 
 class Tune(Measured, tag="tune", frozen=True, kw_only=True):

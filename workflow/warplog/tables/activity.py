@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from warplog.core.columns import Row, number
 from warplog.tables.view import FigureTables
 
 _KINDS = ("kernel", "memcpy", "memset")
@@ -29,7 +30,7 @@ def activities(tables: FigureTables) -> dict[str, pd.DataFrame]:
     return found
 
 
-def statistics(events: pd.DataFrame) -> dict[str, Any]:
+def statistics(events: pd.DataFrame) -> Row:
     """Returns what a variant's activities add up to.
 
     They are their number, the span in us, the share of it in which anything ran, the median and longest gap, the kernel
@@ -53,7 +54,7 @@ def statistics(events: pd.DataFrame) -> dict[str, Any]:
 
 def is_one_activity(tables: FigureTables) -> bool:
     """Returns whether one kernel or copy fills nearly the whole span of each variant: a timeline repeats the times."""
-    found = [statistics(events)["longest_pct"] for events in activities(tables).values()]
+    found = [number(statistics(events), "longest_pct") for events in activities(tables).values()]
     return bool(found) and min(found) >= _ALL_PCT
 
 
@@ -65,7 +66,7 @@ def _launch_median_us(events: pd.DataFrame) -> float:
     return float(np.median([span - gaps.sum() for span, gaps in parts]))
 
 
-def _span_and_gaps(events: pd.DataFrame) -> tuple[float, Any]:
+def _span_and_gaps(events: pd.DataFrame) -> tuple[float, "np.ndarray[Any, np.dtype[np.float64]]"]:
     """Returns the time from the first start to the last end, and the gap before each activity but the first, in us."""
     start, end = events["start_us"].to_numpy(), (events["start_us"] + events["duration_us"]).to_numpy()
     until = np.maximum.accumulate(end)

@@ -2,21 +2,38 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
-from warplog.core.remarks import DIFFER, Remark
+from warplog.records.remarks import (
+    Differ,
+    Note,
+    Regime,
+    SeveralKernels,
+    ToolOnOtherBoard,
+    TracingSlows,
+    VariesInNcu,
+)
 
 AGREE_RELATIVE, AGREE_US = 0.03, 1.0
+
+
+class _Ours(TypedDict):
+    """Our times of a regime, as the notes name them."""
+
+    regime: Regime
+    low_us: float
+    high_us: float
 
 
 @dataclass(frozen=True)
 class Agreement:
     """Whether our times agree with the profilers': "ok", "disagree", or "" if nothing was compared.
 
-    `notes` are the pairs of times that differ, then what is not compared or varies: codes with times in microseconds.
+    `notes` are the pairs of times that differ, then what is not compared or varies: times in microseconds.
     """
 
     code: str
-    notes: tuple[Remark, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 def agreement(
@@ -52,32 +69,32 @@ def agreement(
         other_pass_us: time of another of ncu's passes, see `other_pass`.
     """
     compared = False
-    apart: list[Remark] = []
-    notes: list[Remark] = [{"code": "other_board", "tool": tool} for tool in elsewhere]
+    apart: list[Differ] = []
+    notes: list[Note] = [ToolOnOtherBoard(tool=tool) for tool in elsewhere]
     rest, hot = _ours("rest", rest_us), _ours("hot", hot_us)
     ncu_us = None if "ncu" in elsewhere else ncu_us
     nsys_us = None if "nsys" in elsewhere else nsys_us
     if ncu_us is not None and kernels > 1:
-        notes.append({"code": "several_kernels", "kernels": kernels})
+        notes.append(SeveralKernels(kernels=kernels))
     elif ncu_us is not None:
         compared = True
         passes_us = [us for us in (ncu_us, other_pass_us) if us is not None]
         agreeing = [us for us in passes_us if _agree(us, rest_us, 1)]
         if agreeing and agreeing[0] != ncu_us:
-            notes.append({"code": "varies_in_ncu", **rest, "ncu_us": ncu_us, "other_us": other_pass_us})
+            notes.append(VariesInNcu(**rest, ncu_us=ncu_us, other_us=agreeing[0]))
         elif not agreeing:
-            apart.append({"code": DIFFER, **rest, "tool": "ncu", "tool_us": ncu_us})
+            apart.append(Differ(**rest, tool="ncu", tool_us=ncu_us))
     if nsys_us is not None and hot_us:
         compared = True
         if not _agree(nsys_us, hot_us, kernels):
             if traced_us is not None and _agree(nsys_us, [*hot_us, traced_us], kernels):
-                notes.append({"code": "tracing_slows", **hot, "nsys_us": nsys_us, "traced_us": traced_us})
+                notes.append(TracingSlows(**hot, nsys_us=nsys_us, traced_us=traced_us))
             else:
-                apart.append({"code": DIFFER, **hot, "tool": "nsys", "tool_us": nsys_us})
+                apart.append(Differ(**hot, tool="nsys", tool_us=nsys_us))
     return Agreement("disagree" if apart else "ok" if compared else "", (*apart, *notes))
 
 
-def _ours(regime: str, us: Sequence[float]) -> Remark:
+def _ours(regime: Regime, us: Sequence[float]) -> _Ours:
     return {"regime": regime, "low_us": min(us, default=0.0), "high_us": max(us, default=0.0)}
 
 

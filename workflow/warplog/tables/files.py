@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,15 +12,12 @@ from pyarrow import ArrowException
 from pyarrow.parquet import read_metadata
 
 from warplog.core import paths
-from warplog.core.columns import CLAIMS, FLOORS, ORACLE, ORIGIN, TABLES, TUNE, Column
+from warplog.core.columns import CLAIMS, FLOORS, ORACLE, ORIGIN, TABLES, TUNE, Cell, Column, Row
 from warplog.core.csv_text import csv_of_table, restored
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_bytes, write_text
-from warplog.core.remarks import old_words
 from warplog.core.text import one_line
-from warplog.core.verification import manifest
-
-Row = dict[str, Any]
+from warplog.records.verification import manifest
 
 _check_once = cache(manifest.check)  # a recorded campaign, when the first of its tables is read
 
@@ -28,14 +25,19 @@ _check_once = cache(manifest.check)  # a recorded campaign, when the first of it
 pd.set_option("mode.string_storage", "python")
 
 
-def write_tables(rows: Mapping[str, list[Row]], folder: Path) -> None:
+def write_tables(rows: Mapping[str, Sequence[Row]], folder: Path) -> None:
     """Writes <table>.parquet and <table>.csv for every table, and columns.csv; the same rows give the same bytes.
 
     Raises:
         WarplogError: if a row has an undocumented column, or a file cannot be written.
     """
-    for name, columns in TABLES.items():
-        write_table(rows[name], columns, folder / name)
+    for name, described in TABLES.items():
+        write_table(rows[name], described, folder / name)
+    write_text(folder / "columns.csv", columns())
+
+
+def columns() -> str:
+    """Returns the columns of all tables as CSV: type, unit and meaning."""
     lines = [("table", "column", "type", "unit", "meaning")]
     described = {
         **TABLES,
@@ -47,10 +49,10 @@ def write_tables(rows: Mapping[str, list[Row]], folder: Path) -> None:
     lines += [
         (t, c, d.kind, d.unit, d.meaning) for t, columns in described.items() for c, d in columns.items()
     ]
-    write_text(folder / "columns.csv", csv_of_table(pd.DataFrame(lines[1:], columns=list(lines[0]))))
+    return csv_of_table(pd.DataFrame(lines[1:], columns=list(lines[0])))
 
 
-def write_table(rows: list[Row], columns: Mapping[str, Column], path: Path) -> None:
+def write_table(rows: Sequence[Row], columns: Mapping[str, Column], path: Path) -> None:
     """Writes <path>.parquet and <path>.csv with exactly the documented columns.
 
     Raises:
@@ -63,10 +65,10 @@ def write_table(rows: list[Row], columns: Mapping[str, Column], path: Path) -> N
 
 def as_parquet(table: pd.DataFrame) -> bytes:
     """Returns a table as Parquet, with a checksum of each page."""
-    return table.to_parquet(index=False, write_page_checksum=True)
+    return table.to_parquet(index=False, write_page_checksum=True, compression="zstd")
 
 
-def as_rows(table: pd.DataFrame) -> list[Row]:
+def as_rows(table: pd.DataFrame) -> list[dict[str, Cell]]:
     """Returns the rows of a table by column name, with Python's numbers."""
     names = [str(name) for name in table]
     columns = [table[name].tolist() for name in table]  # half the time of DataFrame.to_dict
@@ -74,7 +76,7 @@ def as_rows(table: pd.DataFrame) -> list[Row]:
     return [dict(zip(names, row, strict=True)) for row in rows]
 
 
-def as_frame(rows: list[Row], columns: Mapping[str, Column], name: str) -> pd.DataFrame:
+def as_frame(rows: Sequence[Row], columns: Mapping[str, Column], name: str) -> pd.DataFrame:
     """Returns a data frame with exactly the documented columns and types; missing values are "" or NA.
 
     Raises:
@@ -86,7 +88,7 @@ def as_frame(rows: list[Row], columns: Mapping[str, Column], name: str) -> pd.Da
     types: Mapping[str, Any] = {"str": "str", "int": "Int64", "float": "float64", "bool": "bool"}
     typed = {}
     for column, description in columns.items():
-        values = [row.get(column, math.nan) for row in rows]
+        values: list[Any] = [row.get(column, math.nan) for row in rows]
         if description.kind == "str":
             values = [
                 "" if v is None or v is pd.NA or v != v else v for v in values
@@ -141,7 +143,7 @@ def read_table(folder: Path, name: str) -> pd.DataFrame:
     path = parquet if parquet.is_file() else csv
     if not path.is_file():
         raise WarplogError(f"{parquet}: no such table; run `{paths.command('tables')}`")
-    table = old_words.of_table(read_file(path), name)
+    table = read_file(path)
     for column in table.select_dtypes("Int64"):
         table[column] = table[column].astype("float64" if table[column].isna().any() else "int64")
     missing = [column for column in NEEDED[name] if column not in table]

@@ -1,58 +1,53 @@
 """The kernels that a library launches per case: which kernels cuBLAS or CUB chose, and the time of each."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from math import prod
-from typing import Any
 
-from warplog.core.records import Record
+from warplog.core.columns import Cell, Row
 from warplog.metrics.kernels import SPLIT_K, short_name
+from warplog.records.extract import Extract, Launched
 
-Row = dict[str, Any]
 _Key = tuple[str, str]  # case and kernel
 _NCU = {
-    "ncu_us": "duration_us",
+    "duration_us": "ncu_us",
     "grid_blocks": "grid_blocks",
     "block_threads": "block_threads",
     "registers_per_thread": "registers_per_thread",
-    "ncu_shared_bytes": "shared_bytes_per_block",
+    "shared_bytes_per_block": "ncu_shared_bytes",
 }
 
 
-def library_kernels(extract: Record) -> list[Row]:
-    """Returns one row per distinct kernel or copy of each captured case, in launch order.
+def library_kernels(extract: Extract) -> Iterator[Row]:
+    """Yields one row per distinct kernel or copy of each captured case, in launch order.
 
     The launch configuration comes from ncu if nsys captured none of the case.
     """
-    launched = {(k["case"], k["kernel"]): k for k in extract["kernels"]}
-    kinds = {(e["case"], e["name"]): e["kind"] for e in extract["timeline"] if e["kind"] != "api"}
-    whole = {r["case"]: r["value"] for r in extract["rows"] if r["metric"] == "nsys_duration_us"}
+    launched = {(one.case, one.kernel): one for one in extract.kernels}
+    kinds = {(one.case, one.name): one.kind for one in extract.timeline if one.kind != "api"}
+    whole = {row.case: row.value for row in extract.rows if row.metric == "nsys_duration_us"}
     counted = _ncu_values(extract)
-    rows = []
     for case, order, name, nsys_us in _parts(extract, counted):
-        key = (case, name)
-        rows.append(
-            {
-                "case": case,
-                "order": order,
-                "kind": "kernel" if key in launched else kinds.get(key, "kernel"),
-                "kernel": name,
-                "short_name": short_name(name),
-                "is_split_k": bool(SPLIT_K.search(name)),
-                **counted.get(key, _namesake(counted, key, order)),
-                **_launch(launched.get(key)),
-                "nsys_us": nsys_us,
-                "share_pct": 100 * nsys_us / whole[case] if nsys_us and whole.get(case) else None,
-            }
-        )
-    return rows
+        key, total_us = (case, name), whole.get(case)
+        yield {
+            "case": case,
+            "order": order,
+            "kind": "kernel" if key in launched else kinds.get(key, "kernel"),
+            "kernel": name,
+            "short_name": short_name(name),
+            "is_split_k": bool(SPLIT_K.search(name)),
+            **counted.get(key, _namesake(counted, key, order)),
+            **(_launch(launched[key]) if key in launched else {}),
+            "nsys_us": nsys_us,
+            "share_pct": 100 * nsys_us / total_us if nsys_us and total_us else None,
+        }
 
 
-def _parts(extract: Record, counted: Mapping[_Key, Row]) -> list[tuple[str, int, str, float | None]]:
+def _parts(extract: Extract, counted: Mapping[_Key, Row]) -> list[tuple[str, int, str, float | None]]:
     """Returns case, order, name and nsys time of each part of a launch; cases without nsys come from ncu."""
     found: list[tuple[str, int, str, float | None]] = [
-        (r["case"], r["launch"], r["kernel"], r["value"])
-        for r in extract["rows"]
-        if r["metric"] == "nsys_kernel_duration_us" and r["value"] is not None
+        (row.case, row.launch, row.kernel, row.value)
+        for row in extract.rows
+        if row.metric == "nsys_kernel_duration_us" and row.value is not None
     ]
     in_nsys = {case for case, *_ in found}
     for case in dict.fromkeys(case for case, _ in counted if case not in in_nsys):
@@ -71,29 +66,28 @@ def _namesake(counted: Mapping[_Key, Row], key: _Key, order: int) -> Row:
     return counted[key[0], names[order]] if same else {}
 
 
-def _launch(kernel: Mapping[str, Any] | None) -> Row:
-    if kernel is None:
-        return {}
+def _launch(kernel: Launched) -> Row:
     return {
-        "grid": "x".join(map(str, kernel["grid"])),
-        "grid_blocks": prod(kernel["grid"]),
-        "block": "x".join(map(str, kernel["block"])),
-        "block_threads": prod(kernel["block"]),
-        "registers_per_thread": kernel["registers_per_thread"],
-        "shared_bytes": kernel["shared_bytes"],
+        "grid": "x".join(map(str, kernel.grid)),
+        "grid_blocks": prod(kernel.grid),
+        "block": "x".join(map(str, kernel.block)),
+        "block_threads": prod(kernel.block),
+        "registers_per_thread": kernel.registers_per_thread,
+        "shared_bytes": kernel.shared_bytes,
     }
 
 
-def _ncu_values(extract: Record) -> dict[_Key, Row]:
+def _ncu_values(extract: Extract) -> Mapping[_Key, Row]:
     """Returns the ncu values by case and kernel; durations of a kernel that runs twice in a launch are added."""
-    found: dict[_Key, Row] = {}
-    for row in extract["rows"]:
-        column = next((c for c, metric in _NCU.items() if metric == row["metric"]), None)
-        if row["tool"] != "ncu" or column is None or row["value"] is None:
+    found: dict[_Key, dict[str, Cell]] = {}
+    total_us: dict[_Key, float] = {}
+    for row in extract.rows:
+        if row.tool != "ncu" or row.metric not in _NCU or row.value is None:
             continue
-        values = found.setdefault((row["case"], row["kernel"]), {})
-        if column == "ncu_us":
-            values[column] = values.get(column, 0.0) + row["value"]
+        key = row.case, row.kernel
+        values = found.setdefault(key, {})
+        if row.metric == "duration_us":
+            total_us[key] = values["ncu_us"] = total_us.get(key, 0.0) + row.value
         else:
-            values.setdefault(column, int(row["value"]))
+            values.setdefault(_NCU[row.metric], int(row.value))
     return found

@@ -2,26 +2,25 @@
 
 import math
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from warplog.catalog.contract import Published, status_words
 from warplog.catalog.family import Family, Variant
+from warplog.core.columns import Cell, Row
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
 from warplog.core.numbers import percent_digits, rate_digits
 from warplog.core.text import Table, escape_markdown, markdown_table
 from warplog.tables.files import as_rows
 
-Row = dict[str, Any]
 _WIDTH = 120
 _BEGIN, _END = "<!-- warplog published -->\n", "<!-- end -->"
 GFLOPS = {"GFLOP/s": 1.0, "TFLOP/s": 1e3}
 _OF_MEASURED = ("case", "size", "status", "reason", "remarks", "ratio_to_baseline")
 
 
-def rows(family: Family, measured: Iterable[Mapping[str, Any]]) -> list[Row]:
+def rows(family: Family, measured: Iterable[Row]) -> list[Row]:
     """Returns one row per row of `measurements` of the family and figure published for it.
 
     A figure belongs to its own case, or to the headline case if its source does not name one. A measurement for
@@ -50,10 +49,10 @@ def ratio(family: Family, figure: Published) -> float:
     return math.nan
 
 
-def _row(family: Family, row: Mapping[str, Any], figure: Published | None) -> Row:
+def _row(family: Family, row: Row, figure: Published | None) -> Row:
     shown = figure.unit if figure else unit(family)
     gflops = _number(row.get("gflops"))
-    found = {
+    found: dict[str, Cell] = {
         "family": family.name,
         "variant": row["variant"],
         **{name: row.get(name) for name in _OF_MEASURED},
@@ -73,7 +72,7 @@ def _row(family: Family, row: Mapping[str, Any], figure: Published | None) -> Ro
     return found
 
 
-def table(family: Family, measured: Sequence[Mapping[str, Any]], variants: Sequence[Variant]) -> Table:
+def table(family: Family, measured: Sequence[Row], variants: Sequence[Variant]) -> Table:
     """Returns the table of one family: this campaign's speed at the headline case, its ratio to the baseline at every
     timed size, and the published figures.
 
@@ -104,7 +103,7 @@ def table(family: Family, measured: Sequence[Mapping[str, Any]], variants: Seque
     return Table(titles, tuple(lines), frozenset(range(1, len(titles))), (*about, *named))
 
 
-def page(family: Family, measured: Sequence[Mapping[str, Any]], variants: Sequence[Variant]) -> str:
+def page(family: Family, measured: Sequence[Row], variants: Sequence[Variant]) -> str:
     """Returns the table and its notes as Markdown."""
     found = table(family, measured, variants)
     first = next((r for r in measured if r["family"] == family.name), {})
@@ -132,7 +131,7 @@ def put_into(document: Path, pages: str) -> None:
     write_text(document, f"{before}{begin}\n{pages}\n{end}{after}")
 
 
-def chosen(family: Family, folder: Path) -> tuple[list[Row], tuple[Variant, ...]]:
+def chosen(family: Family, folder: Path) -> tuple[Sequence[Row], tuple[Variant, ...]]:
     """Returns the family's rows of `measurements` in a folder of tables, and the variants in them, in order.
 
     Raises:

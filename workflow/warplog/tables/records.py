@@ -1,17 +1,26 @@
 """Reads the records of a campaign for the tables; live or recorded, and possibly incomplete."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from msgspec.structs import asdict, replace
 
 from warplog.catalog.family import Variant
-from warplog.core import paths
-from warplog.core.records import FamilyRecord, Record, misplaced, read_json
-from warplog.core.verification.invariants import believed, unproven
-from warplog.machine.device import Gpu, gpu_of
-
-_STAGES = ("build", "check", "time")
+from warplog.core import paths, store
+from warplog.core.columns import Cell
+from warplog.records import door
+from warplog.records.build import Build
+from warplog.records.campaign import Campaign
+from warplog.records.check import Check
+from warplog.records.extract import Extract
+from warplog.records.family_file import FOLDERS, Entry, FamilyRecord, misplaced
+from warplog.records.fields import Origin, Tool
+from warplog.records.measured import Absent, Measured
+from warplog.records.profile import Profile
+from warplog.records.time import Time
+from warplog.records.timeline import Timeline
+from warplog.records.verification.invariants import Stage, believed, unproven
 
 
 @dataclass(frozen=True)
@@ -20,57 +29,46 @@ class Source:
 
     Attributes:
         root: `results` (live) or results/recorded/<name>.
-        gpu: slug of the GPU; arch: the architecture of the builds.
         origin: 'live' or 'recorded', for everything below `root`.
-        campaign: the campaign record.
         results: folder of the builds of this run.
     """
 
     root: Path
-    gpu: str
-    arch: str
-    origin: str
-    campaign: Record
+    origin: Origin
+    campaign: Campaign
     results: Path = paths.RESULTS
 
-    @property
-    def device(self) -> Gpu:
-        """The GPU of the measurements, as described in the campaign record."""
-        return gpu_of(self.campaign)
-
-    def labels(self) -> dict[str, Any]:
+    def labels(self) -> dict[str, Cell]:
         """Returns the columns that state the origin of a row."""
         return {
-            "gpu": self.gpu,
-            "gpu_name": self.campaign["gpu_name"],
+            "gpu": self.campaign.gpu,
+            "gpu_name": self.campaign.gpu_name,
             "origin": self.origin,
-            "campaign": self.campaign["campaign"],
+            "campaign": self.campaign.campaign,
         }
 
 
 @dataclass(frozen=True)
 class VariantRecords:
-    """The records of one variant; a missing one has status 'missing'."""
+    """The records of one variant; `captures` are those of the profilers."""
 
-    build: Record
-    check: Record
-    time: Record
-    extract: Record
-    nsys: Record
-    ncu: Record = field(default_factory=dict)
-
-    def board(self, stage: str) -> str:
-        """Returns the UUID of the board that ran a stage: check, time, ncu or nsys; "" if it did not run."""
-        record: Record = getattr(self, stage)
-        return str(record.get("provenance", {}).get("gpu_uuid", ""))
+    build: Build | Absent
+    check: Check | Absent
+    time: Time | Absent
+    extract: Extract | Absent
+    captures: Mapping[Tool, Profile | Absent]
 
     def verdict(self) -> tuple[str, str]:
         """Returns status and reason of the variant's rows: those of the first stage that failed, else of timing."""
-        for stage in _STAGES:
-            record: Record = getattr(self, stage)
-            if record["status"] not in ("ok", "skipped"):
-                return record["status"], record["reason"]
-        return self.time["status"], self.time["reason"]
+        for record in (self.build, self.check, self.time):
+            if record.status not in ("ok", "skipped"):
+                return record.status, record.reason
+        return self.time.status, self.time.reason
+
+
+def board(record: Measured | Absent) -> str:
+    """Returns the UUID of the board that ran a stage; "" if it did not run."""
+    return "" if isinstance(record, Absent) else record.provenance.gpu_uuid
 
 
 def build_record(root: Path, arch: str, variant: Variant, results: Path = paths.RESULTS) -> Path:
@@ -85,17 +83,16 @@ def build_record(root: Path, arch: str, variant: Variant, results: Path = paths.
         paths.build_folder(place, arch, variant.family, variant.name) / "record.json"
         for place in (results, root)
     )
-    if recorded != live and recorded.is_file():
-        same = read_json(recorded, "record")["source_sha256"] == variant.fingerprint()
-        return recorded if same else live
+    if recorded != live and store.is_file(recorded):
+        return recorded if door.read(recorded, Build).source_sha256 == variant.fingerprint() else live
     return live
 
 
 class FamilyRecords:
     """The records of a family: one file per stage, each read once and verified.
 
-    A record that does not fit its schema, its place or its samples, or that has results without the passed check of the
-    same library, has the status "error", and no results.
+    A record that does not fit its type or its place is absent, with the status "error". One that contradicts its
+    samples, or has results without the passed check of the same library, has that status, and no results.
     """
 
     def __init__(self, source: Source, family: str) -> None:
@@ -104,17 +101,16 @@ class FamilyRecords:
         Raises:
             WarplogError: a file is damaged.
         """
-        self._source = source
-        self._stages = {
-            stage: self._read(paths.family_record(source.root, folder, source.gpu, family, suffix))
-            for stage, folder, suffix in (
-                ("check", "check", ".json"),
-                ("time", "time", ".json"),
-                ("extract", "extract", ".json"),
-                ("timeline", "timeline", ".json"),
-                ("ncu", "profile", ".ncu.json"),
-                ("nsys", "profile", ".nsys.json"),
-            )
+        self._source, self._family = source, family
+        where = f"the {source.origin} campaign {source.campaign.campaign}"
+        self._missing = Absent(status="missing", reason=f"not in {where}")
+        self._checks = self._read(Check)
+        self._times = self._read(Time)
+        self._extracts = self._read(Extract)
+        self._timelines = self._read(Timeline)
+        self._captures: Mapping[Tool, Mapping[str, Profile | Absent]] = {
+            "ncu": self._read(Profile, ".ncu.json"),
+            "nsys": self._read(Profile, ".nsys.json"),
         }
 
     def of(self, variant: str, build: Path) -> VariantRecords:
@@ -123,67 +119,64 @@ class FamilyRecords:
         Raises:
             WarplogError: the build record is damaged.
         """
-        own = self._source.root in build.parents
-        made = self._build(build) | ({"origin": self._source.origin} if own else {})
-        check, extract = self._record("check", variant), self._record("extract", variant)
-        time = believed(self._record("time", variant), check, made if own else None)
-        captures = self.captures(variant)
-        bad = {tool: why for tool in captures if (why := unproven(self._record(tool, variant), check))}
+        made, check = self._build(build), self._checks.get(variant, self._missing)
+        time, extract = self._times.get(variant, self._missing), self._extracts.get(variant, self._missing)
+        of_campaign = None
+        if self._source.root in build.parents and isinstance(made, Build):
+            made = of_campaign = replace(made, origin=self._source.origin)
+        captures = {tool: found.get(variant, self._missing) for tool, found in self._captures.items()}
         return VariantRecords(
-            made, check, time, _without_rows(extract, bad), captures["nsys"], captures["ncu"]
+            made,
+            check,
+            _believed(time, check, of_campaign),
+            extract if isinstance(extract, Absent) else _believed_rows(extract, captures, check),
+            {tool: _believed(capture, check) for tool, capture in captures.items()},
         )
 
-    def captures(self, variant: str) -> dict[str, Record]:
-        """Returns the profile records of a variant, by tool (ncu, nsys)."""
-        check = self._record("check", variant)
-        return {tool: believed(self._record(tool, variant), check) for tool in ("ncu", "nsys")}
-
-    def timeline(self, variant: str) -> Record:
+    def timeline(self, variant: str) -> Timeline | Absent:
         """Returns the timeline record of a variant."""
-        return believed(self._record("timeline", variant), self._record("check", variant))
+        check = self._checks.get(variant, self._missing)
+        return _believed(self._timelines.get(variant, self._missing), check)
 
-    def _read(self, path: Path) -> dict[str, Record]:
-        found = FamilyRecord.inspect_if_there(path)
-        faults = {
-            name: self._without_results("error", f"{path}: {why}") for name, why in found.faults.items()
-        }
-        others = {name: self._of_gpu(path, name, record) for name, record in found.variants.items()}
-        return {**others, **faults}
+    def _read(self, kind: type[Entry], suffix: str = ".json") -> Mapping[str, Entry | Absent]:
+        campaign = self._source.campaign
+        path = paths.family_record(self._source.root, FOLDERS[kind], campaign.gpu, self._family, suffix)
+        found = FamilyRecord.inspect_if_there(path, kind)
+        usable: dict[str, Entry | Absent] = {}
+        for name, record in found.variants.items():
+            gpu = record.provenance.gpu_name if isinstance(record, Measured) else ""
+            if gpu in ("", campaign.gpu_name):
+                usable[name] = record
+            else:
+                why = f"variants.{name}: measured on {gpu}, the campaign on {campaign.gpu_name}"
+                usable[name] = Absent(status="error", reason=f"{path}: {why}")
+        faults = found.faults.items()
+        return usable | {name: Absent(status="error", reason=f"{path}: {why}") for name, why in faults}
 
-    def _of_gpu(self, path: Path, name: str, record: Record) -> Record:
-        """Returns the record; one without results if another GPU than that of the campaign made it."""
-        gpu, own = record.get("provenance", {}).get("gpu_name"), self._source.campaign["gpu_name"]
-        if not gpu or gpu == own:
-            return record
-        return self._without_results(
-            "error", f"{path}: variants.{name}: measured on {gpu}, the campaign on {own}"
-        )
-
-    def _build(self, path: Path) -> Record:
-        """Returns a build record; one without kernels if it is that of another variant."""
-        if not path.is_file():
-            return self._missing()
-        record: Record = read_json(path, "record")
+    def _build(self, path: Path) -> Build | Absent:
+        if not store.is_file(path):
+            return self._missing
+        record = door.read(path, Build)
         place = dict(zip(("arch", "family", "variant"), path.parts[-4:-1], strict=True))
-        why = misplaced(record, place)
-        return {**self._without_results("error", f"{path}: {why}"), "seconds": 0.0} if why else record
-
-    def _record(self, stage: str, variant: str) -> Record:
-        return self._stages[stage].get(variant) or self._missing()
-
-    def _missing(self) -> Record:
-        where = f"the {self._source.origin} campaign {self._source.campaign['campaign']}"
-        return self._without_results("missing", f"not in {where}")
-
-    def _without_results(self, status: str, reason: str) -> Record:
-        lists: Record = {name: [] for name in ("cases", "rows", "timeline", "lines", "kernels")}
-        return {"status": status, "reason": reason, **lists}
+        why = misplaced(asdict(record), place)
+        return Absent(status="error", reason=f"{path}: {why}") if why else record
 
 
-def _without_rows(extract: Record, bad: Mapping[str, str]) -> Record:
-    """Returns the extract record; the metrics of the tools in `bad` have no value, and the reason that `bad` states."""
-    rows = [
-        {**row, "value": None, "status": "error", "reason": bad[row["tool"]]} if row["tool"] in bad else row
-        for row in extract["rows"]
-    ]
-    return {**extract, "rows": rows, **({"timeline": []} if "nsys" in bad else {})}
+def _believed(stage: Stage | Absent, check: Check | Absent, build: Build | None = None) -> Stage | Absent:
+    return stage if isinstance(stage, Absent) else believed(stage, check, build)
+
+
+def _believed_rows(
+    extract: Extract, captures: Mapping[Tool, Profile | Absent], check: Check | Absent
+) -> Extract:
+    """Returns the extract record; metrics from a capture that is `unproven` have no value, and the reason for it."""
+    bad = {
+        tool: why
+        for tool, capture in captures.items()
+        if isinstance(capture, Profile) and (why := unproven(capture, check))
+    }
+    rows = tuple(
+        replace(row, value=None, status="error", reason=bad[row.tool]) if row.tool in bad else row
+        for row in extract.rows
+    )
+    return replace(extract, rows=rows, timeline=() if "nsys" in bad else extract.timeline)

@@ -7,11 +7,11 @@ All functions take a row of the table `measurements`; columns may be missing or 
 """
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Any
 
-Row = Mapping[Any, Any]
+from warplog.core.columns import Row, number
+
 # A long run differs from rest if its time is this much longer: what a warm L2 and launch gaps change is smaller.
 LEAST_SLOWDOWN = 0.02
 SUSTAINED, BACK_TO_BACK = "sustained", "back to back"
@@ -45,29 +45,22 @@ class LongRun:
         return self.rest_us / self.long_us
 
 
-def value(row: Row, column: str) -> float:
-    """Returns a number of the row; NaN if the column is missing, empty or not a number."""
-    found = row.get(column)
-    is_number = isinstance(found, (int, float)) and not isinstance(found, bool)
-    return float(found) if is_number else math.nan  # type: ignore[arg-type]
-
-
 def interval_us(row: Row) -> tuple[float, float]:
     """Returns the interval in which the row's median lies: between processes, or the quartiles of a single process."""
-    median = value(row, "median_us")
-    names = ("process_min_us", "process_max_us") if value(row, "processes") > 1 else ("q1_us", "q3_us")
-    low, high = (value(row, name) for name in names)
+    median = number(row, "median_us")
+    names = ("process_min_us", "process_max_us") if number(row, "processes") > 1 else ("q1_us", "q3_us")
+    low, high = (number(row, name) for name in names)
     return (median if math.isnan(low) else low), (median if math.isnan(high) else high)
 
 
 def has_processes(rows: Iterable[Row]) -> bool:
     """Returns whether times are medians over several processes, so that intervals show the spread between them."""
-    return any(value(row, "processes") > 1 for row in rows)
+    return any(number(row, "processes") > 1 for row in rows)
 
 
 def at_rest(rows: Iterable[Row]) -> bool:
     """Returns whether the cold times were taken at rest, which the clock that the driver set shows."""
-    return any(value(row, "set_mhz") > 0 for row in rows)
+    return any(number(row, "set_mhz") > 0 for row in rows)
 
 
 def where_timed(rows: Iterable[Row]) -> str:
@@ -99,11 +92,11 @@ def interval_words(rows: Iterable[Row]) -> str:
 
 def long_run(row: Row) -> LongRun | None:
     """Returns the row's long run if it is slower than launches at rest; None if it is not, or was not timed."""
-    rest, sustained, set_mhz = (value(row, name) for name in ("median_us", "sustained_us", "set_mhz"))
+    rest, sustained, set_mhz = (number(row, name) for name in ("median_us", "sustained_us", "set_mhz"))
     if not sustained > rest * (1 + LEAST_SLOWDOWN):
         return None
     by = row.get("limited_by")
     limit = by if isinstance(by, str) else ""
     regime = SUSTAINED if limit else BACK_TO_BACK
-    sm_mhz, watts = value(row, "sustained_sm_mhz"), value(row, "sustained_power_w")
+    sm_mhz, watts = number(row, "sustained_sm_mhz"), number(row, "sustained_power_w")
     return LongRun(regime, rest, sustained, limit, set_mhz, sm_mhz, watts, at_rest=set_mhz > 0)

@@ -1,15 +1,17 @@
 """Rows of the tables `launches` and `tracks`: one launch seen from inside its kernel."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
 
 from warplog.catalog.family import Variant
-from warplog.core import remarks
-from warplog.core.records import Record
+from warplog.core.columns import Cell, Row
 from warplog.metrics.tracks import Numbers, Track, numbers, roles
+from warplog.records import remarks
+from warplog.records import timeline as records
+from warplog.records.measured import Absent
+from warplog.records.remarks import EarlierSource
+from warplog.records.timeline import Launch, Timeline
 
-Row = dict[str, Any]
 _FACTS = (
     "sm",
     "sms",
@@ -26,51 +28,55 @@ _TIMES = ("plain_us", "marked_us", "overhead_pct", "noise_pct")
 _SHARES = ("compute", "wait", "sync", "store", "handover", "lookback")
 
 
-def rows(record: Record, variant: Variant, origin: str) -> dict[str, list[Row]]:
-    """Returns the rows of a variant by table, given its timeline record; none if nothing was captured."""
-    if record["status"] == "missing":
-        return {}
-    source = record.get("source_sha256", "")
-    is_old = origin == "recorded" and source != variant.fingerprint()
-    case: Record = next(
-        iter(record["cases"]), {"case": "", "status": record["status"], "reason": record["reason"]}
-    )
-    row = {"case": case["case"], "status": case["status"], "reason": case["reason"], "source_sha256": source}
-    if not record["cases"] and row["status"] == "ok":
-        row |= {"status": "error", "reason": "the record has no launch; capture the timeline again"}
-    if row["status"] != "ok":
-        return {"launches": [row]}
-    launch = case["launch"]
-    tracks = [_track(launch["sm"], one) for one in launch["tracks"]]
-    row |= {"remarks": remarks.cell([{"code": "earlier_source"}] if is_old else [])}
-    row |= {name: launch[name] for name in _FACTS} | {name: case["overhead"][name] for name in _TIMES}
-    row |= _numbers(numbers(tracks, launch["sm_mhz"]))
-    row |= {"wait_pct_min": launch["wait_pct"][0], "wait_pct_max": launch["wait_pct"][2]}
-    return {"launches": [row], "tracks": list(_spans(case["case"], launch, tracks))}
+def rows(record: Timeline | Absent, variant: Variant, origin: str) -> Iterator[tuple[str, Row]]:
+    """Yields table and row of a variant, given its timeline record; none if nothing was captured."""
+    if isinstance(record, Absent):
+        if record.status != "missing":
+            yield "launches", {"status": record.status, "reason": record.reason}
+        return
+    row: dict[str, Cell] = {"source_sha256": record.source_sha256}
+    if not record.cases:
+        status, reason = record.status, record.reason
+        if status == "ok":
+            status, reason = "error", "the record has no launch; capture the timeline again"
+        yield "launches", {**row, "status": status, "reason": reason}
+        return
+    case = record.cases[0]
+    row |= {"case": case.case, "status": case.status, "reason": case.reason}
+    launch, overhead = case.launch, case.overhead
+    if launch is None or overhead is None:
+        yield "launches", row
+        return
+    tracks = [_track(launch.sm, one) for one in launch.tracks]
+    is_old = origin == "recorded" and record.source_sha256 != variant.fingerprint()
+    row["remarks"] = remarks.cell([EarlierSource()] if is_old else [])
+    row |= {name: getattr(launch, name) for name in _FACTS}
+    row |= {name: getattr(overhead, name) for name in _TIMES}
+    row |= _numbers(numbers(tracks, launch.sm_mhz))
+    row |= {"wait_pct_min": launch.wait_pct[0], "wait_pct_max": launch.wait_pct[2]}
+    yield "launches", row
+    yield from (("tracks", span) for span in _spans(case.case, launch, tracks))
 
 
-def _track(sm: int, track: Record) -> Track:
-    block, warp, slot, begin, end = (track[name] for name in ("block", "warp", "slot", "begin", "end"))
-    starts, regions = tuple(track["starts"]), tuple(track["regions"])
-    return Track(sm, block, warp, slot, begin, end, starts, regions, track["lost"])
+def _track(sm: int, one: records.Track) -> Track:
+    return Track(sm, one.block, one.warp, one.slot, one.begin, one.end, one.starts, one.regions, one.lost)
 
 
 def _numbers(found: Numbers) -> Row:
-    shares = found.consumer_pct
     kept = {name: value for name, value in asdict(found).items() if name != "consumer_pct"}
-    return {**kept, **{f"{region}_pct": shares.get(region, 0.0) for region in _SHARES}}
+    return {**kept, **{f"{region}_pct": found.consumer_pct.get(region, 0.0) for region in _SHARES}}
 
 
-def _spans(case: str, launch: Record, tracks: list[Track]) -> Iterator[Row]:
-    role, mhz = roles(tracks), launch["sm_mhz"]
+def _spans(case: str, launch: Launch, tracks: Sequence[Track]) -> Iterator[Row]:
+    role, mhz = roles(tracks), launch.sm_mhz
     for track in tracks:
-        place = {"case": case, "role": role(track)}
-        place |= {name: getattr(track, name) for name in ("sm", "slot", "block", "warp")}
+        place: Row = {"case": case, "role": role(track)}
+        place = {**place, "sm": track.sm, "slot": track.slot, "block": track.block, "warp": track.warp}
         for span in track.spans():
             yield {
                 **place,
                 "region": span.region,
-                "start_us": launch["origin_us"] + span.begin / mhz,
+                "start_us": launch.origin_us + span.begin / mhz,
                 "duration_us": span.clocks / mhz,
                 "start_clocks": span.begin,
                 "duration_clocks": span.clocks,

@@ -4,12 +4,15 @@ Both are read from the campaign record, so that a campaign has the same identity
 unique: by default it is GPU, date and commit.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from warplog.core.errors import WarplogError
 from warplog.core.hashing import sha256_of
-from warplog.core.records import Record
+from warplog.records import door
+from warplog.records.campaign import Campaign
 
 if TYPE_CHECKING:
     from mlflow.entities import Run as StoredRun
@@ -17,27 +20,26 @@ if TYPE_CHECKING:
 PROJECT, PROJECT_ID, CAMPAIGN_ID = "project", "project_id", "campaign_id"
 
 
-def identified(record: Mapping[str, Any]) -> Record:
-    """Returns the campaign record with an id and a project; one of an earlier version gets the hash of its content."""
-    return {"id": sha256_of(record)[:16], "project": {"name": "", "id": ""}, **record}
+def identified(campaign: Campaign) -> Campaign:
+    """Returns the campaign with an id; one of an earlier version gets the hash of its content."""
+    return campaign if campaign.id else replace(campaign, id=sha256_of(door.plain(campaign))[:16])
 
 
-def project_in(campaign: Mapping[str, Any]) -> str:
-    """Returns name and id of the project that measured an identified campaign; '' if its record does not say."""
-    project = campaign["project"]
-    return "-".join(filter(None, (project["name"], project["id"][:12])))
+def project_in(campaign: Campaign) -> str:
+    """Returns name and id of the project that measured a campaign; '' if its record does not say."""
+    return "-".join(filter(None, (campaign.project.name, campaign.project.id[:12])))
 
 
-def line(campaign: Mapping[str, Any], family: str, variant: str) -> str:
+def line(campaign: Campaign, family: str, variant: str) -> str:
     """Returns the line of a variant's runs: project/campaign/gpu/family/variant."""
-    name = f"{campaign['campaign']}-{campaign['id']}"
-    return f"{project_in(campaign) or 'unknown'}/{name}/{campaign['gpu']}/{family}/{variant}"
+    name = f"{campaign.campaign}-{campaign.id}"
+    return f"{project_in(campaign) or 'unknown'}/{name}/{campaign.gpu}/{family}/{variant}"
 
 
-def tags(campaign: Mapping[str, Any]) -> dict[str, str]:
+def tags(campaign: Campaign) -> dict[str, str]:
     """Returns the tags that name project and campaign."""
-    project = campaign["project"]
-    named = {PROJECT: project["name"], PROJECT_ID: project["id"], CAMPAIGN_ID: campaign["id"]}
+    project = campaign.project
+    named = {PROJECT: project.name, PROJECT_ID: project.id, CAMPAIGN_ID: campaign.id}
     return {key: value for key, value in named.items() if value}
 
 

@@ -1,22 +1,30 @@
 """The MLflow stage: add the tables, and later the figures, to a tracking store without duplicates."""
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
+from warplog.core.columns import number
 from warplog.core.csv_text import csv_of_table
 from warplog.core.errors import WarplogError
 from warplog.core.files import temporary_folder, write_text
 from warplog.core.paths import own_command
-from warplog.core.records import Record, read_json, write_json
 from warplog.plotting import gallery
+from warplog.records import door
+from warplog.records.campaign import Campaign
+from warplog.records.fields import Origin
+from warplog.records.measured import Identity
 from warplog.tables import view as figure_data
 from warplog.tables.files import as_rows, read_table
 from warplog.tables.view import FigureTables
 from warplog.track import address, connection, identity, notes, versions
 from warplog.track import runs as mlflow_runs
 from warplog.track import view as mlflow_view
+from warplog.track.presence import LoggedCampaign, LoggedExperiment
 from warplog.track.runs import Run
 from warplog.track.store import Lines, Logged, Store
 from warplog.track.view import View
@@ -27,7 +35,6 @@ if TYPE_CHECKING:
 
 EXPERIMENT = "warplog/{family}"
 LOCAL_UI = "http://127.0.0.1:5000"
-_CAMPAIGN_KEYS = ("campaign", "gpu", "gpu_name", "started")
 _FOLDERS: Mapping[str, str] = {
     ".cu": "source",
     ".cuh": "source",
@@ -38,7 +45,6 @@ _FOLDERS: Mapping[str, str] = {
     ".ncu-rep": "reports",
     ".nsys-rep": "reports",
     ".sqlite": "reports",
-    ".json": "records",
 }
 _NOT_PREVIEWED = (".cuh", ".sass", ".ptx", ".log")  # the UI previews them only with a further .txt
 
@@ -48,12 +54,12 @@ class VariantFiles:
     """The artefacts of a run.
 
     Attributes:
-        files: source, SASS, build record, reports; one that does not exist or is empty is left out.
+        files: source, SASS, reports; one that does not exist or is empty is left out.
         records: the variant's records by file name ("time.json").
     """
 
     files: Sequence[Path] = ()
-    records: Mapping[str, Record] = field(default_factory=dict)
+    records: Mapping[str, Identity] = field(default_factory=dict)
 
 
 Artefacts = Mapping[tuple[str, str], VariantFiles]  # by family and variant
@@ -72,11 +78,15 @@ class LoggedFamily:
     home: str
     runs: Mapping[str, Logged]
 
-    def as_record(self) -> dict[str, Any]:
-        """Returns JSON-compatible data; `runs` maps each variant to its run id."""
-        ids = {variant: run.run_id for variant, run in self.runs.items()}
-        names = {"family": self.family, "experiment_id": self.experiment_id, "link": self.link}
-        return {**names, "home": self.home, "runs": ids}
+    def as_record(self) -> LoggedExperiment:
+        """Returns what is kept of it."""
+        return LoggedExperiment(
+            family=self.family,
+            experiment_id=self.experiment_id,
+            link=self.link,
+            home=self.home,
+            runs={variant: run.run_id for variant, run in self.runs.items()},
+        )
 
 
 @dataclass(frozen=True)
@@ -87,10 +97,10 @@ class TrackingResult:
     experiments: tuple[LoggedFamily, ...]
     last: str
 
-    def as_record(self) -> dict[str, Any]:
-        """Returns JSON-compatible data; identical after a second run that changed nothing."""
-        experiments = [logged.as_record() for logged in self.experiments]
-        return {"uri": self.uri, "experiments": experiments, "last": self.last}
+    def as_record(self, attempt: int = 1) -> LoggedCampaign:
+        """Returns what is kept of it; `attempt` is the number of the attempt."""
+        experiments = tuple(logged.as_record() for logged in self.experiments)
+        return LoggedCampaign(uri=self.uri, experiments=experiments, last=self.last, attempt=attempt)
 
 
 def link_base(uri: str) -> str:
@@ -100,7 +110,7 @@ def link_base(uri: str) -> str:
 
 def log_campaign(
     tables: Path,
-    campaign: Mapping[str, Any],
+    campaign: Campaign,
     artefacts: Artefacts,
     uri: str,
     progress: Callable[[str], None] = lambda line: None,
@@ -114,9 +124,6 @@ def log_campaign(
     Raises:
         WarplogError: the tables do not hold the campaign, or the store does not answer.
     """
-    for key in _CAMPAIGN_KEYS:
-        if not campaign.get(key) or "'" in str(campaign[key]):
-            raise WarplogError(f"campaign record: {key}: {campaign.get(key)!r} is not usable; measure again")
     campaign = identity.identified(campaign)
     families = _families(tables, campaign)
     frames = figure_data.read_all(tables)
@@ -136,27 +143,27 @@ def log_campaign(
 
 
 def log_figures(
-    record: Mapping[str, Any],
+    record: LoggedCampaign,
     figures: Mapping[str, Sequence[Path]],
     uri: str,
     progress: Callable[[str], None] = lambda line: None,
 ) -> None:
     """Adds a page with the family's figures to each of its runs, and the figures as files to its home run.
 
-    Runs whose figures are unchanged are left alone. `record` is the result of log_campaign
-    (TrackingResult.as_record); `figures` are PNG and SVG files by family, in the order of the page.
+    Runs whose figures are unchanged are left alone. `record` is the result of log_campaign; `figures` are PNG and SVG
+    files by family, in the order of the page.
 
     Raises:
         WarplogError: the store does not answer.
     """
     with connection.connect(uri) as link:
         store = Store(link)
-        for logged in record["experiments"]:
-            drawn = [path for path in figures.get(logged["family"], ()) if path.is_file()]
-            home = logged["runs"][logged["home"]]
-            text = gallery.page(logged["family"], [path for path in drawn if path.suffix == ".png"])
-            changed = store.put_figures(logged["experiment_id"], logged["runs"].values(), home, text, drawn)
-            progress(f"  track   {logged['family']}  figures: {len(drawn)} files, new in {changed} runs")
+        for logged in record.experiments:
+            drawn = [path for path in figures.get(logged.family, ()) if path.is_file()]
+            home = logged.runs[logged.home]
+            text = gallery.page(logged.family, [path for path in drawn if path.suffix == ".png"])
+            changed = store.put_figures(logged.experiment_id, logged.runs.values(), home, text, drawn)
+            progress(f"  track   {logged.family}  figures: {len(drawn)} files, new in {changed} runs")
 
 
 @dataclass(frozen=True)
@@ -164,14 +171,14 @@ class _Job:
     store: Store
     tables: Path
     frames: Mapping[str, "pd.DataFrame"]
-    campaign: Mapping[str, Any]
+    campaign: Campaign
     artefacts: Artefacts
     took_s: Mapping[tuple[str, str], float]
     base: str
     progress: Callable[[str], None]
 
-    def log_family(self, family: str, origin: str, experiment: "Experiment") -> LoggedFamily:
-        campaign = {**self.campaign, "origin": origin}
+    def log_family(self, family: str, origin: Origin, experiment: "Experiment") -> LoggedFamily:
+        campaign = replace(self.campaign, origin=origin)
         data = mlflow_runs.load(self.frames, self.tables, family, campaign)
         runs = mlflow_runs.runs(data, campaign, _colours(data), self.took_s)
         place = experiment.experiment_id
@@ -208,7 +215,7 @@ class _Job:
         data: FigureTables,
         runs: Sequence[Run],
         logged: Mapping[str, Logged],
-        campaign: Mapping[str, Any],
+        campaign: Campaign,
     ) -> str:
         """Writes the experiment's note and its two saved views; returns the key of this campaign's view."""
         quantity = data.quantity()
@@ -220,12 +227,12 @@ class _Job:
         self.store.set_experiment_tag(experiment, "mlflow.note.content", note)
         label = notes.text_of(data, "size_label", "problem size")
         shared = (quantity.column, data.case, label, runs)
-        names = (identity.project_in(campaign), campaign["gpu"], campaign["origin"])
+        names = (identity.project_in(campaign), campaign.gpu, campaign.origin)
         key = "-".join(filter(None, ("warplog", *names)))
         every = f"tags.`{versions.STATE}` = '{versions.CURRENT}'"
-        here = f"{every} and tags.{identity.CAMPAIGN_ID} = '{campaign['id']}'"
-        about = [campaign["project"]["name"], campaign["gpu_name"]]
-        about += ["recorded"] if campaign["origin"] == "recorded" else []
+        here = f"{every} and tags.{identity.CAMPAIGN_ID} = '{campaign.id}'"
+        about = [campaign.project.name, campaign.gpu_name]
+        about += ["recorded"] if campaign.origin == "recorded" else []
         views = {
             key: View(f"Speed and counters ({', '.join(filter(None, about))})", here, *shared),
             "warplog-all": View("Speed and counters (all campaigns)", every, *shared, several=True),
@@ -252,7 +259,7 @@ def lay_out(folder: Path, artefacts: VariantFiles, data: FigureTables, variant: 
             target.parent.mkdir(exist_ok=True)
             target.symlink_to(path.resolve())
     for name, record in artefacts.records.items():
-        write_json(folder / "records" / name, record)
+        write_text(folder / "records" / name, door.as_json(record, indent=1) + "\n")
     (folder / "tables").mkdir()
     for name, frame in (("measurements", data.measurements), ("metrics", data.metrics)):
         rows = frame[frame["variant"] == variant]
@@ -262,38 +269,34 @@ def lay_out(folder: Path, artefacts: VariantFiles, data: FigureTables, variant: 
 
 
 def _place(path: Path) -> str:
-    """Returns the artifact path; the source is named kernel.cu.txt, a record <stage>.json, others as the file."""
+    """Returns the artifact path; the source is named kernel.cu.txt, others as the file."""
     kind = next((suffix for suffix in _FOLDERS if path.name.endswith(suffix)), "")
     name = f"{path.name}.txt" if kind in _NOT_PREVIEWED else path.name
     if kind == ".cu":
         name = "kernel.cu.txt"
-    elif kind == ".json":
-        record = read_json(path)
-        words = [record.get(key) for key in ("stage", "tool")] if isinstance(record, dict) else []
-        name = "_".join(str(word) for word in words if word) + ".json" if any(words) else name
     return f"{_FOLDERS.get(kind, 'other')}/{name}"
 
 
-def _families(tables: Path, campaign: Mapping[str, Any]) -> dict[str, str]:
+def _families(tables: Path, campaign: Campaign) -> dict[str, Origin]:
     """Returns the campaign's families with the origin of their rows, in the order of the tables."""
     rows = read_table(tables, "variants")
-    mine = rows[(rows["campaign"] == campaign["campaign"]) & (rows["gpu"] == campaign["gpu"])]
+    mine = rows[(rows["campaign"] == campaign.campaign) & (rows["gpu"] == campaign.gpu)]
     if mine.empty:
-        raise WarplogError(
-            f"{tables}/variants: no row of campaign {campaign['campaign']}; rebuild the tables"
-        )
-    return {str(family): str(origin) for family, origin in zip(mine["family"], mine["origin"], strict=True)}
+        raise WarplogError(f"{tables}/variants: no row of campaign {campaign.campaign}; rebuild the tables")
+    recorded = zip(mine["family"], mine["origin"] == "recorded", strict=True)
+    return {str(family): "recorded" if is_old else "live" for family, is_old in recorded}
 
 
-def _took(tables: Path, campaign: Mapping[str, Any]) -> dict[tuple[str, str], float]:
+def _took(tables: Path, campaign: Campaign) -> dict[tuple[str, str], float]:
     """Returns (family, variant) -> seconds of its jobs, from build to profile; {} without a table `stages`."""
     if not any((tables / f"stages{suffix}").is_file() for suffix in (".parquet", ".csv")):
         return {}
     rows = read_table(tables, "stages")
-    mine = rows[(rows["campaign"] == campaign["campaign"]) & (rows["gpu"] == campaign["gpu"])]
-    return {
-        key: float(seconds) for key, seconds in mine.groupby(["family", "variant"])["seconds"].sum().items()
-    }
+    mine = rows[(rows["campaign"] == campaign.campaign) & (rows["gpu"] == campaign.gpu)]
+    found: defaultdict[tuple[str, str], float] = defaultdict(float)
+    for row in as_rows(mine):
+        found[str(row["family"]), str(row["variant"])] += number(row, "seconds")
+    return found
 
 
 def _colours(data: FigureTables) -> dict[str, str]:

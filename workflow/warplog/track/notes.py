@@ -2,16 +2,17 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from warplog.catalog.claims import verdict_words
+from warplog.core.columns import Row, number
 from warplog.core.numbers import rate_unit, with_unit
 from warplog.core.text import escape_markdown, visible
 from warplog.plotting import gallery
+from warplog.records.campaign import Campaign
 from warplog.tables import regimes
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables, Quantity
-from warplog.track.points import Row, headlines
+from warplog.track.points import headlines
 from warplog.track.runs import Run
 
 _MOST_CHARACTERS = 15_000  # MLflow accepts 20,000 in an experiment's tag
@@ -29,7 +30,7 @@ def experiment_note(
     data: FigureTables,
     quantity: Quantity,
     runs: Sequence[Run],
-    campaign: Mapping[str, Any],
+    campaign: Campaign,
     links: Mapping[str, str],
 ) -> str:
     """Returns the experiment's note; lists of experiments show its first line as plain text.
@@ -59,7 +60,7 @@ def experiment_note(
     return visible("\n".join([*lines, *_claims(data, _MOST_CHARACTERS - sum(map(len, lines)))])) + "\n"
 
 
-def run_note(run: Run, variant: Row, data: FigureTables, campaign: Mapping[str, Any]) -> str:
+def run_note(run: Run, variant: Row, data: FigureTables, campaign: Campaign) -> str:
     """Returns the run's note: idea, provenance, headline numbers, parent and credit."""
     lines = [f"**{escape_markdown(str(variant['idea']))}**", "", provenance(campaign), ""]
     if run.status != "ok" or run.reason:
@@ -83,18 +84,16 @@ def run_note(run: Run, variant: Row, data: FigureTables, campaign: Mapping[str, 
     return visible("\n".join([*lines, *(f"- {fact}" for fact in facts)])) + "\n"
 
 
-def provenance(campaign: Mapping[str, Any]) -> str:
+def provenance(campaign: Campaign) -> str:
     """Returns one line: live or recorded, GPU, driver, CUDA, date, campaign and version of the sources."""
-    recorded = campaign["origin"] == "recorded"
+    recorded = campaign.origin == "recorded"
     verb = "**Recorded**, not measured on this machine:" if recorded else "Measured live:"
-    tools = [f"driver {campaign['driver']}"] if campaign.get("driver") else []
-    tools += [f"CUDA {campaign['cuda']}"] if campaign.get("cuda") else []
-    names = {"commit": "commit", "content_sha256": "sources with SHA-256"}
-    source = next(
-        (f"{name} `{str(campaign[key])[:12]}`" for key, name in names.items() if campaign.get(key)), ""
-    )
-    where = ", ".join([str(campaign["gpu_name"]), *tools, str(campaign["started"])])
-    return " · ".join([f"{verb} {where}", f"campaign `{campaign['campaign']}`", *filter(None, [source])])
+    tools = [f"driver {campaign.driver}"] if campaign.driver else []
+    tools += [f"CUDA {campaign.cuda}"] if campaign.cuda else []
+    names = {"commit": campaign.commit, "sources with SHA-256": campaign.content_sha256}
+    source = [f"{name} `{text[:12]}`" for name, text in names.items() if text][:1]
+    where = ", ".join([campaign.gpu_name, *tools, campaign.started])
+    return " · ".join([f"{verb} {where}", f"campaign `{campaign.campaign}`", *source])
 
 
 def text_of(data: FigureTables, column: str, fallback: str) -> str:
@@ -157,9 +156,10 @@ def _claims(data: FigureTables, room: int) -> list[str]:
     rows = sorted(as_rows(data.claims), key=lambda row: str(row["verdict"]) != "refuted")
     lines = ["", "| claim | | verdict | measured | confirmed if |", "|---|---|---|--:|---|"] if rows else []
     for row in rows:
-        measured = with_unit(row["measured"], str(row["unit"])) or "–"
-        verdict = verdict_words(str(row["verdict"]), float(row["measured"]), str(row["about"]))
-        texts = [str(row["claim"]), verdict, measured, str(row["condition"])]
+        measured = number(row, "measured")
+        verdict = verdict_words(str(row["verdict"]), measured, str(row["about"]))
+        shown = with_unit(measured, str(row["unit"])) or "–"
+        texts = [str(row["claim"]), verdict, shown, str(row["condition"])]
         cells = [str(row["id"]), *map(escape_markdown, texts)]
         lines.append(f"| {' | '.join(f'{cell}{_PADDING}' for cell in cells)} |")
         if sum(map(len, lines)) > room - 500:

@@ -4,8 +4,8 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeGuard
 
+from warplog.core.columns import Row, number
 from warplog.metrics import STALL_REASONS
 from warplog.metrics.kernels import bare_name, kernel_key, longest_kernel
 
@@ -88,7 +88,6 @@ PROFILED = (
 MOST_NAMES = 60
 _STALLS = {f"stall_{reason}_cycles_per_issue" for reason in STALL_REASONS if reason != "selected"}
 
-Row = Mapping[Any, Any]
 Steps = Mapping[str, tuple[str, int]]
 
 
@@ -107,7 +106,7 @@ def case_steps(rows: Iterable[Row], headline_case: str) -> dict[str, tuple[str, 
     Cases of equal size (uniform and skewed data, for example) would share a point. Therefore the rest of the
     case name becomes a suffix, except in the series that contains the headline case.
     """
-    sizes = {str(row["case"]): int(row["size"]) for row in rows if known(row["size"])}
+    sizes = {str(row["case"]): int(number(row, "size")) for row in rows if math.isfinite(number(row, "size"))}
     if len(set(sizes.values())) == len(sizes):
         return {case: ("", size) for case, size in sizes.items()}
     labels = {case: legal(case.replace(str(size), "")).strip("_-. ") for case, size in sizes.items()}
@@ -135,24 +134,24 @@ def measured(rows: Iterable[Row], steps: Steps, headline_case: str, speed: str) 
     """
     repeated = headlines(speed)
     for row in rows:
-        if row["status"] != "ok" or row["case"] not in steps:
+        case = str(row["case"])
+        if row["status"] != "ok" or case not in steps:
             continue
-        suffix, step = steps[row["case"]]
-        values = {
-            column: row[column] * factor for column, (_, factor) in MEASURES.items() if known(row.get(column))
-        }
+        suffix, step = steps[case]
+        found = {name: value for name in (*MEASURES, *STATE) if math.isfinite(value := number(row, name))}
+        values = {name: value * MEASURES[name][1] for name, value in found.items() if name in MEASURES}
         yield from (Point(f"{MEASURES[column][0]}{suffix}", value, step) for column, value in values.items())
-        if row["case"] == headline_case:
+        if case == headline_case:
             yield from (Point(headline(c), _rounded(v), 0) for c, v in values.items() if c in repeated)
-            yield from (Point(name, _rounded(row[c]), 0) for c, name in STATE.items() if known(row.get(c)))
+            yield from (Point(name, _rounded(found[c]), 0) for c, name in STATE.items() if c in found)
 
 
 def counted(rows: Iterable[Row], profiled_case: str) -> Iterable[Point]:
     """Yields the points of rows of `metrics`; each metric must occur once in the profiled case, see `main_rows`."""
     for row in rows:
-        name, value = str(row["metric"]), row["value"]
+        name, value = str(row["metric"]), number(row, "value")
         wanted = name in PROFILED or name in _STALLS
-        if wanted and row["case"] == profiled_case and row["status"] == "ok" and known(value):
+        if wanted and row["case"] == profiled_case and row["status"] == "ok" and math.isfinite(value):
             yield Point(f"profile/{name}", _rounded(value), 0)
 
 
@@ -195,11 +194,6 @@ def main_rows(rows: Sequence[Row], kernel: str = "") -> list[Row]:
         main = longest_kernel(row for row in counters if row["kernel"] in matching)
         kept += (row for row in counters if kernel_key(row) == main)
     return kept
-
-
-def known(value: object) -> TypeGuard[float]:
-    """Returns whether a cell holds a finite number (not None, NaN or pandas' NA)."""
-    return isinstance(value, (int, float)) and math.isfinite(value)
 
 
 def legal(name: str) -> str:

@@ -12,8 +12,35 @@ from pathlib import Path
 from typing import Any
 
 from warplog.core.errors import WarplogError
-from warplog.core.records import read_json
+from warplog.records import door
+from warplog.records.fields import Frozen
 from warplog.track.address import is_database, is_server, shown, sqlite_file
+
+
+class LoggedExperiment(Frozen, frozen=True, kw_only=True):
+    """One experiment; `home` is the variant whose run holds what belongs to the whole family. runs: ids by variant."""
+
+    family: str
+    experiment_id: str
+    link: str
+    home: str
+    runs: Mapping[str, str]
+
+
+class LoggedCampaign(Frozen, frozen=True, kw_only=True):
+    """The content of the store after logging, the same after a second run that changed nothing.
+
+    Attributes:
+        uri: the store, without a password.
+        last: the run that was written last.
+        attempt: number of the attempt, see `presence.destination`.
+    """
+
+    uri: str
+    experiments: tuple[LoggedExperiment, ...]
+    last: str
+    attempt: int = 1
+
 
 _PATIENCE_S = 2.0
 _QUERY = (
@@ -23,7 +50,7 @@ _QUERY = (
 _TRUE = ("true", "1")
 
 
-def destination(uri: str, logged: Path) -> dict[str, Any]:
+def destination(uri: str, logged: Path) -> dict[str, str | int]:
     """Returns the store that is logged to, and the number of the attempt: a parameter of the job that logs.
 
     `logged` is the record of that job. The number is that of the record as long as the store holds its runs, so that
@@ -31,16 +58,15 @@ def destination(uri: str, logged: Path) -> dict[str, Any]:
     does not answer counts as unchanged.
     """
     try:
-        record = read_json(logged)
+        record = door.decode(door.read_json(logged), LoggedCampaign, str(logged))
     except WarplogError:
-        record = {}
-    attempt = int(record.get("attempt", 1)) if isinstance(record, dict) else 1
-    lost = record.get("uri") == shown(uri) and holds(uri, record) is False
-    return {"store": shown(uri), "attempt": attempt + lost}
+        return {"store": shown(uri), "attempt": 1}
+    lost = record.uri == shown(uri) and holds(uri, record) is False
+    return {"store": shown(uri), "attempt": record.attempt + lost}
 
 
 @cache
-def decided(uri: str, logged: Path) -> dict[str, Any]:
+def decided(uri: str, logged: Path) -> dict[str, str | int]:
     """Returns `destination` as it was at the first call in this process.
 
     Snakemake deletes the record before it runs the job, and then asks for the parameters again.
@@ -48,16 +74,15 @@ def decided(uri: str, logged: Path) -> dict[str, Any]:
     return destination(uri, logged)
 
 
-def holds(uri: str, record: Mapping[str, Any]) -> bool | None:
+def holds(uri: str, record: LoggedCampaign) -> bool | None:
     """Returns whether all runs in a record of `log.log_campaign` are in the store and not deleted; None if unknown."""
-    experiments = record.get("experiments", [])
-    runs = sorted({run for experiment in experiments for run in experiment["runs"].values()})
+    runs = sorted({run for experiment in record.experiments for run in experiment.runs.values()})
     file = sqlite_file(uri)
     if file is not None:
         return _in_file(file, runs)
     if is_server(uri):
-        ids = sorted({experiment["experiment_id"] for experiment in experiments})
-        return _on_server(uri, ids, runs, str(record.get("last", "")))
+        ids = sorted({experiment.experiment_id for experiment in record.experiments})
+        return _on_server(uri, ids, runs, record.last)
     return _in_database(uri, runs) if is_database(uri) else None
 
 

@@ -8,12 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from warplog import metrics
 from warplog.catalog.claims import counts
-from warplog.core import remarks
+from warplog.core.columns import Row, number, text
 from warplog.core.errors import WarplogError
+from warplog.records import remarks
+from warplog.records.campaign import Campaign
 from warplog.tables import view
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
@@ -21,12 +23,10 @@ from warplog.track import identity, versions
 from warplog.track.points import (
     MEASURES,
     Point,
-    Row,
     Steps,
     case_steps,
     counted,
     headline,
-    known,
     limited,
     main_rows,
     measured,
@@ -112,9 +112,7 @@ class Run:
         return next((p.value / factor for p in self.points if p.name == name), math.nan)
 
 
-def load(
-    tables: Mapping[str, "pd.DataFrame"], folder: Path, family: str, campaign: Mapping[str, Any]
-) -> FigureTables:
+def load(tables: Mapping[str, "pd.DataFrame"], folder: Path, family: str, campaign: Campaign) -> FigureTables:
     """Returns the rows of one family and campaign, variants in ladder order; `tables` were read from `folder`.
 
     Raises:
@@ -122,21 +120,19 @@ def load(
     """
     data = view.of_family(tables, folder, family)
     cut = {
-        name: frame[frame["campaign"] == campaign["campaign"]].reset_index(drop=True)
+        name: frame[frame["campaign"] == campaign.campaign].reset_index(drop=True)
         for name, frame in vars(data).items()
         if "campaign" in frame
     }
     if cut["variants"].empty:
-        raise WarplogError(
-            f"{folder}: {family}: no row of campaign {campaign['campaign']}; rebuild the tables"
-        )
+        raise WarplogError(f"{folder}: {family}: no row of campaign {campaign.campaign}; rebuild the tables")
     cut["variants"] = cut["variants"].sort_values(["order", "variant"], kind="stable")
     return dataclasses.replace(data, **cut)
 
 
 def runs(
     data: FigureTables,
-    campaign: Mapping[str, Any],
+    campaign: Campaign,
     colours: Mapping[str, str] = MappingProxyType({}),
     took_s: Mapping[tuple[str, str], float] = MappingProxyType({}),
 ) -> list[Run]:
@@ -201,7 +197,7 @@ def _run(
     counted_rows: Sequence[Row],
     steps: Steps,
     speed: str,
-    campaign: Mapping[str, Any],
+    campaign: Campaign,
 ) -> Run:
     name = str(variant["variant"])
     counters = _counters(counted_rows, data.profiled_case)
@@ -210,7 +206,7 @@ def _run(
         times, key=lambda row: row["case"] != data.case
     )  # the headline case's reason goes first
     status, reason = status_of([(str(r["status"]), _reason(r, data.case)) for r in in_order])
-    started = min((str(r["measured_at"]) for r in times if r.get("measured_at")), default=campaign["started"])
+    started = min((str(r["measured_at"]) for r in times if r.get("measured_at")), default=campaign.started)
     about = {"status": status, "reason": reason, "measured_at": started}
     commit = next((str(r["commit"]) for r in times if r.get("commit")), "")
     tags = _tags(variant, campaign) | about | _findings(counters, data.profiled_case)
@@ -225,7 +221,7 @@ def _run(
         params=_params(variant),
         tags={key: value for key, value in (tags | ({"commit": commit} if commit else {})).items() if value},
         points=tuple(limited(points)),
-        looks={"ladder_order": _number(variant["order"])},
+        looks={"ladder_order": _number(number(variant, "order"))},
         identity=identity.tags(campaign),
     )
 
@@ -249,14 +245,15 @@ def _kernel(rows: Sequence[Row]) -> str:
 
 def _findings(rows: Sequence[Row], profiled_case: str) -> dict[str, str]:
     """Returns tags that summarise the counters of the profiled case; empty if there are none."""
-    mine = [row for row in rows if row["case"] == profiled_case and known(row["value"])]
+    mine = [row for row in rows if row["case"] == profiled_case and math.isfinite(number(row, "value"))]
     if not mine:
         return {}
+    values = {str(row["metric"]): row["value"] for row in mine}
     return {
         "counters_case": profiled_case,
         "main_kernel": _kernel(mine),
-        "dominant_stall": metrics.dominant_stall(mine) or "",
-        "occupancy_limiter": ", ".join(metrics.occupancy_limiter(mine)),
+        "dominant_stall": metrics.dominant_stall(values) or "",
+        "occupancy_limiter": ", ".join(metrics.occupancy_limiter(values)),
     }
 
 
@@ -271,21 +268,21 @@ def status_of(cases: Sequence[tuple[str, str]]) -> tuple[str, str]:
 
 def _params(variant: Row) -> dict[str, str]:
     """Returns the parameters, numbers without units: the UI's parallel coordinates require that."""
-    tuning = json.loads(variant.get("parameters") or "{}")
+    tuning: dict[str, float] = json.loads(text(variant, "parameters") or "{}")
     numbers = {f"{TUNING}{name}": value for name, value in tuning.items()}
     # Without spills there is nothing to compare, and comparing starts with the next parameter.
-    numbers |= {name: variant.get(c) for c, name in KERNEL.items() if c != "spill_bytes" or variant.get(c)}
-    words = {name: str(variant.get(name) or "") for name in ("variant", "parent", "language")}
-    plain = {name: _number(value) for name, value in numbers.items() if known(value)}
+    kernel = {name: number(variant, column) for column, name in KERNEL.items()}
+    numbers |= {name: value for name, value in kernel.items() if value or name != KERNEL["spill_bytes"]}
+    words = {name: text(variant, name) for name in ("variant", "parent", "language")}
+    plain = {name: _number(value) for name, value in numbers.items() if math.isfinite(value)}
     return {name: word for name, word in words.items() if word} | plain
 
 
-def _tags(variant: Row, campaign: Mapping[str, Any]) -> dict[str, str]:
-    tags = {name: str(campaign.get(name) or "") for name in _PROVENANCE}
-    tools = dict(campaign.get("tools") or {})
-    tags["tools"] = ", ".join(f"{tool} {version}" for tool, version in tools.items() if version)
+def _tags(variant: Row, campaign: Campaign) -> dict[str, str]:
+    tags: dict[str, str] = {name: getattr(campaign, name) for name in _PROVENANCE}
+    tags["tools"] = ", ".join(f"{tool} {version}" for tool, version in campaign.tools.items() if version)
     words = ("family", "variant", "parent", "source_sha256", "build_origin")
-    tags |= {name: str(variant.get(name) or "") for name in words}
+    tags |= {name: text(variant, name) for name in words}
     return tags | {"role": "baseline" if variant["is_baseline"] else "variant"}
 
 

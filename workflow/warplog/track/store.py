@@ -19,6 +19,7 @@ from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
 from warplog.core.hashing import sha256_file, sha256_of
 from warplog.plotting import gallery
+from warplog.records.campaign import Campaign
 from warplog.track import identity, versions, writers
 from warplog.track.connection import FAMILY, Connection
 from warplog.track.runs import Run
@@ -66,21 +67,21 @@ class Store:
             _again(lambda: self.client.set_experiment_tag(found.experiment_id, FAMILY, family))
         return self.client.get_experiment(found.experiment_id)
 
-    def lines(self, experiment_id: str, campaign: Mapping[str, Any]) -> Lines:
+    def lines(self, experiment_id: str, campaign: Campaign) -> Lines:
         """Returns warplog's runs of an identified campaign by line, including incomplete ones.
 
         Runs of the campaign that an earlier version of warplog logged, without identity, get their tags first.
         """
-        search = f"tags.campaign = '{campaign['campaign']}' and tags.gpu = '{campaign['gpu']}'"
+        search = f"tags.campaign = '{campaign.campaign}' and tags.gpu = '{campaign.gpu}'"
         named = search_all(self.client, [experiment_id], search)
         before = [run for run in named if _is_earlier(run, campaign)]
         for run in before:
             self._adopt(run, campaign)
         if before:
             return self.lines(experiment_id, campaign)
-        return by_line([run for run in named if run.data.tags.get(identity.CAMPAIGN_ID) == campaign["id"]])
+        return by_line([run for run in named if run.data.tags.get(identity.CAMPAIGN_ID) == campaign.id])
 
-    def _adopt(self, run: "StoredRun", campaign: Mapping[str, Any]) -> None:
+    def _adopt(self, run: "StoredRun", campaign: Campaign) -> None:
         """Gives a run of an earlier version the tags of its campaign, all in one request."""
         from mlflow.entities import RunTag
 
@@ -124,7 +125,7 @@ class Store:
             _again(partial(self.client.set_tag, run_id, key, value))
         return Logged(run_id, "new version" if versions.VERSION in changes else "unchanged")
 
-    def settle(self, experiment_id: str, campaign: Mapping[str, Any]) -> Lines:
+    def settle(self, experiment_id: str, campaign: Campaign) -> Lines:
         """Marks the campaign's complete runs as current or superseded; returns them by line.
 
         Looks again after each change until there is nothing to change. Whichever writer changes last has then seen all
@@ -366,8 +367,8 @@ def _user() -> str:
         return f"uid {os.getuid()}"
 
 
-def _is_earlier(run: "StoredRun", campaign: Mapping[str, Any]) -> bool:
+def _is_earlier(run: "StoredRun", campaign: Campaign) -> bool:
     """Returns whether a run with the campaign's name and GPU is of this campaign, and logged by an earlier version."""
     tags = run.data.tags
     known = versions.KEY in tags and identity.CAMPAIGN_ID not in tags
-    return known and tags.get("content_sha256") == campaign["content_sha256"]
+    return known and tags.get("content_sha256") == campaign.content_sha256

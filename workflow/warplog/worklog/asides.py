@@ -2,8 +2,7 @@
 
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
 
 from warplog.catalog.claims import (
     CONFIRMED,
@@ -15,12 +14,12 @@ from warplog.catalog.claims import (
     counts,
     verdict_words,
 )
+from warplog.core.columns import Row, number, text
 from warplog.core.numbers import short_number as rounded
 from warplog.core.numbers import with_unit
 from warplog.core.text import Table, listed
 from warplog.worklog.sentences import share_text
 
-Row = Mapping[str, Any]
 _MOST_LINES = 5
 _MOST_NAMED = 3
 _SHARES = ("sample_share", "instruction_share")
@@ -47,7 +46,7 @@ def place_claims(claims: Sequence[Row], order: Sequence[str], baseline: str) -> 
     """
     placed: dict[str, list[Row]] = {}
     for row in claims:
-        words = re.findall(r"\w+", " ".join(text(row.get(column)) for column in _WHERE_NAMED))
+        words = re.findall(r"\w+", " ".join(text(row, column) for column in _WHERE_NAMED))
         named = [name for name in order if name in words]
         own = [name for name in named if name != baseline] or named
         placed.setdefault(own[-1] if 0 < len(own) <= _MOST_NAMED else "", []).append(row)
@@ -61,13 +60,13 @@ def claims_table(claims: Sequence[Row]) -> Table | None:
     """
     rows = tuple(
         (
-            f"{text(row['id'])}: {text(row['claim'])}",
+            f"{text(row, 'id')}: {text(row, 'claim')}",
             _cases(row),
             _verdict(row),
-            with_unit(number(row["measured"]), text(row["unit"])),
-            condition_words(text(row.get("condition")), text(row["unit"])),
-            *(text(row[name]) for name in ("published", "source")),
-            text(row.get("reason")),
+            with_unit(number(row, "measured"), text(row, "unit")),
+            condition_words(text(row, "condition"), text(row, "unit")),
+            *(text(row, name) for name in ("published", "source")),
+            text(row, "reason"),
         )
         for row in claims
     )
@@ -83,7 +82,7 @@ def claims_verdict(claims: Sequence[Row], headline: str = "", order: Sequence[st
     """
     if not claims:
         return ""
-    found = counts(text(row["verdict"]) for row in claims)
+    found = counts(text(row, "verdict") for row in claims)
     words = {
         "confirmed": CONFIRMED,
         "refuted": REFUTED,
@@ -112,9 +111,9 @@ def lines_table(lines: Sequence[Row], own: Collection[str]) -> Table | None:
     these lines are left out. None if there are no lines or only empty columns. `own` are the names of the project's
     files: the text of others is not known, so that the table says where they belong.
     """
-    excess = sum(max(number(row["shared_wavefronts_excess"]), 0.0) for row in lines)
+    excess = sum(max(number(row, "shared_wavefronts_excess"), 0.0) for row in lines)
     hottest = sorted(
-        lines, key=lambda row: (-_samples(row), -_heat(row, excess), text(row["file"]), number(row["line"]))
+        lines, key=lambda row: (-_samples(row), -_heat(row, excess), text(row, "file"), number(row, "line"))
     )
     kept, others = hottest[: _MOST_LINES - 1], hottest[_MOST_LINES - 1 :]
     shown = sorted(
@@ -131,14 +130,14 @@ def lines_table(lines: Sequence[Row], own: Collection[str]) -> Table | None:
 
 
 def _samples(row: Row) -> float:
-    share = number(row["sample_share"])
+    share = number(row, "sample_share")
     return share if share > 0 else 0.0
 
 
 def _heat(row: Row, excess: float) -> float:
     """Returns the largest of the line's shares of samples, instructions and excess wavefronts."""
-    shares = (number(row["sample_share"]), number(row["instruction_share"]))
-    lost = number(row["shared_wavefronts_excess"]) / excess if excess > 0 else 0.0
+    shares = (number(row, "sample_share"), number(row, "instruction_share"))
+    lost = number(row, "shared_wavefronts_excess") / excess if excess > 0 else 0.0
     return max([lost, *(share for share in shares if share > 0)])
 
 
@@ -152,7 +151,7 @@ def _others(shown: Sequence[Row], excess: float) -> tuple[str, ...]:
 
 def _known(rows: Sequence[Row], name: str) -> list[float]:
     """Returns the positive numbers in a column."""
-    return [value for row in rows if (value := number(row[name])) > 0]
+    return [value for row in rows if (value := number(row, name)) > 0]
 
 
 def outside(file: str) -> str:
@@ -161,35 +160,25 @@ def outside(file: str) -> str:
 
 
 def _line(row: Row, own: Collection[str]) -> tuple[str, ...]:
-    shares = [number(row[name]) for name in _SHARES]
+    shares = [number(row, name) for name in _SHARES]
     cells = [share_text(share) if share > 0 else "" for share in shares]
-    lost = number(row["shared_wavefronts_excess"])
-    file = text(row["file"]).rsplit("/", 1)[-1]
+    lost = number(row, "shared_wavefronts_excess")
+    file = text(row, "file").rsplit("/", 1)[-1]
     unknown = f"(in a {outside(file)})" if own and file not in own else ""
     return (
-        f"{file}:{number(row['line']):.0f}",
-        text(row["text"]).strip() or unknown,
+        f"{file}:{number(row, 'line'):.0f}",
+        text(row, "text").strip() or unknown,
         *cells,
         rounded(lost) if lost > 0 else "",
-        text(row["stall"]) if shares[0] >= _LEAST_SHARE or math.isnan(shares[0]) else "",
+        text(row, "stall") if shares[0] >= _LEAST_SHARE or math.isnan(shares[0]) else "",
     )
 
 
-def number(value: object) -> float:
-    """Returns the value as a float; NaN if it is not a number."""
-    return float(value) if isinstance(value, (int, float)) else math.nan
-
-
-def text(cell: object) -> str:
-    """Returns the cell as text; "" for None and NaN."""
-    return "" if cell is None or (isinstance(cell, float) and math.isnan(cell)) else str(cell)
-
-
 def _verdict(row: Row) -> str:
-    words = verdict_words(text(row["verdict"]), number(row["measured"]), text(row.get("about")))
-    return ", ".join(filter(None, (words, text(row.get("margin")))))
+    words = verdict_words(text(row, "verdict"), number(row, "measured"), text(row, "about"))
+    return ", ".join(filter(None, (words, text(row, "margin"))))
 
 
 def _cases(row: Row) -> str:
     """Returns the cases of the numbers behind a claim, and its own if there are none."""
-    return text(row.get("cases")) or text(row.get("case"))
+    return text(row, "cases") or text(row, "case")

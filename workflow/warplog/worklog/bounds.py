@@ -114,12 +114,11 @@ def bound(variant: str, values: Mapping[str, float], sms: float) -> Bound:
 
     `values` may hold GLOBAL_ATOMICS.
     """
-    rows = [{"metric": name, "value": value} for name, value in values.items() if not math.isnan(value)]
     known = ceilings(values, sms)
     if not known:
         return Bound(variant, "", gap="the tables contain no throughput metrics for it")
     nearest = _nearest(known)
-    stall = dominant_stall(rows) or ""
+    stall = dominant_stall(values) or ""
     part, is_partial = _part(nearest, known), values.get("waves_per_sm", math.nan) < 1
     return Bound(
         variant=variant,
@@ -130,7 +129,7 @@ def bound(variant: str, values: Mapping[str, float], sms: float) -> Bound:
         stall_pct=values.get(f"stall_{stall}_pct", math.nan),
         theoretical_pct=values.get("theoretical_occupancy_pct", math.nan),
         achieved_pct=values.get("achieved_occupancy_pct", math.nan),
-        limiters=occupancy_limiter(rows),
+        limiters=occupancy_limiter(values),
         beside_pct=_beside(part, known),
         l1_bytes_pct=_l1_bytes_pct(values, sms) if part == L1 else math.nan,
         shared=_shared(values, sms, known[nearest]) if part == L1 else math.nan,

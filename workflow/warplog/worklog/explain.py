@@ -11,13 +11,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from warplog.analysis import verdicts
 from warplog.catalog.family import Family
 from warplog.catalog.header import read_source
-from warplog.core import text
-from warplog.core.text import escape_markdown
+from warplog.core.columns import Row, number, text
+from warplog.core.text import escape_markdown, markdown_table
 from warplog.metrics import STALL_REASONS
 from warplog.metrics.kernels import bare_name
 from warplog.metrics.names import OPCODES
@@ -70,9 +69,7 @@ class Explanation:
         contended = {one.variant for one in self.bounds if one.kind == "atomics"}
         gaps = _tile_ends(self.tables)
         found = [
-            _step(self.tables, rows, counters, name)
-            for name, row in rows.items()
-            if isinstance(row["parent"], str) and row["parent"]
+            _step(self.tables, rows, counters, name) for name, row in rows.items() if text(row, "parent")
         ]
         twins = kinship.twins(self.tables, {name: list(texts) for name, texts in self.sources.items()})
         return tuple(
@@ -97,8 +94,8 @@ class Explanation:
         executed = {f"inst_{opcode.lower()}": opcode for opcode in OPCODES}
         found = {}
         for name, values in _counters(self.tables, [*names.values(), *executed]).items():
-            shares = {state: values[metric] / 100 for state, metric in names.items() if values[metric] > 0}
-            counted = {opcode: values[metric] for metric, opcode in executed.items()}
+            shares = {s: pct / 100 for s, metric in names.items() if (pct := number(values, metric)) > 0}
+            counted = {opcode: number(values, metric) for metric, opcode in executed.items()}
             codes = self._opcodes.get((name, bare_name(str(values["kernel"])))) or counted
             # A template's name stands for all of its kernels: one that executes no such instruction does not wait.
             idle = tuple(opcode for opcode in waits.OPCODES if counted.get(opcode) == 0)
@@ -108,16 +105,21 @@ class Explanation:
         return found
 
     @cached_property
-    def kernel_lines(self) -> dict[str, list[dict[str, Any]]]:
+    def kernel_lines(self) -> dict[str, list[Row]]:
         """The hot lines of each variant's longest kernel, of one launch of it: each has shares of its own."""
         counters, lines = self.tables.counters([]), self.tables.lines
         kernels = dict(zip(map(str, counters["variant"]), map(str, counters["kernel"]), strict=True))
-        launches: dict[str, dict[int, list[dict[str, Any]]]] = {}
+        launches: dict[str, dict[int, list[Row]]] = {}
         for row in as_rows(lines if lines.empty else lines[lines["case"] == self.tables.profiled_case]):
             variant = str(row["variant"])
             if row["kernel"] == (kernels.get(variant) or row["kernel"]):
-                launches.setdefault(variant, {}).setdefault(row["launch"], []).append(row)
-        return {variant: max(found.values(), key=_executed) for variant, found in launches.items()}
+                launches.setdefault(variant, {}).setdefault(int(number(row, "launch")), []).append(row)
+        return {
+            variant: max(
+                found.values(), key=lambda own: sum(max(0.0, number(row, "instructions")) for row in own)
+            )
+            for variant, found in launches.items()
+        }
 
     @cached_property
     def bounds(self) -> tuple[Bound, ...]:
@@ -128,11 +130,11 @@ class Explanation:
         found = []
         for name, values in _counters(self.tables, (*bounds.COUNTERS, "duration_us")).items():
             run = regimes.long_run(rows[name])
-            if values["gap"]:
-                found.append(Bound(name, "", gap=values["gap"], long_run=run))
+            if gap := text(values, "gap"):
+                found.append(Bound(name, "", gap=gap, long_run=run))
                 continue
             codes = self._opcodes.get((name, bare_name(str(values["kernel"]))), {})
-            count = sum(number for code, number in codes.items() if _ATOMIC.match(code))
+            count = sum(times for code, times in codes.items() if _ATOMIC.match(code))
             one = bounds.bound(name, {**_numbers(values), bounds.GLOBAL_ATOMICS: count}, sms)
             wait = self.waits.get(name, {}).get(one.stall)
             cycles = _profiled_cycles(rows[name], _numbers(values))
@@ -153,26 +155,26 @@ class Explanation:
         return counts
 
 
-def _ancestor(rows: Mapping[str, Any], step: Step) -> tuple[str, float] | None:
+def _ancestor(rows: Mapping[str, Row], step: Step) -> tuple[str, float] | None:
     """Returns an ancestor that is faster than the parent, and its time over the variant's."""
     name = "" if math.isnan(step.ratio) else kinship.faster_ancestor(rows, step.variant)
-    return (name, float(rows[name]["median_us"]) / float(rows[step.variant]["median_us"])) if name else None
+    return (name, kinship.time_us(rows[name]) / kinship.time_us(rows[step.variant])) if name else None
 
 
 def _tile_ends(tables: FigureTables) -> dict[str, float]:
     """Returns the median gap at a tile end in microseconds, of the variants with a timeline at the profiled case."""
     rows = [row for row in as_rows(tables.launches) if row["case"] == tables.profiled_case]
-    return {str(row["variant"]): gap for row in rows if (gap := regimes.value(row, "bubble_us")) > 0}
+    return {str(row["variant"]): gap for row in rows if (gap := number(row, "bubble_us")) > 0}
 
 
 def _tile_end(
-    rows: Mapping[str, Any], step: Step, gaps: Mapping[str, float]
+    rows: Mapping[str, Row], step: Step, gaps: Mapping[str, float]
 ) -> tuple[str, float, float] | None:
     """Returns the nearest ancestor with a timeline, and the gap at a tile end in it and in the variant."""
     above, seen = step.parent, {step.variant}
     while above in rows and above not in gaps and above not in seen:
         seen.add(above)
-        above = str(rows[above]["parent"] or "")
+        above = text(rows[above], "parent")
     known = step.variant in gaps and above in gaps
     return (above, gaps[above], gaps[step.variant]) if known else None
 
@@ -184,10 +186,6 @@ def _waiting(state: StateChange, step: Step, known: Mapping[str, Mapping[str, Wa
     return replace(state, wait=wait, parents=parents, evidence=() if is_placed else state.evidence)
 
 
-def _executed(lines: Sequence[Mapping[str, Any]]) -> float:
-    return sum(float(row["instructions"]) for row in lines if row["instructions"] > 0)
-
-
 def _copies(tables: FigureTables) -> dict[str, float]:
     """Returns the time of the copies in a launch of each variant in microseconds, which nsys lists like kernels."""
     rows = tables.metrics[
@@ -196,14 +194,14 @@ def _copies(tables: FigureTables) -> dict[str, float]:
     ]
     found: dict[str, float] = {}
     for row in as_rows(rows[rows["kernel"].astype(str).str.contains("-to-", regex=False)]):
-        found[str(row["variant"])] = found.get(str(row["variant"]), 0.0) + float(row["value"])
+        found[str(row["variant"])] = found.get(str(row["variant"]), 0.0) + number(row, "value")
     return found
 
 
-def _profiled_cycles(row: Mapping[Any, Any], values: Mapping[str, float]) -> float:
+def _profiled_cycles(row: Row, values: Mapping[str, float]) -> float:
     """Returns the cycles of the profiled launch over those of the timed ones; NaN if it has several kernels."""
-    timed = regimes.value(row, "median_us") * regimes.value(row, "sm_mhz")
-    whole = values.get("duration_us", math.nan) >= _WHOLE * regimes.value(row, "ncu_us")
+    timed = number(row, "median_us") * number(row, "sm_mhz")
+    whole = values.get("duration_us", math.nan) >= _WHOLE * number(row, "ncu_us")
     return values.get("gpu_cycles", math.nan) / timed if whole and timed > 0 else math.nan
 
 
@@ -244,11 +242,11 @@ def _tables(found: Sequence[Step], limits: Sequence[Bound]) -> list[str]:
     ):
         if table.rows:
             notes = [escape_markdown(note) for note in table.notes]
-            lines += ["", f"## {title}", "", *notes, *([""] if notes else []), *text.markdown_table(table)]
+            lines += ["", f"## {title}", "", *notes, *([""] if notes else []), *markdown_table(table)]
     return lines
 
 
-def _step(tables: FigureTables, rows: Any, counters: Any, name: str) -> Step:
+def _step(tables: FigureTables, rows: Mapping[str, Row], counters: Mapping[str, Row], name: str) -> Step:
     parent, case = str(rows[name]["parent"]), tables.profiled_case
     key = (tables.family, name, parent, case)
     if parent not in rows:
@@ -261,55 +259,56 @@ def _step(tables: FigureTables, rows: Any, counters: Any, name: str) -> Step:
     ]
     if bad:
         return Step(*key, math.nan, gap=" and ".join(bad))
-    timeless = [str(row["variant"]) for row in pair if not 0 < row["median_us"] < math.inf]
+    timeless = [str(row["variant"]) for row in pair if not 0 < number(row, "median_us") < math.inf]
     if timeless:
         have = "have" if len(timeless) > 1 else "has"
         return Step(*key, math.nan, gap=f"{' and '.join(timeless)} {have} no cold time")
-    ratio = float(pair[0]["median_us"]) / float(pair[1]["median_us"])
+    ratio = number(pair[0], "median_us") / number(pair[1], "median_us")
     tied = verdicts.tied(*pair)
     for side in (parent, name):
         absent = decomposition.missing(_numbers(counters[side]))
-        if counters[side]["gap"] or absent:
-            why = counters[side]["gap"] or ", ".join(absent)
+        if why := text(counters[side], "gap") or ", ".join(absent):
             return Step(*key, ratio, gap=f"{side} lacks counters: {why}", tied=tied)
     before, after = _numbers(counters[parent]), _numbers(counters[name])
-    clocks = (float(pair[0].get("sm_mhz", math.nan)), float(pair[1].get("sm_mhz", math.nan)))
+    clocks = number(pair[0], "sm_mhz"), number(pair[1], "sm_mhz")
     found = decomposition.factors(before, after, clocks, tables.peak("sms"))
     rest = ratio / math.prod(factor.factor for factor in found)
     remark = _partial(pair, (before, after))
     states = decomposition.states(before, after)
     changed = use.use(before, after, tables.peak("sms"))
-    kernels = (before.get(decomposition.TIME, math.nan), after.get(decomposition.TIME, math.nan))
-    others = _others(pair, kernels)
+    first, last = (values.get(decomposition.TIME, math.nan) for values in (before, after))
+    others = max(number(pair[0], "ncu_us") - first, 0.0), max(number(pair[1], "ncu_us") - last, 0.0)
     return Step(
-        *key, ratio, found, states, rest, "", remark, tied, use=changed, kernel_us=kernels, others_us=others
+        *key,
+        ratio,
+        found,
+        states,
+        rest,
+        "",
+        remark,
+        tied,
+        use=changed,
+        kernel_us=(first, last),
+        others_us=others,
     )
 
 
-def _others(pair: Sequence[Any], kernels: Sequence[float]) -> tuple[float, float]:
-    """Returns the time of the other kernels of two launches under ncu, in microseconds."""
-    before, after = (
-        max(regimes.value(row, "ncu_us") - us, 0.0) for row, us in zip(pair, kernels, strict=True)
-    )
-    return before, after
-
-
-def _partial(pair: Sequence[Any], counters: Sequence[decomposition.Values]) -> str:
+def _partial(pair: Sequence[Row], counters: Sequence[decomposition.Values]) -> str:
     """Returns a caveat if a launch has several kernels: the counters cover only the longest of them."""
     caveats = []
     for row, values in zip(pair, counters, strict=True):
-        share = values.get("duration_us", math.nan) / float(row.get("ncu_us", math.nan) or math.nan)
+        share = values.get("duration_us", math.nan) / (number(row, "ncu_us") or math.nan)
         if share < _WHOLE:
             part = f"{row['variant']}, {100 * share:.0f} % of its time"
             caveats.append(f"of {part}")
     return f"the counters cover only the longest kernel {', and '.join(caveats)}" if caveats else ""
 
 
-def _counters(tables: FigureTables, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+def _counters(tables: FigureTables, names: Sequence[str]) -> dict[str, Row]:
     wide = tables.counters(list(dict.fromkeys(names)))
     return {str(row["variant"]): row for row in as_rows(wide)}
 
 
-def _numbers(row: dict[str, Any]) -> dict[str, float]:
+def _numbers(row: Row) -> dict[str, float]:
     numbers = {name: float(value) for name, value in row.items() if isinstance(value, (int, float))}
     return {name: value for name, value in numbers.items() if math.isfinite(value)}

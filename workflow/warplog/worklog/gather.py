@@ -6,20 +6,20 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from warplog.analysis import verdicts
 from warplog.catalog.claims import WITHIN_NOISE
 from warplog.catalog.family import Family, Variant
-from warplog.core.remarks import own_limits
+from warplog.core.columns import Row, number, text
 from warplog.core.text import Table, listed
 from warplog.plotting.highlight import of_family
+from warplog.records.campaign import Campaign
+from warplog.records.remarks import own_limits
 from warplog.tables import activity, published, regimes
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
 from warplog.worklog import kinship
-from warplog.worklog.asides import CLAIM_NOTE, LINE_NOTES, Row, claims_table, number
-from warplog.worklog.asides import text as plain
+from warplog.worklog.asides import CLAIM_NOTE, LINE_NOTES, claims_table
 from warplog.worklog.kinship import faster_ancestor
 from warplog.worklog.ladder import Ladder
 from warplog.worklog.page import Page, Picture, Rung, Summary
@@ -88,7 +88,7 @@ _PUBLISHED = "Published results are quoted from their sources; their GPU, compil
 def gather(
     family: Family,
     tables: FigureTables,
-    campaign: Mapping[str, Any],
+    campaign: Campaign,
     pictures: Sequence[Path],
     captions: Path,
     machine_code: Mapping[str, Path] | None = None,
@@ -157,24 +157,17 @@ def _chart(ladder: Ladder) -> str:
 def _method(family: Family, tables: FigureTables) -> tuple[str, ...]:
     """Describes how the family was checked and timed."""
     rows = [row for row in as_rows(tables.measurements) if row["case"] == tables.case]
-    exact = not family.value(family.flops, family.cases[family.headline_case])
-    counts = sorted({int(count) for row in rows if (count := regimes.value(row, "processes")) > 1})
+    exact = not family.value(family.work.flops, family.cases[family.headline_case])
+    counts = sorted({int(count) for row in rows if (count := number(row, "processes")) > 1})
     many = bool(counts)
     ends = " to ".join(str(n) for n in dict.fromkeys((counts[0], counts[-1]))) if many else ""
     how = _HOST if family.measuring.timing == "host" else _COLD
     how = how.format(median=_PROCESSES.format(processes=ends) if many else _MEDIAN) + _EMPTY
     how += f" {_CLOCKS}" if regimes.at_rest(rows) else ""
-    slower = (
-        [_LEFT_IN_L2]
-        if "ncu" in family.measuring.profilers and any(map(_is_slower_at_full_clock, rows))
-        else []
-    )
+    runs = filter(None, map(regimes.long_run, rows))
+    at_full_clock = "ncu" in family.measuring.profilers and any(not run.limited_by for run in runs)
+    slower = [_LEFT_IN_L2] if at_full_clock else []
     return (*_headline(family, tables.case), _CHECKED_EXACTLY if exact else _CHECKED, how, _NOISE, *slower)
-
-
-def _is_slower_at_full_clock(row: Row) -> bool:
-    run = regimes.long_run(row)
-    return run is not None and not run.limited_by
 
 
 def _notes(ladder: Ladder, rungs: Sequence[Rung]) -> tuple[str, ...]:
@@ -197,29 +190,29 @@ def _headline(family: Family, case: str) -> tuple[str, ...]:
     if not sizes or len(set(sizes.values())) > 1:
         return ()
     if "n" in sizes and (
-        case == f"{sizes['n']:.0f}" or family.value(family.size, family.cases[case]) != sizes["n"]
+        case == f"{sizes['n']:.0f}" or family.value(family.work.size, family.cases[case]) != sizes["n"]
     ):
         return ()  # the name says it, or is about bytes
     return (f"Case {case} is {' = '.join(sizes)} = {next(iter(sizes.values())):.0f}.",)
 
 
-def _facts(tables: FigureTables, campaign: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    device, tools = campaign.get("device", {}), campaign.get("tools", {})
+def _facts(tables: FigureTables, campaign: Campaign) -> tuple[tuple[str, str], ...]:
     origins = " and ".join(sorted(set(tables.measurements["origin"].dropna().astype(str)))) or "unknown"
-    gpu = [str(campaign.get("gpu_name", "unknown"))]
-    gpu += [f"{device['sms']} SMs"] if device.get("sms") else []
-    gpu += [f"driver {campaign['driver']}"] if campaign.get("driver") else []
-    gpu += [f"CUDA {campaign['cuda']}"] if campaign.get("cuda") else []
+    gpu = [campaign.gpu_name]
+    gpu += [f"{campaign.device.sms} SMs"] if campaign.device.sms else []
+    gpu += [f"driver {campaign.driver}"] if campaign.driver else []
+    gpu += [f"CUDA {campaign.cuda}"] if campaign.cuda else []
     clocks = tables.measurements.loc[tables.measurements["case"] == tables.case, "sm_mhz"].dropna()
     ends = f"{clocks.min():.0f} to {clocks.max():.0f}" if len(clocks) else ""
     spread = f"; mean SM clock during a launch at {tables.case}: {ends} MHz" if ends else ""
+    tools = campaign.tools
     shown = [f"{name} {tools[name]}" for name in ("nvcc", "ncu", "nsys") if tools.get(name)]
     found = {
         "GPU": ", ".join(gpu),
-        "Campaign": f"{campaign.get('campaign', 'unknown')} ({origins.replace('live', 'measured live')})",
-        "Started": str(campaign.get("started", "")).replace("T", " ").replace("Z", " UTC"),
-        "Commit": str(campaign.get("commit", ""))[:12],
-        "Clocks": f"{campaign.get('clocks', 'unknown')}{spread}",
+        "Campaign": f"{campaign.campaign} ({origins.replace('live', 'measured live')})",
+        "Started": campaign.started.replace("T", " ").replace("Z", " UTC"),
+        "Commit": campaign.commits,
+        "Clocks": f"{campaign.clocks}{spread}",
         "Tools": ", ".join(shown),
     }
     return tuple((what, text) for what, text in found.items() if text)
@@ -227,7 +220,7 @@ def _facts(tables: FigureTables, campaign: Mapping[str, Any]) -> tuple[tuple[str
 
 def _lead(ladder: Ladder) -> tuple[str, ...]:
     """Describes what the data change, the fastest rungs at rest and in a long run, and the steps to the fastest."""
-    good = {name: row for name, row in ladder.rows.items() if row["status"] == "ok" and row["median_us"] > 0}
+    good = {name: row for name, row in ladder.rows.items() if kinship.time_us(row) > 0}
     own = {name: row for name, row in good.items() if not row["is_baseline"]}
     if not own:
         return ("No variant of this campaign has a time at the headline case.",)
@@ -242,12 +235,12 @@ def _lead(ladder: Ladder) -> tuple[str, ...]:
 def _fastest(ladder: Ladder, own: Mapping[str, Row], best: str) -> str:
     """Names the fastest variant besides the baseline, and those that are tied with it within noise."""
     alike = ladder.alike.get(best, (best,))
-    ends = [own[name] for name in sorted(alike, key=lambda name: -float(own[name]["median_us"]))]
+    ends = [own[name] for name in sorted(alike, key=lambda name: -kinship.time_us(own[name]))]
     tied = [name for name in own if name not in alike and kinship.tied(name, best, ladder.rows, ladder.alike)]
-    speed, ratio = _range(map(ladder.speed, ends)), number(own[best].get("ratio_to_baseline"))
-    baseline = str(own[best].get("baseline") or "")
+    speed, ratio = _range(map(ladder.speed, ends)), number(own[best], "ratio_to_baseline")
+    baseline = text(own[best], "baseline")
     if not math.isnan(ratio):
-        shares = (f"{published.share(number(row['ratio_to_baseline']))} %" for row in ends)
+        shares = (f"{published.share(number(row, 'ratio_to_baseline'))} %" for row in ends)
         speed += f", {_range(shares)} of {_noted(ladder, baseline)}"
         known = baseline in ladder.rows
         tied += [baseline] if known and kinship.tied(baseline, best, ladder.rows, ladder.alike) else []
@@ -272,7 +265,7 @@ def _range(texts: Iterable[str]) -> str:
 
 def _noted(ladder: Ladder, variant: str) -> str:
     """Returns the variant with the note that a ratio to its time must say, if it has one."""
-    note = plain(ladder.rows.get(variant, {}).get("note"))
+    note = text(ladder.rows.get(variant, {}), "note")
     return f"{variant} ({note})" if note else variant
 
 
@@ -282,7 +275,7 @@ def _in_a_long_run(ladder: Ladder, own: Mapping[str, Row], best: str) -> list[st
     if best not in runs:
         return []
     run = runs[best]
-    times = {n: runs[n].long_us if n in runs else float(row["median_us"]) for n, row in own.items()}
+    times = {n: runs[n].long_us if n in runs else kinship.time_us(row) for n, row in own.items()}
     limit = f", limited by {run.limited_by}" if run.limited_by else ""
     speed = ladder.speed(own[best], run.factor)
     lead = [f"{run.regime.capitalize()}, {best} reaches {speed}{limit}."]
@@ -300,7 +293,7 @@ def _way(ladder: Ladder) -> list[str]:
     if len(way) < 2:
         return []
     first, best = way[0], way[-1]
-    times = rows[first]["median_us"] / rows[best]["median_us"]
+    times = kinship.time_us(rows[first]) / kinship.time_us(rows[best])
     gain = (
         "" if rows[first]["is_baseline"] else f", which is {times_text(times)} as fast"
     )  # else told in percent
@@ -309,7 +302,7 @@ def _way(ladder: Ladder) -> list[str]:
         f" ({ladder.speed(rows[first])}) to {best}{gain}."
     ]
     ratios = {
-        name: rows[before]["median_us"] / rows[name]["median_us"]
+        name: kinship.time_us(rows[before]) / kinship.time_us(rows[name])
         for before, name in itertools.pairwise(way)
         if before not in ladder.alike.get(name, ())
     }
@@ -317,7 +310,7 @@ def _way(ladder: Ladder) -> list[str]:
         most = max(ratios, key=ratios.__getitem__)
         over = f"{times_text(ratios[most])} the speed of the previous step"
         if above := faster_ancestor(rows, most):
-            beyond = times_text(rows[above]["median_us"] / rows[most]["median_us"])
+            beyond = times_text(kinship.time_us(rows[above]) / kinship.time_us(rows[most]))
             over += f", {beyond} that of {above}" if beyond != times_text(ratios[most]) else ""
         lead.append(f"Of these steps, {most} brings the largest speed-up ({over}){_least(rows, ratios)}.")
     return lead
@@ -325,7 +318,7 @@ def _way(ladder: Ladder) -> list[str]:
 
 def _least(rows: Mapping[str, Row], ratios: Mapping[str, float]) -> str:
     """Names the steps that are slower than the previous one, otherwise the smallest speed-up."""
-    same = {name for name in ratios if verdicts.tied(rows[name], rows[rows[name]["parent"]])}
+    same = {name for name in ratios if verdicts.tied(rows[name], rows[text(rows[name], "parent")])}
     slower = [
         f"{name} ({times_text(ratios[name])})" for name in ratios if ratios[name] < 1 and name not in same
     ]
@@ -353,11 +346,11 @@ def _by_data(ladder: Ladder) -> list[str]:
         times = {
             other: us
             for other, row in rows.items()
-            if row["size"] == size and (us := regimes.value(row, "sustained_us")) > 0
+            if row["size"] == size and (us := number(row, "sustained_us")) > 0
         }
         if len(times) < 2 or case not in times:
             continue
-        joules = {other: regimes.value(rows[other], "pj_per_flop") for other in times}
+        joules = {other: number(rows[other], "pj_per_flop") for other in times}
         known = not any(map(math.isnan, joules.values()))
         best = min(times, key=(joules if known else times).__getitem__)
         ratio = times[case] / times[best]
@@ -385,19 +378,17 @@ def _summaries(ladder: Ladder) -> tuple[Summary, ...]:
     column, unit, factor = ladder.unit
 
     def speed(row: Row) -> str:
-        return published.speed(
-            number(row.get(column)) * factor, str(row["status"]), plain(row.get("own_limits"))
-        )
+        return published.speed(number(row, column) * factor, str(row["status"]), text(row, "own_limits"))
 
     def share(row: Row) -> str:
-        return published.share(number(row.get("ratio_to_baseline")))
+        return published.share(number(row, "ratio_to_baseline"))
 
     label = ladder.tables.variants["size_label"].iloc[0]
     speeds = replace(_by_case(ladder, speed), notes=_not_run(ladder))
     found = [Summary(f"{unit} by case, in order of {label}", speeds)]
     if ladder.family.baseline in ladder.rows:
         baseline = ladder.family.baseline
-        notes = (f"{baseline}: {note}.",) if (note := plain(ladder.rows[baseline].get("note"))) else ()
+        notes = (f"{baseline}: {note}.",) if (note := text(ladder.rows[baseline], "note")) else ()
         found.append(Summary(f"Percent of {baseline}", replace(_by_case(ladder, share), notes=notes)))
     if ladder.counted:
         found.append(Summary(f"Resources at {ladder.tables.profiled_case}", _resources(ladder)))
@@ -409,7 +400,7 @@ def _not_run(ladder: Ladder) -> tuple[str, ...]:
     """Returns a note that names the sizes that variants exclude themselves; none if there are none."""
     limits: dict[str, dict[str, None]] = {}
     for row in as_rows(ladder.tables.measurements):
-        if exceeded := own_limits(plain(row.get("own_limits"))):
+        if exceeded := own_limits(text(row, "own_limits")):
             limit = " and ".join(f"{name} at most {most}" for name, most in exceeded.items())
             limits.setdefault(limit, {})[str(row["variant"])] = None
     found = "; ".join(f"{limit} ({', '.join(names)})" for limit, names in limits.items())
@@ -452,7 +443,7 @@ def _resources(ladder: Ladder) -> Table:
         launch, bound = ladder.launches[name], ladder.bounds[name]
         counts = [launch[m] for m in ("registers_per_thread", "block_threads", "shared_bytes_per_block")]
         cells = [_count(value) for value in counts]
-        cells += [_spills(ladder.spills(row), number(row.get("spill_bytes")))]
+        cells += [_spills(ladder.spills(row), number(row, "spill_bytes"))]
         cells += [_one(bound.theoretical_pct), _one(bound.achieved_pct)]
         lines.append((name, *cells))
     notes = ("Shared memory includes the part that the driver reserves.",)

@@ -4,15 +4,14 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 from warplog.analysis import verdicts
+from warplog.core.columns import Row, number, text
 from warplog.metrics.kernels import compiled_kernel
-from warplog.tables import regimes
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
 
-Row = Mapping[str, Any]
 _SHAPE = ("registers_per_thread", "grid_blocks", "block_threads", "shared_bytes_per_block")
 _EXECUTED = "instructions_executed"
 _SASS, _WHOLE, _REGISTERS = "sass_", "sass_instructions", "registers_per_thread"
@@ -40,6 +39,12 @@ class Twin:
     tied: bool
 
 
+class _Compiled(NamedTuple):
+    kernel: str
+    registers_per_thread: int
+    sass_instructions: float
+
+
 @dataclass(frozen=True)
 class _Launched:
     """A variant's longest kernel: its name without namespaces, launch, executed instructions and machine code."""
@@ -59,11 +64,11 @@ def faster_ancestor(rows: Mapping[str, Row], name: str) -> str:
         rows: The rows of the ladder at a case, by variant.
         name: The variant.
     """
-    parent = str(rows.get(name, {}).get("parent") or "")
+    parent = text(rows.get(name, {}), "parent")
     if not _is_faster(rows, name, parent):
         return ""
     place = parent
-    while _is_faster(rows, above := str(rows[place].get("parent") or ""), place):
+    while _is_faster(rows, above := text(rows[place], "parent"), place):
         place = above
     return place if place != parent else ""
 
@@ -71,9 +76,7 @@ def faster_ancestor(rows: Mapping[str, Row], name: str) -> str:
 def _is_faster(rows: Mapping[str, Row], name: str, other: str) -> bool:
     """Returns whether a variant is faster than another one, beyond noise."""
     pair = rows.get(name, {}), rows.get(other, {})
-    if any(row.get("status") != "ok" or not row["median_us"] > 0 for row in pair):
-        return False
-    return bool(pair[0]["median_us"] < pair[1]["median_us"]) and not verdicts.tied(*pair)
+    return 0 < time_us(pair[0]) < time_us(pair[1]) and not verdicts.tied(*pair)
 
 
 def twins(tables: FigureTables, sources: Mapping[str, Sequence[str]]) -> dict[str, Twin]:
@@ -89,9 +92,7 @@ def twins(tables: FigureTables, sources: Mapping[str, Sequence[str]]) -> dict[st
         tables: The tables of the family.
         sources: The file names of each variant's source and headers, the source first.
     """
-    rows: dict[str, Row] = {}
-    for row in as_rows(tables.ladder(tables.profiled_case)):
-        rows[str(row["variant"])] = {str(column): value for column, value in row.items()}
+    rows: dict[str, Row] = {str(row["variant"]): row for row in as_rows(tables.ladder(tables.profiled_case))}
     known: dict[str, _Launched] = {
         name: kernel
         for name, kernel in _launched(tables).items()
@@ -99,7 +100,7 @@ def twins(tables: FigureTables, sources: Mapping[str, Sequence[str]]) -> dict[st
     }
     found = {}
     for place, name in enumerate(known):
-        parent = str(rows[name]["parent"] or "")
+        parent = text(rows[name], "parent")
         others = [
             one for one in dict.fromkeys((parent, *list(known)[:place])) if one in known and one != name
         ]
@@ -146,23 +147,24 @@ def best(
         alike: The result of `classes`.
         others: The rows at each case, by variant.
     """
-    own = [name for name in rows if _us(rows[name]) > 0 and not rows[name]["is_baseline"]]
+    own = [name for name in rows if time_us(rows[name]) > 0 and not rows[name]["is_baseline"]]
     if not own:
         return ""
-    first = min(own, key=lambda name: _us(rows[name]))
+    first = min(own, key=lambda name: time_us(rows[name]))
     return max(alike.get(first, (first,)), key=lambda name: sum(_wins(name, own, case) for case in others))
 
 
 def _wins(name: str, own: Sequence[str], rows: Mapping[str, Row]) -> bool:
-    timed = [one for one in own if _us(rows.get(one, {})) > 0]
+    timed = [one for one in own if time_us(rows.get(one, {})) > 0]
     if name not in timed:
         return False
-    first = min(timed, key=lambda one: _us(rows[one]))
+    first = min(timed, key=lambda one: time_us(rows[one]))
     return name == first or verdicts.tied(rows[name], rows[first])
 
 
-def _us(row: Row) -> float:
-    return regimes.value(row, "median_us") if row.get("status") == "ok" else math.nan
+def time_us(row: Row) -> float:
+    """Returns the time at rest in microseconds; NaN if the row has none."""
+    return number(row, "median_us") if row.get("status") == "ok" else math.nan
 
 
 def _twin(
@@ -174,7 +176,7 @@ def _twin(
     if not same and not (included and one.name == own.name):
         return None
     instructions = (int(one.opcodes.get(_WHOLE, 0)), int(own.opcodes.get(_WHOLE, 0)))
-    ratio = rows[other]["median_us"] / rows[name]["median_us"]
+    ratio = time_us(rows[other]) / time_us(rows[name])
     return Twin(other, same, instructions, int(own.shape[0]), ratio, tied)
 
 
@@ -187,35 +189,31 @@ def _launched(tables: FigureTables) -> dict[str, _Launched]:
     compiled = _compiled(tables)
     found = {}
     for row in as_rows(tables.counters([*_SHAPE, _EXECUTED])):
-        shape = tuple(float(row[name]) for name in _SHAPE)
+        shape = tuple(number(row, name) for name in _SHAPE)
         if any(map(math.isnan, shape)):
             continue
-        kernels = list(compiled.get(str(row["variant"]), {}).values())
+        built = compiled.get(str(row["variant"]), {})
+        kernels = [
+            _Compiled(kernel, int(own.get(_REGISTERS, 0)), own.get(_WHOLE, 0.0))
+            for kernel, own in built.items()
+        ]
         code = compiled_kernel(kernels, str(row["kernel"]), shape[0]) if kernels else None
-        opcodes = code["opcodes"] if code else {}
-        found[str(row["variant"])] = _Launched(
-            _plain(str(row["kernel"])), shape, float(row[_EXECUTED]), opcodes
-        )
+        counts = built[code.kernel] if code else {}
+        opcodes = {metric: count for metric, count in counts.items() if metric != _REGISTERS}
+        kernel = _plain(str(row["kernel"]))
+        found[str(row["variant"])] = _Launched(kernel, shape, number(row, _EXECUTED), opcodes)
     return found
 
 
-def _compiled(tables: FigureTables) -> dict[str, dict[str, dict[str, Any]]]:
-    """Returns the compiled kernels of each variant, by name, with the number of their instructions by opcode."""
+def _compiled(tables: FigureTables) -> dict[str, dict[str, dict[str, float]]]:
+    """Returns the registers and the instructions by opcode of each variant's compiled kernels, by name."""
     metrics = tables.metrics
     rows = metrics[metrics["metric"].str.startswith(_SASS) | (metrics["metric"] == _REGISTERS)]
     rows = rows[~rows["tool"].isin(("ncu", "nsys")) & rows["value"].notna()]
-    found: dict[str, dict[str, dict[str, Any]]] = {}
+    found: dict[str, dict[str, dict[str, float]]] = {}
     for row in as_rows(rows):
-        kernels = found.setdefault(str(row["variant"]), {})
-        own = kernels.setdefault(str(row["kernel"]), {"kernel": str(row["kernel"]), "opcodes": {}})
-        if row["metric"] == _REGISTERS:
-            own[_REGISTERS] = int(row["value"])
-        else:
-            own["opcodes"][str(row["metric"])] = float(row["value"])
-    for kernels in found.values():
-        for own in kernels.values():
-            own["sass_instructions"] = own["opcodes"].get(_WHOLE, 0.0)
-            own.setdefault(_REGISTERS, 0)
+        own = found.setdefault(str(row["variant"]), {}).setdefault(str(row["kernel"]), {})
+        own[str(row["metric"])] = number(row, "value")
     return found
 
 

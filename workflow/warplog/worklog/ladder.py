@@ -6,33 +6,30 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from warplog.analysis import verdicts
 from warplog.catalog.contract import Published
 from warplog.catalog.family import Family, Variant
 from warplog.catalog.header import read_header, read_source
-from warplog.core import remarks
+from warplog.core.columns import Row, number, text
 from warplog.core.numbers import rate_unit
 from warplog.core.text import Table
 from warplog.metrics.kernels import bare_name
 from warplog.parsers import sass
 from warplog.plotting import memory_chart
 from warplog.plotting.memory_chart import MemoryChart
+from warplog.records import remarks
 from warplog.tables import published, regimes
 from warplog.tables.files import as_rows
 from warplog.tables.launched import spilled
 from warplog.tables.view import FigureTables, words
 from warplog.worklog import kinship
 from warplog.worklog.asides import (
-    Row,
     claims_table,
     claims_verdict,
     lines_table,
-    number,
     place_claims,
 )
-from warplog.worklog.asides import text as plain
 from warplog.worklog.bounds import Bound
 from warplog.worklog.code.heat import HeatMap, heat_map
 from warplog.worklog.code.listing import Code, Line, code, listing, without_marks
@@ -75,7 +72,7 @@ class Ladder:
     machine_code: Mapping[str, Path] = field(default_factory=dict)
 
     @cached_property
-    def rows(self) -> dict[str, dict[str, Any]]:
+    def rows(self) -> dict[str, Row]:
         """The row of each variant at the headline case, in ladder order, with the columns of `variants`."""
         more = {str(row["variant"]): row for row in as_rows(self.tables.variants)}
         ladder = as_rows(self.tables.ladder(self.tables.case))
@@ -101,7 +98,7 @@ class Ladder:
         """Registers, threads, shared memory and traffic of each variant's longest kernel."""
         names = (*_LAUNCH, *TRAFFIC)
         rows = as_rows(self.tables.counters(list(names)))
-        return {str(r["variant"]): {name: float(r[name]) for name in names} for r in rows}
+        return {str(r["variant"]): {name: number(r, name) for name in names} for r in rows}
 
     @cached_property
     def memory_metrics(self) -> dict[str, dict[str, float]]:
@@ -109,7 +106,7 @@ class Ladder:
         rows = memory_chart.kernel_metrics(self.tables)
         rows = rows[rows[list(memory_chart.METRICS)].notna().any(axis=1)]
         return {
-            str(r["variant"]): {name: number(r[name]) for name in memory_chart.METRICS} for r in as_rows(rows)
+            str(r["variant"]): {name: number(r, name) for name in memory_chart.METRICS} for r in as_rows(rows)
         }
 
     def _memory(self, variant: Variant) -> tuple[MemoryChart, ...]:
@@ -134,14 +131,14 @@ class Ladder:
     def unit(self) -> tuple[str, str, float]:
         """The column of `measurements` with the speed, the unit to show, and the conversion factor."""
         quantity = self.tables.quantity()
-        rates = (number(row[quantity.column]) for row in as_rows(self.tables.measurements))
+        rates = (number(row, quantity.column) for row in as_rows(self.tables.measurements))
         unit, factor = rate_unit(quantity.unit, rates)
         return quantity.column, unit, factor
 
     def speed(self, row: Row, relative: float = 1.0) -> str:
         """Returns the row's speed, or `relative` times as much, with its unit; "" if it has none."""
         column, unit, factor = self.unit
-        value = number(row.get(column)) * factor * (relative if column != "median_us" else 1 / relative)
+        value = number(row, column) * factor * (relative if column != "median_us" else 1 / relative)
         return "" if math.isnan(value) else f"{published.speed(value)} {unit}"
 
     def rungs(self) -> tuple[Rung, ...]:
@@ -246,13 +243,13 @@ class Ladder:
 
     def _rung(self, variant: Variant, row: Row) -> Rung:
         step, bound = self.steps.get(variant.name), self.bounds[variant.name]
-        good, ratio = row["status"] == "ok", number(row.get("ratio_to_baseline"))
+        good, ratio = row["status"] == "ok", number(row, "ratio_to_baseline")
         limits = self._limits(row, bound, values_told(step) if step and good else frozenset())
         same = self._is_same(variant.name)
         apart = [step] if step and not step.gap and not same else []
         heat = HeatMap() if same else self.heat[variant.name]
         claims = self.claimed.get(variant.name, ())
-        expected = plain(row.get("expected"))
+        expected = text(row, "expected")
         figures, got = self._figures(row), self._got(row) if expected else None
         elsewhere = self._elsewhere(row, expected) if got else ()
         named = [where.split()[1] for _, where in elsewhere]
@@ -275,7 +272,7 @@ class Ladder:
             noise=_noise(row) if good else "",
             excerpt=None
             if variant.prebuilt
-            else excerpt(variant.file, _text(row, "kernel"), variant.headers()),
+            else excerpt(variant.file, text(row, "kernel"), variant.headers()),
             printed=self._printed(variant),
             story=(
                 *(self._story(step, named) if step and good else ()),
@@ -321,7 +318,7 @@ class Ladder:
 
     def _spilling(self, row: Row) -> tuple[str, ...]:
         """Returns a remark on the bytes that the kernel spills; none if it does not."""
-        total = number(row.get("spill_bytes"))
+        total = number(row, "spill_bytes")
         if not total > 0:
             return ()
         stores, loads = self.spills(row) or (0, 0)
@@ -331,13 +328,13 @@ class Ladder:
     def spills(self, row: Row) -> tuple[int, int] | None:
         """Returns the bytes per thread of spill stores and of spill loads; None if they are unknown."""
         metrics = self.tables.metrics
-        return spilled(metrics[metrics["variant"] == row["variant"]], number(row.get("spill_bytes")))
+        return spilled(metrics[metrics["variant"] == row["variant"]], number(row, "spill_bytes"))
 
     @property
     def states(self) -> set[str]:
         """The warp states that the page names."""
         steps = {state.name for step in self.steps.values() for state in step.states}
-        lines = {plain(row["stall"]) for name in self.rows for row in self._lines(name)}
+        lines = {text(row, "stall") for name in self.rows for row in self._lines(name)}
         return steps | lines | {bound.stall for bound in self.bounds.values()}
 
     @property
@@ -386,9 +383,12 @@ class Ladder:
         found = {}
         for case, rows in self._by_case.items():
             pair = [rows.get(one, {}) for one in (name, other)]
-            if all(row.get("status") == "ok" and number(row["median_us"]) > 0 for row in pair):
+            if all(row.get("status") == "ok" and number(row, "median_us") > 0 for row in pair):
                 mine, others = pair
-                found[case] = float(others["median_us"] / mine["median_us"]), verdicts.tied(mine, others)
+                found[case] = (
+                    number(others, "median_us") / number(mine, "median_us"),
+                    verdicts.tied(mine, others),
+                )
         same = name in self.alike.get(other, ()) and self.tables.case in found
         return found | ({self.tables.case: (1.0, True)} if same else {})
 
@@ -402,7 +402,7 @@ class Ladder:
         """Returns the sentences about copies and kernels at once, for a family that has a figure of them."""
         if "overlap" not in self.family.figures:
             return ()
-        parent = str(row["parent"] or "")
+        parent = text(row, "parent")
         return overlap_sentences(
             self.overlaps.get(str(row["variant"]), {}), parent, self.overlaps.get(parent, {})
         )
@@ -414,7 +414,7 @@ class Ladder:
         rows = metrics[(metrics["case"] == self.tables.case) & metrics["metric"].isin(OVERLAP)]
         found: dict[str, dict[str, float]] = {}
         for row in as_rows(rows):
-            found.setdefault(str(row["variant"]), {})[str(row["metric"])] = number(row["value"])
+            found.setdefault(str(row["variant"]), {})[str(row["metric"])] = number(row, "value")
         return found
 
     def _lines(self, variant: str) -> list[Row]:
@@ -423,7 +423,7 @@ class Ladder:
 
     def _compulsory_bytes(self, row: Row) -> float:
         """Returns the bytes that the algorithm must move at the profiled case; NaN if unknown."""
-        return number(row.get("bytes")) if self.tables.profiled_case == self.tables.case else math.nan
+        return number(row, "bytes") if self.tables.profiled_case == self.tables.case else math.nan
 
     def _figures(self, row: Row) -> tuple[tuple[str, str], ...]:
         """Returns the speed, its ratio to the baseline, the speed of a slower long run, and the gain over a parent."""
@@ -438,22 +438,22 @@ class Ladder:
 
     def _share(self, row: Row) -> tuple[str, str] | None:
         """Returns the speed in percent of the baseline; None for the baseline itself and without one."""
-        ratio = number(row.get("ratio_to_baseline"))
+        ratio = number(row, "ratio_to_baseline")
         if math.isnan(ratio) or row["is_baseline"]:
             return None
         return f"{published.share(ratio)} %", f"of {row['baseline']}"
 
     def _over_parent(self, row: Row) -> tuple[str, str] | None:
         """Returns the speed over that of the parent; None without a time of both."""
-        parent = self.rows.get(str(row["parent"] or ""), {})
-        if parent.get("status") != "ok" or not number(parent.get("median_us")) > 0 < number(row["median_us"]):
+        parent = self.rows.get(text(row, "parent"), {})
+        if parent.get("status") != "ok" or not number(parent, "median_us") > 0 < number(row, "median_us"):
             return None
         if self._is_same(str(row["variant"])):
             return "the same kernel", f"as {row['parent']}"
         over = f"the speed of {row['parent']}{', tied within noise' if verdicts.tied(row, parent) else ''}"
-        gain = times_text(parent["median_us"] / row["median_us"])
+        gain = times_text(number(parent, "median_us") / number(row, "median_us"))
         if above := faster_ancestor(self.rows, str(row["variant"])):
-            beyond = times_text(self.rows[above]["median_us"] / row["median_us"])
+            beyond = times_text(number(self.rows[above], "median_us") / number(row, "median_us"))
             over += f", {beyond} that of {above}" if beyond != gain else ""
         return gain, over
 
@@ -492,7 +492,7 @@ class Ladder:
         If it is slower there, at how many it is faster. The case with the largest difference is left out if it is one
         of those in `named`, whose ratios follow.
         """
-        parent = str(row["parent"] or "")
+        parent = text(row, "parent")
         found = self._over(str(row["variant"]), parent) if parent in self.rows else {}
         if row["case"] not in found:
             return ""
@@ -548,9 +548,9 @@ class Ladder:
             case = str(mine["case"])
             figures = [p for p in variant.published if (p.case or self.family.headline_case) == case]
             if figures or case == self.family.headline_case:
-                ratio = number(mine.get("ratio_to_baseline"))
-                speed = number(mine.get("gflops")) / published.GFLOPS[unit]
-                shown = published.speed(speed, str(mine["status"]), plain(mine.get("own_limits")))
+                ratio = number(mine, "ratio_to_baseline")
+                speed = number(mine, "gflops") / published.GFLOPS[unit]
+                shown = published.speed(speed, str(mine["status"]), text(mine, "own_limits"))
                 lines.append(("this campaign", str(mine["gpu_name"]), case, shown, _share(ratio)))
                 lines += [self._line(figure, unit) for figure in figures]
         timed = {str(case) for case in rows["case"]}
@@ -568,17 +568,17 @@ class Ladder:
 def _gain_at(row: Row, parent: Row | None) -> tuple[str, str]:
     """Returns the speed over the parent's, or in percent of the baseline without one; a word if there is no time."""
     if parent is None:
-        ratio = number(row.get("ratio_to_baseline"))
+        ratio = number(row, "ratio_to_baseline")
         return ("no share" if math.isnan(ratio) else f"{published.share(ratio)} %", "")
-    if any(one.get("status") != "ok" or not number(one["median_us"]) > 0 for one in (row, parent)):
+    if any(one.get("status") != "ok" or not number(one, "median_us") > 0 for one in (row, parent)):
         return _NO_TIME, ""
     tied = "tied within noise" if verdicts.tied(row, parent) else ""
-    return times_text(parent["median_us"] / row["median_us"]), tied
+    return times_text(number(parent, "median_us") / number(row, "median_us")), tied
 
 
 def _measured(ratio: float, tied: bool, mine: Row, other: Row) -> Measured:
     """Returns how a variant compares with another one, given the rows of both at a case."""
-    us, (low, high), (least, most) = number(other["median_us"]), *map(regimes.interval_us, (mine, other))
+    us, (low, high), (least, most) = number(other, "median_us"), *map(regimes.interval_us, (mine, other))
     ends = (1.0, 1.0) if tied and ratio == 1 else (least / high, most / low)
     return Measured(ratio, tied, us - us / ratio, ends)
 
@@ -588,9 +588,9 @@ def _tflops(by_case: Mapping[str, Mapping[str, Row]], name: str) -> dict[str, Me
     found = {}
     for case, rows in by_case.items():
         row = rows.get(name, {})
-        speed = number(row.get("gflops")) / 1e3
+        speed = number(row, "gflops") / 1e3
         if row.get("status") == "ok" and speed > 0:
-            low, high = (speed * number(row["median_us"]) / us for us in reversed(regimes.interval_us(row)))
+            low, high = (speed * number(row, "median_us") / us for us in reversed(regimes.interval_us(row)))
             found[case] = Measured(speed, False, ends=(low, high))
     return found
 
@@ -612,31 +612,25 @@ def _badge(row: Row, draft: bool) -> str:
 
 
 def _origins(row: Row, unused: Mapping[str, str]) -> tuple[str, ...]:
-    parameters = json.loads(row.get("parameters") or "{}")
-    origins = [f"based on {row['parent']}"] if row["parent"] else []
-    origins += [str(row["credit"])] if row.get("credit") else []
-    origins += [f"compiled with {options}"] if (options := _text(row, "compile")) else []
+    parameters = json.loads(text(row, "parameters") or "{}")
+    origins = [f"based on {parent}"] if (parent := text(row, "parent")) else []
+    origins += [credit] if (credit := text(row, "credit")) else []
+    origins += [f"compiled with {options}"] if (options := text(row, "compile")) else []
     given = (f"{name} {value}{unused.get(name, '')}" for name, value in parameters.items())
     origins += [", ".join(given)] if parameters else []
     return tuple(origins)
 
 
-def _text(row: Row, column: str) -> str:
-    """Returns the text in a column; "" if the tables are of an earlier version and lack it."""
-    found = row.get(column)
-    return found if isinstance(found, str) else ""
-
-
 def _noise(row: Row) -> str:
-    median, low, high = (time_text(row[name]) for name in ("median_us", "q1_us", "q3_us"))
-    if (samples := int(row["samples"])) == 1:
+    median, low, high = (time_text(number(row, name)) for name in ("median_us", "q1_us", "q3_us"))
+    if (samples := int(number(row, "samples"))) == 1:
         return f"One launch with a cold L2: {median}."
     spread = f"quartiles {_between(low, high)}" if low != high else f"both quartiles {low}"
     where = regimes.where_timed([row])
     if regimes.has_processes([row]):
         least, most = map(time_text, regimes.interval_us(row))
         ends = f"{least} each" if least == most else _between(least, most)
-        of = f"median of {int(row['processes'])} processes ({ends}), {samples} launches"
+        of = f"median of {number(row, 'processes'):.0f} processes ({ends}), {samples} launches"
         return f"{median} {where}: {of}; {spread}."
     return f"{median} {where}: median of {samples} launches; {spread}."
 
@@ -648,10 +642,10 @@ def _between(low: str, high: str) -> str:
 
 
 def _remarks(row: Row) -> tuple[str, ...]:
-    found = [remarks.words(one) for one in remarks.read(row["remarks"])]
+    found = [one.words() for one in remarks.read(row["remarks"])]
     if row.get("agreement") == "disagree":
         named = {"rest": regimes.where_timed([row]), "hot": "in short bursts with a warm L2"}
-        times = remarks.agreement_words(remarks.read(row["agreement_notes"]), named)
+        times = remarks.agreement_words(remarks.read_notes(row["agreement_notes"]), named)
         found.append(f"the profilers' times differ: {times}")
     if row.get("throttle_reasons") and not regimes.at_rest([row]):  # else only launches at full clock count
         found.append(f"the GPU throttled during timing: {_limits(str(row['throttle_reasons']))}")

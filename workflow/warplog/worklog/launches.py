@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from warplog.core import text
+from warplog.core.columns import Cell
 from warplog.core.numbers import short_number
-from warplog.core.text import escape_markdown
+from warplog.core.text import escape_markdown, markdown_table
 from warplog.metrics import dominant_stall, occupancy_limiter
 from warplog.metrics.kernels import short_name
 from warplog.worklog import bounds
@@ -59,13 +59,13 @@ def markdown(table: "pd.DataFrame") -> str:
 
 def _section(title: str, found: Sequence[Bound]) -> Iterator[str]:
     yield from (f"# {escape_markdown(title)}: what bounds each launch", "")
-    yield from text.markdown_table(bound_table(found))
+    yield from markdown_table(bound_table(found))
     yield ""
 
 
-def _launches(table: "pd.DataFrame") -> list[tuple[tuple[Any, ...], dict[str, float]]]:
+def _launches(table: "pd.DataFrame") -> list[tuple[tuple[Cell, ...], dict[str, float]]]:
     """Returns the launches with their metrics that have a value."""
-    launches: dict[tuple[Any, ...], dict[str, float]] = {}
+    launches: dict[tuple[Cell, ...], dict[str, float]] = {}
     columns = (table[name].tolist() for name in (*_KEY, "metric", "value"))
     for *key, metric, value in zip(*columns, strict=True):
         values = launches.setdefault(tuple(key), {})
@@ -74,13 +74,12 @@ def _launches(table: "pd.DataFrame") -> list[tuple[tuple[Any, ...], dict[str, fl
     return list(launches.items())
 
 
-def _row(values: Values) -> dict[str, Any]:
+def _row(values: Values) -> dict[str, Cell]:
     def first(names: Sequence[str]) -> float:
         return next((values[name] for name in names if name in values), math.nan)
 
     bound = bounds.bound("", values, math.nan)
-    rows = [{"metric": metric, "value": value} for metric, value in values.items()]
-    stall = dominant_stall(rows) or ""
+    stall = dominant_stall(values) or ""
     return {
         "duration_us": first(_DURATIONS),
         "launches": first(_LAUNCHES),
@@ -90,6 +89,6 @@ def _row(values: Values) -> dict[str, Any]:
         "ceiling_pct": bound.ceiling_pct,
         "stall": stall,
         "stall_pct": first((f"stall_{stall}_pct",)),
-        "occupancy_limiter": ", ".join(occupancy_limiter(rows)),
+        "occupancy_limiter": ", ".join(occupancy_limiter(values)),
         **{name: first((name,)) for name in _SHOWN},
     }

@@ -3,11 +3,11 @@
 import ctypes
 import re
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from host_headers import KERNELS, host_library
+from msgspec import structs
 
 from sass_builds import Kind, built, compilers
 from shipped_families import FAMILIES
@@ -109,14 +109,14 @@ def test_at_least_eight_rungs_are_marked_and_each_one_that_family_yaml_lists():
 @pytest.mark.parametrize(("family", "name"), MARKED)
 def test_the_build_with_marks_writes_events_without_warnings_or_spills(family, name, kept_builds):
     variant = FAMILIES[family].variant(name)
-    marked = replace(variant, parameters={**variant.parameters, "WARPLOG_TIMELINE": 1})
+    marked = structs.replace(variant, parameters={**variant.parameters, "WARPLOG_TIMELINE": 1})
     folder, record = built(FAMILIES[family], marked, "sm_90", kept_builds, Kind.KERNELS)
-    assert record["status"] == "ok", record["reason"]
+    assert record.status == "ok", record.reason
     log = (folder / "compile.log").read_text()
     assert "warning" not in log
     assert "C75" not in log  # ptxas did not serialise the asynchronous products
-    assert sum(kernel["spill_store_bytes"] for kernel in record["kernels"]) == 0
-    assert sum(sass.matching(kernel["opcodes"], "CS2R.32") for kernel in record["kernels"]) >= 4
+    assert sum(kernel.spill_store_bytes for kernel in record.kernels) == 0
+    assert sum(sass.matching(kernel.opcodes, "CS2R.32") for kernel in record.kernels) >= 4
     if most := KEPT_REGISTERS.get(name):
         text = (folder / "kernel.sass").read_text()
         own = text[text.index("USETMAXREG.DEALLOC") : text.rindex("EXIT")]

@@ -2,11 +2,12 @@
 
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from host_family import make_job
+from warplog.measure.results import Captured
+from warplog.measure.task import CaptureWork
 from warplog.measure.worker import capture_case
 from warplog.measure.worker.backend import Launcher, NumpyBackend
 from warplog.measure.worker.problem import Problem
@@ -48,15 +49,15 @@ class RecordingBackend(NumpyBackend):
         self.xp = SimpleNamespace(**{n: getattr(numpy, n) for n in dir(numpy) if n[0] != "_"}, cuda=cuda)
 
 
-def captured(
-    folder: Path, tool: str, launches: int, seconds: float = 1e-6
-) -> tuple[list[str], dict[str, Any]]:
+def captured(folder: Path, tool: str, launches: int, seconds: float = 1e-6) -> tuple[list[str], Captured]:
     """Returns the calls to the profiler, and the result; `seconds` elapse between any two events."""
     job = make_job(folder, RIGHT)
     backend = RecordingBackend(seconds)
     launcher = Launcher(job.build_folder / "kernel.so", backend)
     problem = Problem(backend.xp, job.family, job.family.case("64"))
-    result = capture_case.capture_case(backend, launcher, problem, tool, launches, "right:64")
+    result = capture_case.capture_case(
+        backend, launcher, problem, CaptureWork(tool=tool, launches=launches), "right:64"
+    )
     assert problem.verdict().reason == "", "the captured launches did not write the results"
     return backend.calls, result
 
@@ -65,18 +66,17 @@ def test_each_launch_has_a_range_inside_the_range_of_the_case_for_nsys(tmp_path:
     calls, result = captured(tmp_path, "nsys", 3)
     inner = [word for i in range(3) for word in (f"launch:{i}", "pop")]
     assert calls == ["start", "case:right:64", *inner, "pop", "stop"]
-    assert result["launches"] == 3
+    assert result.launches == 3
 
 
 def test_ncu_captures_one_launch(tmp_path: Path) -> None:
     calls, result = captured(tmp_path, "ncu", 10)
     assert calls == ["start", "case:right:64", "launch:0", "pop", "pop", "stop"]
-    assert result["launches"] == 1
-    assert "traced_us" not in result, "ncu replays the kernel"
+    assert result == Captured(launches=1, traced_us=None), "ncu replays the kernel"
 
 
 def test_events_under_nsys_give_the_time_per_launch_while_it_traces(tmp_path: Path) -> None:
-    assert captured(tmp_path, "nsys", 10, seconds=0.02)[1]["traced_us"] == pytest.approx(2000)
+    assert captured(tmp_path, "nsys", 10, seconds=0.02)[1].traced_us == pytest.approx(2000)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_captures_wait_until_no_limit_holds_the_clock_down_but_at_most_a_second(
 
 @pytest.mark.parametrize(("seconds", "expected"), [(0.25, 4), (10.0, 1)])
 def test_slow_kernels_are_launched_less_often(tmp_path: Path, seconds: float, expected: int) -> None:
-    assert captured(tmp_path, "nsys", 10, seconds)[1]["launches"] == expected
+    assert captured(tmp_path, "nsys", 10, seconds)[1].launches == expected
 
 
 def test_launches_for_nsys_are_warmed_up_like_timed_ones(tmp_path: Path, monkeypatch) -> None:

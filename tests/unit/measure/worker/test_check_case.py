@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+from warplog.measure.results import Checked
 from warplog.measure.worker.check_case import check_case
 from warplog.measure.worker.problem import Verdict
 
@@ -26,14 +27,13 @@ class FakeProblem:
 
 def test_the_errors_of_a_case_are_the_maxima_over_its_rounds() -> None:
     problem = FakeProblem(Verdict("", 2e-6, 0.5), Verdict("", 5e-6, 0.25), Verdict("", 1e-6, 0.375))
-    result = check_case(BACKEND, lambda _: None, problem, rounds=3)
-    assert (result["status"], result["rounds"]) == ("ok", 3)
-    assert (result["max_abs_error"], result["max_error_over_tolerance"]) == (5e-6, 0.5)
+    found, wrong = check_case(BACKEND, lambda _: None, problem, rounds=3)
+    assert wrong == ""
+    assert found == Checked(rounds=3, max_abs_error=5e-6, max_error_over_tolerance=0.5)
     assert problem.seeds == [1, 2, 3], "new inputs in each round"
 
 
 def test_the_first_wrong_round_ends_the_case() -> None:
     problem = FakeProblem(Verdict("", 0.0, 0.0), Verdict("C is all zero"), Verdict("", 0.0, 0.0))
-    result = check_case(BACKEND, lambda _: None, problem, rounds=3)
-    assert result == {"status": "wrong", "reason": "C is all zero", "rounds": 2}
+    assert check_case(BACKEND, lambda _: None, problem, rounds=3) == (Checked(rounds=2), "C is all zero")
     assert problem.seeds == [1, 2]

@@ -1,15 +1,15 @@
 """Narrow types: float8 as ml_dtypes rounds it; integers, bool and complex numbers; workspaces; bounds by output."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 import pytest
+from msgspec import structs
 
 from host_family import make_family
 from sass_builds import built
-from warplog.catalog.contract import Argument, make_argument
+from warplog.catalog.contract import Argument, Tolerance
 from warplog.catalog.family import SCALARS, load_family
 from warplog.measure.building.launcher import launcher_source
 from warplog.measure.worker import problem
@@ -76,7 +76,7 @@ def test_a_byte_that_is_neither_true_nor_false_is_not_true() -> None:
 
 def problem_of(tmp_path: Path, *arguments: Argument, **changes) -> Problem:
     family = make_family(tmp_path)
-    family = replace(family, arguments=(*family.arguments, *arguments), **changes)
+    family = structs.replace(family, arguments=(*family.arguments, *arguments), **changes)
     return Problem(np, family, family.case("64"))
 
 
@@ -92,7 +92,7 @@ def judged(
 def test_a_wrong_complex_number_is_shown_with_both_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    z = Argument("z", "output", "complex64", ("N",))
+    z = Argument(name="z", kind="output", element="complex64", dimensions=("N",))
     made = problem_of(tmp_path, z)
     right = {"y": np.ones(64), "z": np.full(64, 1 + 2j)}
     made.fill(1)
@@ -108,11 +108,11 @@ def test_a_wrong_complex_number_is_shown_with_both_parts(
 
 
 def test_an_output_may_have_a_tolerance_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    z = Argument("z", "output", "float32", ("N",))
-    rough = {"z": {"dtype": "float8_e4m3", "reduction_length": 1, "factor": 1}}
+    z = Argument(name="z", kind="output", element="float32", dimensions=("N",))
+    rough = Tolerance(dtype="float8_e4m3", reduction_length=1, factor=1)
     right = {"y": np.ones(64), "z": np.ones(64)}
-    for tolerances, reason in ((rough, ""), ({}, "z: 64 of 64 elements are outside the tolerance")):
-        made = problem_of(tmp_path, z, tolerances=tolerances)
+    for tolerance, reason in ((rough, ""), (None, "z: 64 of 64 elements are outside the tolerance")):
+        made = problem_of(tmp_path, structs.replace(z, tolerance=tolerance))
         made.fill(1)
         made.arrays["y"].store(np.ones(64))
         made.arrays["z"].store(np.full(64, 1 + 1 / 16))
@@ -120,7 +120,7 @@ def test_an_output_may_have_a_tolerance_of_its_own(tmp_path: Path, monkeypatch: 
 
 
 def test_a_workspace_has_undefined_contents_in_every_round_and_is_guarded(tmp_path: Path) -> None:
-    scratch = make_argument({"name": "scratch", "kind": "workspace", "bytes": "4*ceil(N/3)"})
+    scratch = Argument(name="scratch", kind="workspace", bytes="4*ceil(N/3)")
     made = problem_of(tmp_path, scratch)
     array = made.arrays["scratch"]
     assert array.nbytes == 4 * 22
@@ -137,7 +137,9 @@ def test_a_workspace_has_undefined_contents_in_every_round_and_is_guarded(tmp_pa
 def test_inputs_in_float8_are_what_the_kernel_sees(tmp_path: Path) -> None:
     family = make_family(tmp_path)
     x, *others = family.arguments
-    data = CaseData(np, replace(family, arguments=(replace(x, dtype="float8_e4m3"), *others)))
+    data = CaseData(
+        np, structs.replace(family, arguments=(structs.replace(x, element="float8_e4m3"), *others))
+    )
     inputs = data.inputs(family.case("1000"), 1)["x"]
     assert len(np.unique(inputs)) < 128
     np.testing.assert_array_equal(rounded(np, inputs, "float8_e4m3"), inputs)
@@ -148,9 +150,12 @@ def test_inputs_in_float8_are_what_the_kernel_sees(tmp_path: Path) -> None:
 def test_the_launcher_takes_each_type_as_cuda_names_it(tmp_path: Path) -> None:
     family = make_family(tmp_path)
     types = ("float8_e4m3", "float8_e5m2", "int8", "uint8", "int16", "bool", "complex64")
-    arguments = [Argument(f"a{n}", "input", dtype, ("N",)) for n, dtype in enumerate(types)]
-    workspace = make_argument({"name": "scratch", "kind": "workspace", "bytes": 16})
-    changed = replace(family, arguments=(*arguments, workspace, *family.arguments))
+    arguments = [
+        Argument(name=f"a{n}", kind="input", element=dtype, dimensions=("N",))
+        for n, dtype in enumerate(types)
+    ]
+    workspace = Argument(name="scratch", kind="workspace", bytes=16)
+    changed = structs.replace(family, arguments=(*arguments, workspace, *family.arguments))
     text = launcher_source(changed, family.variants[0])
     named = (
         *(
@@ -189,6 +194,6 @@ def test_kernels_of_every_type_are_compiled(kept_builds: Path) -> None:
     family = load_family(OWN)
     for variant in family.variants:
         _, record = built(family, variant, "sm_90", kept_builds)
-        assert record["status"] == "ok", record["reason"]
-        names = {kernel["kernel"].split("(")[0] for kernel in record["kernels"]}
+        assert record.status == "ok", record.reason
+        names = {kernel.kernel.split("(")[0] for kernel in record.kernels}
         assert names == ({"add", "convert"} if variant.name == "right" else {"convert"})

@@ -1,16 +1,16 @@
 """Guarded arrays return what was stored, detect writes outside, and round bfloat16 to nearest even."""
 
 import ctypes
-from dataclasses import replace
 from random import Random
 from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from host_family import make_family
-from warplog.catalog.contract import Argument
+from warplog.catalog.contract import Argument, Tolerance
 from warplog.measure.worker import problem
 from warplog.measure.worker.case_data import CaseData
 from warplog.measure.worker.problem import GUARD_BYTES, GuardedArray, Problem
@@ -150,8 +150,8 @@ def test_reductions_by_rows_include_every_element(size: int) -> None:
 def problem_of(tmp_path, dtype="float32", length="1", factor=1, arguments=()):
     """Returns the host family's problem of 64 elements with another tolerance and further arguments."""
     family = make_family(tmp_path)
-    rule = {"dtype": dtype, "reduction_length": length, "factor": factor}
-    changed = replace(family, tolerance=rule, arguments=(*family.arguments, *arguments))
+    rule = Tolerance(dtype=dtype, reduction_length=length, factor=factor)
+    changed = structs.replace(family, tolerance=rule, arguments=(*family.arguments, *arguments))
     return Problem(np, changed, changed.case("64"))
 
 
@@ -175,7 +175,9 @@ def test_the_tolerance_is_half_an_epsilon_times_the_root_of_the_reduction_length
 
 def test_the_verdict_reports_the_largest_error_of_all_outputs(tmp_path, monkeypatch):
     """The tolerance is 2^-24 times the expected value, so for 1 an error of 2^-26 is a quarter of the tolerance."""
-    judged = problem_of(tmp_path, arguments=[Argument("z", "output", "float64", ("N",))])
+    judged = problem_of(
+        tmp_path, arguments=[Argument(name="z", kind="output", element="float64", dimensions=("N",))]
+    )
     steps = {"y": np.zeros(64), "z": np.zeros(64)}
     steps["y"][7] = 2.0**-26
     steps["z"][[3, 40]] = 2.0**-25, 2.0**-27
@@ -191,8 +193,8 @@ def test_the_verdict_reports_the_largest_error_of_all_outputs(tmp_path, monkeypa
 def test_an_array_whose_type_depends_on_the_case_is_stored_in_the_type_of_the_case(tmp_path):
     family = make_family(tmp_path)
     kept, y, *scalars = family.arguments
-    by_case = replace(y, dtype="void", dtypes={"bfloat16": "N == 127", "float32": "N != 127"})
-    family = replace(family, arguments=(kept, by_case, *scalars))
+    by_case = structs.replace(y, element={"bfloat16": "N == 127", "float32": "N != 127"})
+    family = structs.replace(family, arguments=(kept, by_case, *scalars))
     arrays = {name: Problem(np, family, family.case(name)).arrays["y"] for name in ("odd", "even")}
     assert {name: array.nbytes for name, array in arrays.items()} == {"odd": 2 * 127, "even": 4 * 256}
     for array in arrays.values():

@@ -1,18 +1,21 @@
 """Launchers that are Python modules: checked and timed like compiled ones, and their failures have a reason."""
 
 import ctypes
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from host_family import PYTHON_RIGHT, make_job, make_python_family, make_python_job, make_timer
 from one_variant import check_variant, time_variant, write_record
-from warplog.core.defaults import DEFAULTS
 from warplog.core.errors import WarplogError
-from warplog.measure.worker.backend import LaunchFailed, NumpyBackend
+from warplog.measure.results import LaunchFailed
+from warplog.measure.worker.backend import NumpyBackend
 from warplog.measure.worker.problem import Problem
 from warplog.measure.worker.python_launcher import PythonLauncher, failure_of, first_message
+from warplog.records.config import TimeSettings
 
+TIMING = TimeSettings(processes=1, most_processes=1, max_seconds=0.2, timeout_s=20.0)
 TRITON_MESSAGE = (
     "at 3:49:\ndef bad(x, y, n, BLOCK: tl.constexpr):\n    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n"
     "    tl.store(y + i, tl.load(x + i, mask=i < n) * factr, mask=i < n)\n"
@@ -40,9 +43,9 @@ def launcher_of(folder: Path, module: str, options: str = "") -> tuple[PythonLau
 
 def test_a_right_module_passes_all_cases(tmp_path: Path) -> None:
     record = check_variant(make_python_job(tmp_path, PYTHON_RIGHT))
-    assert (record["status"], record["reason"]) == ("ok", "")
-    assert [c["case"] for c in record["cases"]] == ["odd", "one", "even"]
-    assert record["library_sha256"] == "a" * 64
+    assert (record.status, record.reason) == ("ok", "")
+    assert [c.case for c in record.cases] == ["odd", "one", "even"]
+    assert record.library_sha256 == "a" * 64
 
 
 @pytest.mark.parametrize(
@@ -65,8 +68,8 @@ def launch(arrays, scalars, stream):
     {statement}
 """
     record = check_variant(make_python_job(tmp_path, module))
-    assert record["status"] == status
-    assert words in record["reason"]
+    assert record.status == status
+    assert words in record.reason
 
 
 def test_the_module_gets_arrays_scalars_and_the_stream(tmp_path: Path) -> None:
@@ -115,37 +118,34 @@ def test_the_first_launch_tunes_and_its_results_do_not_count(tmp_path: Path) -> 
     tuning = PYTHON_RIGHT.replace("    arrays", "    calls.append(1)\n    arrays") + (
         '    arrays["y"] += len(calls) == 1\n\n\ncalls = []\n'
     )
-    assert check_variant(make_python_job(tmp_path / "first", tuning))["status"] == "ok"
+    assert check_variant(make_python_job(tmp_path / "first", tuning)).status == "ok"
     prepared = (
         "def warm_up(arrays, scalars, stream):\n"
         '    arrays["y"][:] = arrays["x"] * scalars["factor"]\n\n\ndef launch(arrays, scalars, stream):\n    pass\n'
     )
     record = check_variant(make_python_job(tmp_path / "second", prepared))
-    assert (record["status"], record["reason"]) == (
+    assert (record.status, record.reason) == (
         "wrong",
         "case odd: y: 127 of 127 elements were never written or come from reads outside an input",
     )
 
 
 def test_a_module_is_timed_through_the_timing_core_with_the_host_part_apart(tmp_path: Path) -> None:
-    settings = {**DEFAULTS["time"], "processes": 1, "most_processes": 1, "max_seconds": 0.2, "timeout_s": 20}
-    job = make_python_job(tmp_path, PYTHON_RIGHT, **settings)
+    job = make_python_job(tmp_path, PYTHON_RIGHT)
     check = write_record(tmp_path / "check.json", check_variant(job))
-    record = time_variant(job, check, make_timer(tmp_path), ["64", "1000"])
-    assert (record["status"], record["reason"]) == ("ok", "")
-    for case in record["cases"]:
-        assert 0 < case["launch_host_us"] < case["cold"]["median_us"], "without the way from C to Python"
-        assert case["first_launch_us"] > 0
-    assert "hot" in record["cases"][0]
+    record = time_variant(replace(job, settings=TIMING), check, make_timer(tmp_path), ["64", "1000"])
+    assert (record.status, record.reason) == ("ok", "")
+    for case in record.cases:
+        assert 0 < case.launch_host_us < case.cold.median_us, "without the way from C to Python"
+        assert case.first_launch_us > 0
+    assert record.cases[0].hot is not None
 
 
 def test_compiled_launchers_have_a_host_time_too(tmp_path: Path) -> None:
-    settings = {**DEFAULTS["time"], "processes": 1, "most_processes": 1, "max_seconds": 0.2, "timeout_s": 20}
     job = make_job(tmp_path, "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];")
-    job.settings.update(settings)
     check = write_record(tmp_path / "check.json", check_variant(job))
-    (case,) = time_variant(job, check, make_timer(tmp_path), ["64"])["cases"]
-    assert case["launch_host_us"] == pytest.approx(case["cold"]["median_us"], rel=0.5, abs=1)
+    (case,) = time_variant(replace(job, settings=TIMING), check, make_timer(tmp_path), ["64"]).cases
+    assert case.launch_host_us == pytest.approx(case.cold.median_us, rel=0.5, abs=1)
 
 
 def test_an_exception_ends_in_the_c_function_with_an_error(tmp_path: Path) -> None:

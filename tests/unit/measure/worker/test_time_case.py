@@ -3,24 +3,25 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 import fake_driver
 from fake_driver import H200
 from host_family import make_job
 from warplog.catalog.contract import Measuring
-from warplog.core.defaults import DEFAULTS
 from warplog.machine import clocks
+from warplog.measure.results import AtRest, LaunchFailed, Sustained
 from warplog.measure.worker import sampling
 from warplog.measure.worker import time_case as timing
 from warplog.measure.worker.backend import Launcher, NumpyBackend
 from warplog.measure.worker.problem import Problem
 from warplog.measure.worker.time_case import sustain_case, time_case
 from warplog.measure.worker.timer import ColdSample, WarmUp
+from warplog.records.config import TimeSettings
 
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
 LATER_WRONG = f"static int calls; if (++calls > 1) {{ a->y[0] = 0; return 0; }} {RIGHT}"
@@ -121,7 +122,7 @@ class Bench:
         fake_driver.install(self._monkeypatch, H200 | {"GetTotalEnergyConsumption": energy})
         self.timer = FakeTimer(blocking, free_s, self._clock, energy)
         job, backend = make_job(self._folder, body), NumpyBackend()
-        family = replace(job.family, measuring=measuring)
+        family = structs.replace(job.family, measuring=measuring)
         problem = Problem(backend.xp, family, family.case(case))
         return backend, Launcher(job.build_folder / "kernel.so", backend), problem
 
@@ -133,10 +134,10 @@ class Bench:
         body: str = RIGHT,
         blocking: bool = True,
         free_s: float = 60.0,
-        **settings: object,
-    ) -> dict[str, Any]:
+        **settings: Any,
+    ) -> AtRest:
         backend, launcher, problem = self._prepare(measuring, case, body, blocking, free_s)
-        policy = {**DEFAULTS["time"], **settings}
+        policy = TimeSettings(**settings)
         with clocks.Sampler() as sampler:
             return time_case(backend, launcher, self.timer, problem, policy, sampler, process)  # type: ignore[arg-type]
 
@@ -144,7 +145,7 @@ class Bench:
         self,
         measuring: Measuring = PLAIN,
         process: int = 1,
-    ) -> dict[str, Any]:
+    ) -> Sustained:
         _, launcher, problem = self._prepare(measuring, "64", RIGHT, True, 0.0)
         with clocks.Sampler() as sampler:
             return sustain_case(launcher, self.timer, problem, sampler, 0.15, process)  # type: ignore[arg-type]
@@ -161,17 +162,18 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
 
 
 def test_the_empty_interval_is_subtracted_and_the_clocks_are_those_of_the_launches(bench: Bench) -> None:
-    cold = bench.rest()["cold"]
-    assert (cold["median_us"], cold["empty_us"]) == (LAUNCH_US, EMPTY_US)
-    assert (cold["sm_mhz"], cold["set_mhz"], cold["full_mhz"]) == (1755.0, FULL, FULL)
-    assert (cold["discarded"], cold["held"], cold["pause_us"], cold["not_blocked"]) == (0, False, 0.0, 0)
-    assert cold["samples"] == len(cold["samples_us"]) == len(cold["sm_mhz_samples"]) >= 10
+    found = bench.rest()
+    cold = found.cold
+    assert (cold.median_us, cold.empty_us) == (LAUNCH_US, EMPTY_US)
+    assert (cold.sm_mhz, cold.set_mhz, found.full_mhz) == (1755.0, FULL, FULL)
+    assert (cold.discarded, found.held, found.pause_us, cold.not_blocked) == (0, False, 0.0, 0)
+    assert cold.samples == len(cold.samples_us) == len(cold.sm_mhz_samples) >= 10
 
 
 def test_the_warm_up_is_as_configured(bench: Bench) -> None:
-    result = bench.rest(warmup_launches=4, warmup_ms=7)
-    assert bench.timer.warmed == (4, 7)
-    assert (result["warmup_launches"], result["first_launch_us"]) == (3, 5000.0)
+    result = bench.rest(warmup_launches=4, warmup_ms=7.0)
+    assert bench.timer.warmed == (4, 7.0)
+    assert (result.warmup_launches, result.first_launch_us) == (3, 5000.0)
 
 
 def test_the_first_process_runs_hot_for_the_configured_time_and_the_others_in_short_bursts(
@@ -185,73 +187,78 @@ def test_the_first_process_runs_hot_for_the_configured_time_and_the_others_in_sh
 
 
 def test_a_hot_run_that_lowers_the_clock_says_so_and_is_taken_in_bursts(bench: Bench) -> None:
-    assert bench.rest()["limited"] is False
+    assert bench.rest().limited is False
     braked = bench.rest(free_s=0.05)
-    assert braked["limited"] is True
+    assert braked.limited is True
     assert bench.timer.plan[-1][2] > 0, "bursts have pauses"
-    assert braked["hot"]["median_us"] == LAUNCH_US
+    assert braked.hot.median_us == LAUNCH_US
 
 
 def test_cases_that_are_not_profiled_get_a_hot_time_only_on_request(bench: Bench) -> None:
     plain = bench.rest(case="1000")
-    assert not {"hot", "limited"} & set(plain)
+    assert (plain.hot, plain.no_hot, plain.limited) == (None, "not_captured", False)
     assert bench.timer.plan == []
     for measuring, settings in (
         (Measuring(), {"hot_cases": "all"}),
-        (Measuring(hot_cases=["1000"]), {}),
+        (Measuring(hot_cases=("1000",)), {}),
         (Measuring(hot_seconds=0.5), {}),
     ):
-        assert bench.rest(measuring, case="1000", **settings)["hot"]["median_us"] == LAUNCH_US
+        found = bench.rest(measuring, case="1000", **settings)
+        assert (found.hot.median_us, found.no_hot) == (LAUNCH_US, "")
+
+
+def test_a_process_beyond_the_configured_ones_takes_few_samples_and_no_hot_time(bench: Bench) -> None:
+    found = bench.rest(rel_error=0.0, process=4, processes=3, min_samples=5)
+    assert (found.cold.samples, found.hot, bench.timer.plan) == (5, None, [])
 
 
 def test_a_family_may_set_a_shorter_sampling_time(bench: Bench) -> None:
     """Samples with equal times never reach an error of 0."""
-    long = bench.rest(rel_error=0.0, max_samples=1000)["cold"]["samples"]
-    short = bench.rest(Measuring(max_seconds=0.03), rel_error=0.0, max_samples=1000)["cold"]["samples"]
+    long = bench.rest(rel_error=0.0, max_samples=1000).cold.samples
+    short = bench.rest(Measuring(max_seconds=0.03), rel_error=0.0, max_samples=1000).cold.samples
     assert short < long < 1000
 
 
 def test_samples_that_include_host_time_are_counted(bench: Bench) -> None:
-    cold = bench.rest(Measuring(timing="host"), blocking=False)["cold"]
-    assert cold["not_blocked"] == cold["samples"]
+    cold = bench.rest(Measuring(timing="host"), blocking=False).cold
+    assert cold.not_blocked == cold.samples
 
 
 def test_a_kernel_whose_results_are_wrong_after_timing_gets_no_time(bench: Bench) -> None:
-    wrong = bench.rest(body=LATER_WRONG)
-    assert wrong["status"] == "wrong"
-    assert wrong["reason"].startswith("after timing: ")
-    assert "cold" not in wrong
+    with pytest.raises(LaunchFailed, match=r"^after timing: ") as wrong:
+        bench.rest(body=LATER_WRONG)
+    assert wrong.value.status == "wrong"
 
 
 def test_only_the_first_process_checks_the_results_again(bench: Bench) -> None:
-    assert bench.rest(body=LATER_WRONG, process=2)["status"] == "ok"
+    assert bench.rest(body=LATER_WRONG, process=2).cold.samples > 0
 
 
 def test_a_sustained_run_has_the_mean_time_clock_and_power_after_settling(bench: Bench) -> None:
     result = bench.sustained()
-    run = result["sustained"]
-    assert (run["mean_us"], run["sm_mhz"], run["limits"]) == (LAUNCH_US, 1755, [])
-    long = bench.sustained(Measuring(hot_seconds=2.0))["sustained"]
-    assert long["power_w"] == pytest.approx(300, rel=0.05)
-    assert len(run["steps"]) >= 4
-    assert {us for _, us in run["steps"]} == {LAUNCH_US}
-    assert run["launches"] * LAUNCH_US * 1e-6 == pytest.approx(run["seconds"])
+    run = result.run
+    assert (run.mean_us, run.sm_mhz, list(run.limits)) == (LAUNCH_US, 1755, [])
+    long = bench.sustained(Measuring(hot_seconds=2.0)).run
+    assert long.power_w == pytest.approx(300, rel=0.05)
+    assert len(run.steps) >= 4
+    assert {us for _, us in run.steps} == {LAUNCH_US}
+    assert run.launches * LAUNCH_US * 1e-6 == pytest.approx(run.seconds)
     everything = sum(launches * batches for launches, batches, _ in bench.timer.plan)
-    assert everything - run["launches"] >= 150, "launches of the first 0.15 s do not count"
-    assert "trace" not in result
+    assert everything - run.launches >= 150, "launches of the first 0.15 s do not count"
+    assert (result.trace, result.samples_us) == (None, ())
 
 
 def test_a_family_with_long_hot_runs_keeps_the_trace_of_the_first_process(bench: Bench) -> None:
     family = Measuring(hot_seconds=2.0)
     result = bench.sustained(family)
-    trace = result["trace"]
-    assert result["sustained"]["seconds"] >= 2
-    assert len(trace["time_s"]) >= 10
-    assert trace["time_s"] == sorted(trace["time_s"])
-    assert 0 <= trace["time_s"][0] <= trace["time_s"][-1] <= result["sustained"]["seconds"]
-    assert {len(column) for column in trace.values()} == {len(trace["time_s"])}
-    assert set(trace["sm_mhz"]) == {1755}
-    assert result["sustained"]["launches"] % len(result["samples_us"]) == 0
+    trace, run = result.trace, result.run
+    assert run.seconds >= 2
+    assert len(trace.time_s) >= 10
+    assert list(trace.time_s) == sorted(trace.time_s)
+    assert 0 <= trace.time_s[0] <= trace.time_s[-1] <= run.seconds
+    assert {len(getattr(trace, name)) for name in trace.__struct_fields__} == {len(trace.time_s)}
+    assert set(trace.sm_mhz) == {1755}
+    assert run.launches % len(result.samples_us) == 0
     short = bench.sustained(family, process=2)
-    assert "trace" not in short
-    assert short["sustained"]["seconds"] < 2
+    assert short.trace is None
+    assert short.run.seconds < 2

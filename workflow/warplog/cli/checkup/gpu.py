@@ -10,7 +10,7 @@ from warplog.core import locks
 from warplog.core.paths import command
 from warplog.machine import device
 from warplog.machine.clocks import BRAKES, ClockState, clock_state
-from warplog.machine.device import Gpu
+from warplog.records.campaign import Gpu
 
 OLDEST_DRIVER = 580
 OLDEST_ARCH = (7, 5)

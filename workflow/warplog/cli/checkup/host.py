@@ -11,7 +11,6 @@ from pathlib import Path
 
 from warplog.cli.checkup.finding import Finding
 from warplog.core import process
-from warplog.core.defaults import DEFAULTS
 from warplog.core.errors import WarplogError
 from warplog.core.paths import RECORDED
 from warplog.machine import interpreter
@@ -70,10 +69,11 @@ def configuration(project: Path) -> Finding:
             topic, "warn", text, "change to the project's folder, or name it: warplog doctor FOLDER"
         )
     try:
-        from warplog.core import schema
+        from warplog.machine import device
+        from warplog.records.config import configured
 
-        for name in names:
-            schema.read_yaml(project / "config" / f"{name}.yaml", name)
+        configured(project)
+        device.known_gpus(project)
     except WarplogError as error:
         return Finding(topic, "fail", str(error), "correct that key; config/README.md describes all keys")
     except ImportError as error:
@@ -120,13 +120,12 @@ def mlflow(project: Path) -> Finding:
 
 def configured_store(project: Path) -> str:
     """Returns the address of the tracking store in the project's configuration, else the default."""
-    try:
-        from warplog.core import schema
+    from warplog.records.config import Config, configured
 
-        config = schema.read_yaml(project / "config" / "config.yaml", "config")
-        return str(config["track"]["uri"])
-    except (WarplogError, ImportError, KeyError, TypeError):
-        return str(DEFAULTS["track"]["uri"])
+    try:
+        return configured(project).track.uri
+    except WarplogError:
+        return Config().track.uri
 
 
 def store(project: Path) -> str:

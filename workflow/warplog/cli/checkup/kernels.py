@@ -7,9 +7,9 @@ from warplog.catalog import family as catalog
 from warplog.catalog import languages
 from warplog.catalog.family import Family
 from warplog.cli.checkup.finding import Finding
-from warplog.core import schema
 from warplog.core.errors import WarplogError
 from warplog.machine import packages
+from warplog.records.config import configured
 
 
 def load(project: Path) -> Mapping[str, Family]:
@@ -18,8 +18,7 @@ def load(project: Path) -> Mapping[str, Family]:
     Raises:
         WarplogError: the configuration or a family is not valid, or a folder is missing.
     """
-    config = project / "config" / "config.yaml"
-    further = schema.read_yaml(config, "config").get("kernel_folders", []) if config.is_file() else []
+    further = configured(project).kernel_folders
     return catalog.load([project / "kernels", *(project / folder for folder in further)])
 
 

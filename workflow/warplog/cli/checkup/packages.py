@@ -8,6 +8,7 @@ from warplog.cli.checkup.finding import Finding
 # Name on PyPI -> name of the module, as in pyproject.toml.
 READER: Mapping[str, str] = {
     "jsonschema-rs": "jsonschema_rs",
+    "msgspec": "msgspec",
     "ncu-report": "ncu_report",
     "numpy": "numpy",
     "nvidia-ml-py": "pynvml",

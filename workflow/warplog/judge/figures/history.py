@@ -1,8 +1,6 @@
 """Draw the history of a family: one small panel per variant with its median time per campaign and its changes."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -10,6 +8,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from warplog.catalog.family import Family
+from warplog.core import columns
+from warplog.core.columns import Row
 from warplog.judge.figures.comparison import STYLES
 from warplog.plotting import style
 from warplog.plotting.labels import INK, MUTED, ON_PAPER, fit, number
@@ -88,26 +88,29 @@ def _whiskers(rows: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
     )
 
 
-def _mark(axes: Axes, row: Mapping[str, Any]) -> None:
+def _mark(axes: Axes, row: Row) -> None:
     """Marks the change at a point, or states why the point is missing."""
+    place = columns.number(row, "place")
     if row["status"] != "ok":
         text = fit(gap_text(str(row["status"]), ""), 0.8)
         axes.annotate(
             text,
-            (row["place"], 0.08),
+            (place, 0.08),
             xycoords=("data", "axes fraction"),
             ha="center",
             color=MUTED,
             style="italic",
         )
     elif row["step"] == "REFUSED":
-        axes.axvline(row["place"] - 0.5, color=MUTED, lw=0.9, ls=(0, (4, 2)))
+        axes.axvline(place - 0.5, color=MUTED, lw=0.9, ls=(0, (4, 2)))
     elif row["step"]:
-        marker, face, edge = STYLES[row["step"]]
-        axes.plot(row["place"], row["median_us"], marker=marker, mfc=face, mec=edge, ms=8, ls="", zorder=3)
+        marker, face, edge = STYLES[str(row["step"])]
+        us = columns.number(row, "median_us")
+        axes.plot(place, us, marker=marker, mfc=face, mec=edge, ms=8, ls="", zorder=3)
         up = row["step"] == "SLOWER"
+        end_us = columns.number(row, "high_us" if up else "low_us")
         axes.annotate(
-            f"{100 * row['change']:+.1f} %", (row["place"], row["high_us" if up else "low_us"]), (0, 6 if up else -6),
+            f"{100 * columns.number(row, 'change'):+.1f} %", (place, end_us), (0, 6 if up else -6),
             textcoords="offset points", ha="center", va="bottom" if up else "top", color=edge, bbox=ON_PAPER,
             annotation_clip=False,
         )  # fmt: skip

@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Sequence
 
+from warplog.core.columns import Row, number
 from warplog.judge.audited import TIME, US, Check, Checks, N, Place, Q, Rule, V
 from warplog.judge.evidence import CEILINGS, metric_of
 
@@ -128,6 +129,11 @@ def _steps_clock(page: Place, how: str, before: str, after: str) -> Checks:
     yield from _steps_span(page, "sm_mhz", before, after)
 
 
+def _share(line: Row) -> float:
+    """Returns the share of the kernel's samples that are in the state of the line."""
+    return number(line, "stall_samples") / number(line, "samples") * number(line, "sample_share")
+
+
 def waited_for(
     page: Place, variant: str, state: str, what: str, kind: str | None, file: str | None, line: str | None
 ) -> Checks:
@@ -136,11 +142,10 @@ def waited_for(
     share = known.counter(variant, f"stall_{state}_pct") / 100
     if kind and file and line:
         mine = [row for row in known.hot(variant) if row["stall"] == state]
-        places = {(str(row["file"]).rsplit("/", 1)[-1], int(row["line"])): row for row in mine}
+        places = {(str(row["file"]).rsplit("/", 1)[-1], int(number(row, "line"))): row for row in mine}
         at = places.get((file, int(line)))
         texts = "wgmma" if kind == "wgmma" else "mbarrier"
-        found = sum(row["stall_samples"] / row["samples"] * row["sample_share"] for row in mine
-                    if row is at or texts in f"{row['file']}{row['text']}")  # fmt: skip
+        found = sum(_share(row) for row in mine if row is at or texts in f"{row['file']}{row['text']}")
         yield Check(f"{file}:{line}", f"{file}:{line}" if at is not None else "no such line")
         yield Check("mostly", "mostly" if found >= 0.5 * share else "less than half")
     codes = known.opcodes(variant)
@@ -206,7 +211,7 @@ def _parents_wait(page: Place, state: str, what: str) -> Checks:
     kind = {"barrier": "wgmma", "long_scoreboard": "mbarrier"}.get(state, "none")
     mine = [row for row in known.hot(parent) if row["stall"] == state]
     placed = [row for row in mine if kind in f"{row['file']}{row['text']}"]
-    found = sum(row["stall_samples"] / row["samples"] * row["sample_share"] for row in placed)
+    found = sum(map(_share, placed))
     is_placed = found >= 0.5 * known.counter(parent, f"stall_{state}_pct") / 100 > 0
     yield from waited_for(page, parent, state, what, kind if is_placed else None, None, None)
 

@@ -3,13 +3,14 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from warplog.analysis.verdicts import FASTER, SLOWER, Timed, judge, timed
-from warplog.core import remarks
+from warplog.core.columns import number, text
 from warplog.core.numbers import rate_unit
 from warplog.judge.summary.rows import DISAGREE, FamilyResult, Move, Summary, Trouble, VariantResult
-from warplog.tables import regimes
+from warplog.records import remarks
+from warplog.records.campaign import Campaign
+from warplog.records.fields import Origin
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
 
@@ -18,8 +19,8 @@ def gather(
     families: Sequence[FigureTables],
     troubles: Iterable[Trouble],
     former: Summary | None,
-    campaign: Mapping[str, Any],
-    origin: str,
+    campaign: Campaign,
+    origin: Origin,
 ) -> Summary:
     """Returns the summary of a run.
 
@@ -27,10 +28,9 @@ def gather(
         families: the tables of each family, in the order to show.
         troubles: what the records say is not ok.
         former: the summary of the previous evaluation, if there is one.
-        campaign: the campaign record.
-        origin: 'live' or 'recorded'.
+        origin: that of the records.
     """
-    comparable = former if former and former.gpu == campaign["gpu"] else None
+    comparable = former if former and former.gpu == campaign.gpu else None
     before = {one.family: one for one in comparable.families} if comparable else {}
     results = tuple(_family(tables, before.get(tables.family)) for tables in families)
     found = list(troubles)
@@ -42,8 +42,14 @@ def gather(
             if row["status"] != "ok" and (tables.family, row["variant"]) not in named
         )
         found += _disagreements(tables)
-    name, gpu, gpu_name = (str(campaign[key]) for key in ("campaign", "gpu", "gpu_name"))
-    return Summary(name, gpu, gpu_name, origin, results, tuple(found))
+    return Summary(
+        campaign=campaign.campaign,
+        gpu=campaign.gpu,
+        gpu_name=campaign.gpu_name,
+        origin=origin,
+        families=results,
+        troubles=tuple(found),
+    )
 
 
 def _family(tables: FigureTables, former: FamilyResult | None) -> FamilyResult:
@@ -52,15 +58,15 @@ def _family(tables: FigureTables, former: FamilyResult | None) -> FamilyResult:
     own = as_rows(tables.variants)
     statuses = {str(row["variant"]): (str(row["status"]), remarks.of_row(row)) for row in own}
     has_rate = quantity.column != "median_us"
-    unit, factor = rate_unit(quantity.unit, (regimes.value(row, quantity.column) for row in rows))
+    unit, factor = rate_unit(quantity.unit, (number(row, quantity.column) for row in rows))
     variants = tuple(
         VariantResult(
             str(row["variant"]),
             *statuses[str(row["variant"])],
-            _number(regimes.value(row, "median_us")),
-            _number(regimes.value(row, quantity.column) * factor) if has_rate else None,
-            _number(regimes.value(row, "ratio_to_baseline")),
-            _text(row.get("board")),
+            _number(number(row, "median_us")),
+            _number(number(row, quantity.column) * factor) if has_rate else None,
+            _number(number(row, "ratio_to_baseline")),
+            text(row, "board"),
         )
         for row in rows
     )
@@ -95,17 +101,13 @@ def _disagreements(tables: FigureTables) -> list[Trouble]:
             str(row["variant"]),
             DISAGREE,
             "time",
-            remarks.agreement_words(remarks.read(row.get("agreement_notes"))),
+            remarks.agreement_words(remarks.read_notes(row.get("agreement_notes"))),
             "",
             str(row["case"]),
         )
         for row in as_rows(tables.measurements)
         if row.get("agreement") == DISAGREE
     ]
-
-
-def _text(cell: object) -> str:
-    return cell if isinstance(cell, str) else ""
 
 
 def _number(value: float) -> float | None:

@@ -6,18 +6,25 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warplog.catalog.family import Variant
-from warplog.core import paths
-from warplog.core.records import FamilyRecord, Record, read_json
+from warplog.core import paths, store
 from warplog.judge.summary.rows import Trouble
+from warplog.records import door
+from warplog.records.build import Build
+from warplog.records.check import Check
+from warplog.records.family_file import FOLDERS, FamilyRecord
+from warplog.records.profile import Profile
+from warplog.records.sanitize import Sanitize
+from warplog.records.time import Time
 from warplog.tables.records import build_record
 
-# Stages of a variant, with the folder and the end of the name of their record; build has one record per variant.
-_STAGES = {
-    "check": ("check", ".json"),
-    "time": ("time", ".json"),
-    "ncu": ("profile", ".ncu.json"),
-    "nsys": ("profile", ".nsys.json"),
-    "sanitize": ("sanitize", ".json"),
+_Record = Build | Check | Time | Profile | Sanitize
+# Stages of a variant, with the type of their record and the end of its file's name; build has one record per variant.
+_STAGES: Mapping[str, tuple[type, str]] = {
+    "check": (Check, ".json"),
+    "time": (Time, ".json"),
+    "ncu": (Profile, ".ncu.json"),
+    "nsys": (Profile, ".nsys.json"),
+    "sanitize": (Sanitize, ".json"),
 }
 # A case with such a status is as it should be: the variant, or its family, leaves it out.
 _WELL = ("ok", "skipped", "unsupported", "missing")
@@ -43,16 +50,13 @@ def known(root: Path, arch: str, gpu: str, chosen: Mapping[str, Sequence[Variant
     done: Counter[str] = Counter()
     troubles: list[Trouble] = []
     for family, variants in chosen.items():
-        stored = {
-            stage: FamilyRecord.inspect_if_there(
-                paths.family_record(root, folder, gpu, family, suffix)
-            ).variants
-            for stage, (folder, suffix) in _STAGES.items()
-        }
+        stored: dict[str, Mapping[str, _Record]] = {}
+        for stage, (kind, suffix) in _STAGES.items():
+            path = paths.family_record(root, FOLDERS[kind], gpu, family, suffix)
+            stored[stage] = FamilyRecord.inspect_if_there(path, kind).variants
         for variant in variants:
-            own = {stage: records.get(variant.name, {}) for stage, records in stored.items()}
-            for stage, record in _present(build_record(root, arch, variant), variant, own):
-                done[stage] += record["status"] == "ok"
+            for stage, record in _present(build_record(root, arch, variant), variant, stored):
+                done[stage] += record.status == "ok"
                 log = _log(arch, gpu, variant, stage)
                 troubles += (
                     Trouble(family, variant.name, code, stage, reason, log, case)
@@ -61,24 +65,28 @@ def known(root: Path, arch: str, gpu: str, chosen: Mapping[str, Sequence[Variant
     return Known(sum(map(len, chosen.values())), done, tuple(troubles))
 
 
-def _present(build: Path, variant: Variant, records: Mapping[str, Record]) -> Iterator[tuple[str, Record]]:
+def _present(
+    build: Path, variant: Variant, stored: Mapping[str, Mapping[str, _Record]]
+) -> Iterator[tuple[str, _Record]]:
     """Yields stage and record of those that belong to the variant's present source."""
-    made = read_json(build, "record") if build.is_file() else {}
-    if made.get("source_sha256") != variant.fingerprint():
+    made = door.read(build, Build) if store.is_file(build) else None
+    if made is None or made.source_sha256 != variant.fingerprint():
         return
     yield "build", made
-    library = made.get("library_sha256", "")
-    yield from ((s, r) for s, r in records.items() if r and r.get("library_sha256") == library != "")
+    for stage, records in stored.items():
+        record = records.get(variant.name)
+        if record and made.library_sha256 and record.library_sha256 == made.library_sha256:
+            yield stage, record
 
 
-def _faults(record: Record) -> Iterator[tuple[str, str, str]]:
+def _faults(record: _Record) -> Iterator[tuple[str, str, str]]:
     """Yields status, reason and case of what is not ok in a record; the case is "" if it is all of them."""
-    if record["status"] not in ("ok", "skipped"):
-        yield record["status"], record["reason"], ""
-    elif record["status"] == "ok" and record["stage"] != "sanitize":  # whose cases are names
-        for case in record.get("cases", ()):
-            if case["status"] not in _WELL:
-                yield case["status"], case["reason"], case["case"]
+    if record.status not in ("ok", "skipped"):
+        yield record.status, record.reason, ""
+    elif record.status == "ok" and isinstance(record, (Check, Time, Profile)):
+        for case in record.cases:
+            if case.status not in _WELL:
+                yield case.status, case.reason, case.case
 
 
 def _log(arch: str, gpu: str, variant: Variant, stage: str) -> str:
@@ -88,6 +96,6 @@ def _log(arch: str, gpu: str, variant: Variant, stage: str) -> str:
         folder = paths.build_folder(paths.RESULTS, arch, family, variant.name)
         places = [folder / "compile.log", logs / "build" / arch / family / f"{variant.name}.log"]
     else:
-        folder_name, suffix = _STAGES[stage]
-        places = [logs / folder_name / gpu / f"{family}{suffix.replace('.json', '.log')}"]
+        kind, suffix = _STAGES[stage]
+        places = [logs / FOLDERS[kind] / gpu / f"{family}{suffix.replace('.json', '.log')}"]
     return next((str(place) for place in places if place.is_file()), "")

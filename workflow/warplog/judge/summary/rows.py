@@ -1,11 +1,12 @@
 """The rows of results/summary.json: the result of each variant, by family, and each thing that is not ok."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal
 
-from warplog.core.records import SCHEMA_VERSION, read_json, write_json
+from msgspec import Meta
+
+from warplog.records.fields import Frozen, Origin
+
+_Positive = Annotated[float, Meta(gt=0)]
 
 # Statuses of a variant that `strict` counts. What this GPU, its permissions or the recorded campaign do not offer is no
 # fault of a variant, and a disagreement between clocks is one of the measurement.
@@ -14,8 +15,7 @@ DISAGREE, DENIED = "disagree", "denied"
 CAPTURES = frozenset(("ncu", "nsys"))
 
 
-@dataclass(frozen=True)
-class VariantResult:
+class VariantResult(Frozen, frozen=True):
     """A variant at the headline case of its family.
 
     Attributes:
@@ -28,19 +28,18 @@ class VariantResult:
     variant: str
     status: str
     reason: str
-    median_us: float | None
-    rate: float | None
-    ratio_to_baseline: float | None
+    median_us: _Positive | None
+    rate: _Positive | None
+    ratio_to_baseline: _Positive | None
     board: str
 
 
-@dataclass(frozen=True)
-class Move:
+class Move(Frozen, frozen=True):
     """A variant whose time differs from that of the previous evaluation by more than the least gap that counts."""
 
     variant: str
-    before_us: float
-    after_us: float
+    before_us: _Positive
+    after_us: _Positive
 
     @property
     def speedup(self) -> float:
@@ -48,8 +47,7 @@ class Move:
         return self.before_us / self.after_us
 
 
-@dataclass(frozen=True)
-class FamilyResult:
+class FamilyResult(Frozen, frozen=True):
     """A family: its variants in ladder order, at the headline case, and those that moved.
 
     `rate_unit` is "" for a family without FLOPs and bytes.
@@ -76,8 +74,7 @@ class FamilyResult:
         return min(own or timed, key=lambda one: one.median_us or 0.0, default=None)
 
 
-@dataclass(frozen=True)
-class Trouble:
+class Trouble(Frozen, frozen=True):
     """A thing that is not ok.
 
     Attributes:
@@ -101,43 +98,13 @@ class Trouble:
         return self.code in FAILURES and self.stage not in CAPTURES
 
 
-@dataclass(frozen=True)
-class Summary:
-    """The result of a run. `origin` is 'live' or 'recorded'."""
+class Summary(Frozen, frozen=True, kw_only=True):
+    """The result of a run."""
 
+    schema: Literal[2] = 2
     campaign: str
     gpu: str
     gpu_name: str
-    origin: str
+    origin: Origin
     families: tuple[FamilyResult, ...]
     troubles: tuple[Trouble, ...]
-
-    def write(self, path: Path) -> None:
-        """Writes the rows as JSON.
-
-        Raises:
-            WarplogError: The disk is full or the folder is not writable.
-        """
-        write_json(path, {"schema": SCHEMA_VERSION, **asdict(self)})
-
-    @classmethod
-    def read(cls, path: Path) -> "Summary":
-        """Returns the rows that `write` wrote.
-
-        Raises:
-            WarplogError: The file is missing or damaged.
-        """
-        data = read_json(path, "summary")
-        families = tuple(
-            FamilyResult(**(one | {key: _rows(kind, one[key]) for key, kind in _LISTS.items()}))
-            for one in data["families"]
-        )
-        rest = {key: data[key] for key in ("campaign", "gpu", "gpu_name", "origin")}
-        return cls(**rest, families=families, troubles=_rows(Trouble, data["troubles"]))
-
-
-_LISTS = {"variants": VariantResult, "moved": Move}
-
-
-def _rows(kind: Any, rows: Sequence[dict[str, Any]]) -> tuple[Any, ...]:
-    return tuple(kind(**row) for row in rows)

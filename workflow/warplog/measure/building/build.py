@@ -5,14 +5,16 @@ import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
-from warplog.catalog.compiling import root_of
+from msgspec.structs import replace
+
+from warplog.catalog.compiling import STANDARD, root_of
 from warplog.catalog.family import Family, Variant
 from warplog.core.errors import WarplogError, fullest
 from warplog.core.files import temporary_folder, write_text
 from warplog.core.hashing import sha256_file
 from warplog.core.process import Completed, explain_exit, minimal_env, run
-from warplog.core.records import SCHEMA_VERSION, Record, read_json, write_json
 from warplog.machine import aslr
 from warplog.machine.toolchain import Tool, nvcc_command
 from warplog.measure.building import dependencies
@@ -21,6 +23,9 @@ from warplog.measure.building.loading import link_options, why_not_loaded
 from warplog.measure.building.quoting import Places, shortened
 from warplog.parsers import ptxas, sass, usage
 from warplog.parsers.ptxas import KernelResources
+from warplog.records import door
+from warplog.records.build import Build, Compiled, KernelCode
+from warplog.records.fields import Language, Status
 
 FLAGS = ("-O3", "-lineinfo", "-Xptxas", "-v", "-Xcompiler", "-fPIC,-Wall", "-shared")
 _TIMEOUT_S = 900
@@ -34,7 +39,7 @@ _FOUND = re.compile(r"argument types are: \((\w.*?) \((.*)\)\)$", re.MULTILINE)
 
 def build_variant(
     family: Family, variant: Variant, arch: str, nvcc: Tool, cuobjdump: Tool, folder: Path, attempt: int = 1
-) -> Record:
+) -> Build:
     """Compiles one variant into `folder` and returns its record, which is also written there.
 
     A compile error, a library that cannot be loaded, a timeout or an unsupported architecture is not an exception but
@@ -61,21 +66,20 @@ def build_variant(
     target = variant.requires.arch if variant.requires.arch == f"{arch}a" else arch
     command = compile_command(nvcc, variant, source, target, library)
     places = _places(nvcc, variant, folder)
-    begin, fingerprint = time.monotonic(), variant.fingerprint()
+    begin = time.monotonic()
+    tools = {"nvcc": nvcc.version or "", "cuobjdump": cuobjdump.version or ""}
+    head = record_head(family, variant, arch, tools, attempt, places.command(command))
     if unsupported := variant.requires.why_not(capability_of(arch)):
-        outcome: Record = {"status": "unsupported", "reason": unsupported}
+        record = replace(head, status="unsupported", reason=unsupported)
     else:
-        outcome = _compile(command, family, variant, folder, places)
-        outcome |= {} if "status" in outcome else _inspected(variant, arch, folder, cuobjdump)
-    if variant.fingerprint() != fingerprint:
+        record = _compile(head, command, family, variant, folder, places, cuobjdump)
+    if variant.fingerprint() != head.source_sha256:
         raise WarplogError(f"{variant.file}: it or a header changed while nvcc compiled it; run again")
-    if outcome["status"] != "ok":
+    if record.status != "ok":
         library.write_bytes(b"")
         write_text(folder / "kernel.sass", "")
-    seconds, tools = time.monotonic() - begin, {"nvcc": nvcc.version, "cuobjdump": cuobjdump.version}
-    record = record_head(family, variant, arch, places.command(command), seconds, tools)
-    record |= {"source_sha256": fingerprint, "attempt": attempt, **outcome}
-    write_json(folder / "record.json", record, "record")
+    record = replace(record, seconds=round(time.monotonic() - begin, 3))
+    door.write(folder / "record.json", record)
     return record
 
 
@@ -85,8 +89,16 @@ def _places(nvcc: Tool, variant: Variant, folder: Path) -> Places:
     return Places(Path.cwd(), families, folder.absolute(), toolkit, repository)
 
 
-def _compile(command: list[str], family: Family, variant: Variant, folder: Path, places: Places) -> Record:
-    """Compiles and loads the library; returns the files that nvcc read, or status and reason if it fails.
+def _compile(
+    head: Build,
+    command: list[str],
+    family: Family,
+    variant: Variant,
+    folder: Path,
+    places: Places,
+    cuobjdump: Tool,
+) -> Build:
+    """Compiles, loads and inspects the library; returns the record with the files that nvcc read, or why it fails.
 
     compile.log, which is published with the record, quotes the same as the record.
     """
@@ -99,23 +111,25 @@ def _compile(command: list[str], family: Family, variant: Variant, folder: Path,
     write_text(log, output)
     if not done.ok:
         words = shortened(output.strip()[-_MOST_OUTPUT:] or explain_exit(done))
-        status = "timeout" if done.timed_out else "compile_error"
         reason = shortened(places.text(_reason(words, family, variant)))
-        return {"status": status, "reason": reason, "compiler_output": words}
+        status: Status = "timeout" if done.timed_out else "compile_error"
+        return replace(head, status=status, reason=reason, compiler_output=words)
     if not (folder / "kernel.so").is_file():
-        return _failed("nvcc made no library; remove the flag that makes it write something else")
+        return _failed(head, "nvcc made no library; remove the flag that makes it write something else")
     files = dependencies.read(listings[-1], source, *listings[:-1])
     for listing in listings:
         listing.unlink()
     if unforeseen := dependencies.unforeseen(files, (variant.file, *variant.headers())):
         header = places.name(unforeseen[0])
         return _failed(
+            head,
             f"{places.name(variant.file)}: nvcc read {header}, but no #include line names it, so changes of it would go"
-            " unnoticed; write one with the name itself instead of a macro, between #if 0 and #endif if need be"
+            " unnoticed; write one with the name itself instead of a macro, between #if 0 and #endif if need be",
         )
     if why_not := _why_not_loaded(variant, folder):
-        return _failed(shortened(places.text(f"{variant.file}: {why_not}")))
-    return {"dependencies": {places.name(file): sha256_file(file) for file in files}}
+        return _failed(head, shortened(places.text(f"{variant.file}: {why_not}")))
+    head = replace(head, dependencies={places.name(file): sha256_file(file) for file in files})
+    return _inspected(head, variant, folder, cuobjdump)
 
 
 def _device_link_options(variant: Variant) -> list[str]:
@@ -126,8 +140,8 @@ def _device_link_options(variant: Variant) -> list[str]:
     return [] if variant.compile.flags else ["-nodlink"]
 
 
-def _failed(reason: str) -> Record:
-    return {"status": "compile_error", "reason": reason}
+def _failed(head: Build, reason: str) -> Build:
+    return replace(head, status="compile_error", reason=reason)
 
 
 def _further_commands(command: Sequence[str], variant: Variant, folder: Path) -> list[list[str]]:
@@ -179,19 +193,20 @@ def _why_not_loaded(variant: Variant, folder: Path) -> str:
     return why_not_loaded(folder / "kernel.so", driver="cuda" in variant.compile.link)
 
 
-def _inspected(variant: Variant, arch: str, folder: Path, cuobjdump: Tool) -> Record:
-    """Returns the part of the record that describes a library: its hash, and its kernels."""
+def _inspected(head: Build, variant: Variant, folder: Path, cuobjdump: Tool) -> Build:
+    """Returns the record with the library's hash and its kernels."""
     library, log, dump = folder / "kernel.so", folder / "compile.log", folder / "kernel.sass"
     if variant.prebuilt:
-        kernels, lacking = _prebuilt_kernels(arch, folder, cuobjdump)
+        kernels, lacking = _prebuilt_kernels(head.arch, folder, cuobjdump)
         if lacking:
-            return _failed(f"{variant.file}: {lacking}")
+            return _failed(head, f"{variant.file}: {lacking}")
     else:
         kernels = kernel_facts(log.read_text(errors="replace"), _dump(cuobjdump, "-sass", library, dump))
-    return {"status": "ok", "reason": "", "library_sha256": sha256_file(library), "kernels": kernels}
+    digest = sha256_file(library)
+    return replace(head, status="ok", library_sha256=digest, kernels=tuple(kernels))
 
 
-def _prebuilt_kernels(arch: str, folder: Path, cuobjdump: Tool) -> tuple[list[Record], str]:
+def _prebuilt_kernels(arch: str, folder: Path, cuobjdump: Tool) -> tuple[list[KernelCode], str]:
     """Returns the kernels of a library that is compiled already, or why it cannot run on the architecture.
 
     Machine code runs on its own architecture and on those of the same generation that are later (CUDA C++ Programming
@@ -219,10 +234,10 @@ def _best_binary(binaries: Sequence[str], arch: str) -> str:
     return max(fitting, key=capability_of, default="")
 
 
-def take_recorded(recorded: Path, folder: Path) -> Record:
+def take_recorded(recorded: Path, folder: Path) -> Build:
     """Copies a recorded build into `folder` in place of a live one, for machines without nvcc.
 
-    Files that the recorded campaign does not contain, such as kernel.so, become empty files.
+    The other files of a build, which no recorded campaign contains, become empty files.
 
     Args:
         recorded: the recorded record.json.
@@ -231,11 +246,10 @@ def take_recorded(recorded: Path, folder: Path) -> Record:
     Raises:
         WarplogError: The recorded record is missing or invalid.
     """
-    record: Record = read_json(recorded, "record") | {"origin": "recorded"}
+    record = replace(door.read(recorded, Build), origin="recorded")
     for name in ("kernel.so", "kernel.sass", "compile.log"):
-        beside = recorded.with_name(name)
-        write_text(folder / name, beside.read_text() if beside.is_file() else "")
-    write_json(folder / "record.json", record, "record")
+        write_text(folder / name, "")
+    door.write(folder / "record.json", record)
     return record
 
 
@@ -248,7 +262,7 @@ def compile_command(nvcc: Tool, variant: Variant, source: Path, target: str, lib
     include = [folder for folder in variant.include_folders() if folder.is_dir()]
     return [
         *nvcc_command(nvcc),
-        f"-std=c++{variant.compile.std}",
+        f"-std=c++{variant.compile.std or STANDARD}",
         *FLAGS,
         *("-Xcudafe", f"--orig_src_path_name=/{variant.family}/{variant.file.stem}/{SOURCE}"),
         "-gencode",
@@ -269,7 +283,7 @@ def capability_of(arch: str) -> tuple[int, int]:
     return number // 10, number % 10
 
 
-def kernel_facts(log: str, dump: str) -> list[Record]:
+def kernel_facts(log: str, dump: str) -> list[KernelCode]:
     """Returns the resources of each kernel with its SASS opcode counts, joined by mangled name.
 
     Args:
@@ -279,29 +293,27 @@ def kernel_facts(log: str, dump: str) -> list[Record]:
     return _facts(ptxas.parse(log), sass.parse(dump))
 
 
-def _facts(resources: Iterable[KernelResources], opcodes: Mapping[str, Mapping[str, int]]) -> list[Record]:
+def _facts(
+    resources: Iterable[KernelResources], opcodes: Mapping[str, Mapping[str, int]]
+) -> list[KernelCode]:
     return [kernel_record(kernel, opcodes.get(kernel.mangled, {})) for kernel in resources]
 
 
-def kernel_record(kernel: KernelResources, counts: Mapping[str, int]) -> Record:
+def kernel_record(kernel: KernelResources, counts: Mapping[str, int]) -> KernelCode:
     """Returns the entry of a kernel in a build record, from its resources and the counts of its opcodes."""
-    return {
-        "kernel": kernel.kernel,
-        "mangled": kernel.mangled,
-        "registers_per_thread": kernel.registers_per_thread,
-        "static_shared_bytes": kernel.static_shared_bytes,
-        "constant_bytes": kernel.constant_bytes,
-        "stack_bytes": kernel.stack_bytes,
-        **_known_spills(kernel),
-        "barriers": kernel.barriers,
-        "sass_instructions": sum(counts.values()),
-        "opcodes": dict(sorted(counts.items())),
-    }
-
-
-def _known_spills(kernel: KernelResources) -> Record:
-    spills = {"spill_store_bytes": kernel.spill_store_bytes, "spill_load_bytes": kernel.spill_load_bytes}
-    return {name: value for name, value in spills.items() if value is not None}
+    return KernelCode(
+        kernel=kernel.kernel,
+        mangled=kernel.mangled,
+        registers_per_thread=kernel.registers_per_thread,
+        static_shared_bytes=kernel.static_shared_bytes,
+        constant_bytes=kernel.constant_bytes,
+        stack_bytes=kernel.stack_bytes,
+        spill_store_bytes=kernel.spill_store_bytes,
+        spill_load_bytes=kernel.spill_load_bytes,
+        barriers=kernel.barriers,
+        sass_instructions=sum(counts.values()),
+        opcodes=dict(sorted(counts.items())),
+    )
 
 
 def build_timer(nvcc: Tool, arch: str, library: Path) -> None:
@@ -338,31 +350,33 @@ def record_head(
     family: Family,
     variant: Variant,
     arch: str,
-    command: Sequence[str],
-    seconds: float,
-    tools: Mapping[str, str | None],
-) -> Record:
-    """Returns the part of a build's record that does not depend on its outcome.
+    tools: Mapping[str, str],
+    attempt: int,
+    command: Iterable[str] = (),
+) -> Build:
+    """Returns a build's record before its outcome is known: with status 'error'.
 
     Args:
+        tools: version of each tool and package; '' if unknown.
+        attempt: number of this build.
         command: of the compiler; empty if there is none.
-        seconds: time that the build took.
-        tools: version of each tool and package; None or '' if unknown.
     """
-    options = variant.compile.record()
-    return {
-        "schema": SCHEMA_VERSION,
-        "stage": "build",
-        "family": family.name,
-        "variant": variant.name,
-        "arch": arch,
-        "origin": "live",
-        "parameters": dict(variant.parameters),
-        **({"compile": options} if options else {}),
-        "command": list(command),
-        "seconds": round(seconds, 3),
-        "tools": {name: version or "" for name, version in tools.items()},
-    }
+    return Build(
+        family=family.name,
+        variant=variant.name,
+        status="error",
+        reason="",
+        origin="live",
+        arch=arch,
+        language=cast(Language, variant.language),
+        source_sha256=variant.fingerprint(),
+        parameters=dict(variant.parameters),
+        compile=door.decode(variant.compile.record(), Compiled, str(family.file)),
+        command=tuple(command),
+        seconds=0.0,
+        tools=tools,
+        attempt=attempt,
+    )
 
 
 def _reason(output: str, family: Family, variant: Variant) -> str:

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from warplog.catalog import languages
 from warplog.catalog.contract import Case
 from warplog.catalog.family import Family, Variant
@@ -20,14 +22,17 @@ from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
 from warplog.core.hashing import sha256_of
 from warplog.core.process import explain_exit, minimal_env, run
-from warplog.core.records import Record, write_json
 from warplog.machine import device, packages
-from warplog.machine.device import Gpu
 from warplog.machine.toolchain import Tool
 from warplog.measure.building.build import capability_of, kernel_record, record_head
 from warplog.measure.building.quoting import Places
-from warplog.measure.supervise import Task, discard, run_cases
+from warplog.measure.results import Compiled, LaunchFailed
+from warplog.measure.supervise import discard, run_cases
+from warplog.measure.task import CaseRun, CompileWork, Task
 from warplog.parsers import sass, usage
+from warplog.records import door
+from warplog.records.build import Build, KernelCode
+from warplog.records.campaign import Gpu
 
 _COMPILE_S = 600.0
 _DUMP_S = 120.0
@@ -61,7 +66,7 @@ def build_variant(
     folder: Path,
     attempt: int = 1,
     gpu: Gpu | None = None,
-) -> Record:
+) -> Build:
     """Compiles one Python variant by launching it, and returns its record, which is also written to `folder`.
 
     kernel.so stays empty: later stages import the module itself. Without a GPU or a package that the language requires,
@@ -80,32 +85,31 @@ def build_variant(
         WarplogError: cuobjdump is missing or fails, the disk is full, or a source changed meanwhile.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    begin, fingerprint = time.monotonic(), variant.fingerprint()
+    begin = time.monotonic()
     versions = {module: packages.version(module) for module in languages.MODULES[variant.language]}
+    head = record_head(family, variant, arch, {"cuobjdump": cuobjdump.version or "", **versions}, attempt)
     for name in ("kernel.so", "kernel.sass"):
         write_text(folder / name, "")
     if unsupported := variant.requires.why_not(capability_of(arch)):
-        outcome: Record = {"status": "unsupported", "reason": unsupported}
+        record = replace(head, status="unsupported", reason=unsupported)
     elif missing := why_not_here(variant, arch, gpu, versions):
-        outcome = {"status": "missing", "reason": missing}
+        record = replace(head, status="missing", reason=missing)
     else:
         assert gpu is not None
-        outcome = _compile(family, variant, gpu, cuobjdump, folder)
-    if variant.fingerprint() != fingerprint:
+        try:
+            kernels = _compile(family, variant, gpu, cuobjdump, folder)
+            library, sources = sha256_of(head.source_sha256, versions), _sources(variant)
+            record = replace(
+                head, status="ok", library_sha256=library, dependencies=sources, kernels=tuple(kernels)
+            )
+        except LaunchFailed as failed:
+            record = replace(head, status=failed.status, reason=failed.reason)
+    if variant.fingerprint() != head.source_sha256:
         raise WarplogError(
             f"{variant.file}: it or a module that it imports changed while it was built; run again"
         )
-    if outcome["status"] == "ok":
-        outcome |= {"library_sha256": sha256_of(fingerprint, versions), "dependencies": _sources(variant)}
-    seconds = time.monotonic() - begin
-    record: Record = {
-        **record_head(family, variant, arch, [], seconds, {"cuobjdump": cuobjdump.version, **versions}),
-        "language": variant.language,
-        "source_sha256": fingerprint,
-        "attempt": attempt,
-        **outcome,
-    }
-    write_json(folder / "record.json", record, "record")
+    record = replace(record, seconds=round(time.monotonic() - begin, 3))
+    door.write(folder / "record.json", record)
     return record
 
 
@@ -139,31 +143,35 @@ def _sources(variant: Variant) -> dict[str, str]:
     return {places.name(file): digest for file, digest in variant.source_hashes().items()}
 
 
-def _compile(family: Family, variant: Variant, gpu: Gpu, cuobjdump: Tool, folder: Path) -> Record:
-    """Launches the variant in a worker; returns status, reason and the kernels that the launch used."""
+def _compile(family: Family, variant: Variant, gpu: Gpu, cuobjdump: Tool, folder: Path) -> list[KernelCode]:
+    """Launches the variant in a worker; returns the kernels that the launch used.
+
+    Raises:
+        LaunchFailed: A kernel does not compile, or the worker fails.
+    """
     work = folder / ".compiling"
     shutil.rmtree(work, ignore_errors=True)
     caches = {name: str((work / place).absolute()) for name, place in _CACHES.items()}
     task = Task(
-        mode="compile",
+        work=CompileWork(),
         backend="driver",
-        family_file=family.file,
-        library=variant.file,
+        family_file=str(family.file),
+        libraries={variant.name: str(variant.file)},
         library_sha256=variant.fingerprint(),
-        cases=(f"{variant.name}:{_case(family, variant).name}",),
-        folder=work,
+        runs=(CaseRun(variant=variant.name, case=_case(family, variant).name),),
+        folder=str(work),
         environment={**gpu.environment, **caches},
         gpu_lock=gpu.uuid,
         memory={variant.name: {}},
     )
     try:
         (result,), _ = run_cases(task, _COMPILE_S, lambda _: None)
-        if result["status"] == "compile_error":
-            return {"status": "compile_error", "reason": result["reason"]}
-        cubins = list(_cubins(work, result.get("launched", ())))
-        return {"status": "ok", "reason": "", "kernels": _kernels(cubins, gpu.arch, cuobjdump, folder)}
+        if result.status == "compile_error":
+            raise LaunchFailed(result.status, result.reason)
+        launched = result.found.launched if isinstance(result.found, Compiled) else ()
+        return _kernels(list(_cubins(work, launched)), gpu.arch, cuobjdump, folder)
     except WarplogError as error:
-        return {"status": "error", "reason": str(error)}
+        raise LaunchFailed("error", str(error)) from None
     finally:
         discard(work)
         shutil.rmtree(work, ignore_errors=True)
@@ -218,7 +226,7 @@ def _whole(elf: bytes) -> bytes:
     return elf.ljust(min(end, len(elf) + _MOST_MISSING), b"\0")
 
 
-def _kernels(cubins: Sequence[_Cubin], arch: str, cuobjdump: Tool, folder: Path) -> list[Record]:
+def _kernels(cubins: Sequence[_Cubin], arch: str, cuobjdump: Tool, folder: Path) -> list[KernelCode]:
     """Returns the resources and opcode counts of all kernels, and writes kernel.sass and kernel.ptx."""
     found, dumps = [], []
     file = folder / ".compiling" / "kernel.cubin"
@@ -230,8 +238,8 @@ def _kernels(cubins: Sequence[_Cubin], arch: str, cuobjdump: Tool, folder: Path)
         for kernel in usage.parse(_dumped(cuobjdump, "-res-usage", file), arch):
             counts: Mapping[str, int] = opcodes.get(kernel.mangled, {})
             shared = (cubin.facts or {}).get("shared")
-            more = {"dynamic_shared_bytes": shared} if isinstance(shared, int) else {}
-            found.append({**kernel_record(usage.with_spills(kernel, counts), counts), **more})
+            code = kernel_record(usage.with_spills(kernel, counts), counts)
+            found.append(replace(code, dynamic_shared_bytes=shared if isinstance(shared, int) else None))
     write_text(folder / "kernel.sass", "".join(dumps))
     write_text(folder / "kernel.ptx", "".join(cubin.ptx for cubin in cubins))
     return found

@@ -2,17 +2,20 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from warplog.catalog.family import Family, Variant
 from warplog.catalog.space import Setting, Space, name_of
 from warplog.catalog.winners import fingerprint
 from warplog.core.hashing import sha256_of
-from warplog.core.records import Record, read_json
 from warplog.machine.toolchain import Tool
 from warplog.measure.building import build
+from warplog.records import door
+from warplog.records.build import Build
 
 _LARGE = ("kernel.so", "kernel.sass", "compile.log", "launcher.cu")
 
@@ -42,7 +45,7 @@ class Builds:
         """Hash of everything that the libraries depend on besides the setting."""
         return sha256_of(fingerprint(self.variant), self.family.arguments, self.arch, self.nvcc.version)
 
-    def make(self, settings: Sequence[Setting]) -> dict[str, Record]:
+    def make(self, settings: Sequence[Setting]) -> dict[str, Build]:
         """Compiles settings and returns their build records by name; a compile error is a record too.
 
         Raises:
@@ -55,11 +58,10 @@ class Builds:
             pool.shutdown(cancel_futures=True)
         return {name_of(setting): record for setting, record in zip(settings, made, strict=True)}
 
-    def known(self, setting: Setting) -> Record:
-        """Returns the build record of a setting that was compiled before; {} if there is none."""
+    def known(self, setting: Setting) -> Build | None:
+        """Returns the build record of a setting that was compiled before; None if there is none."""
         path = self._place(setting) / "record.json"
-        record: Record = read_json(path, "record") if path.is_file() else {}
-        return record
+        return door.read(path, Build) if path.is_file() else None
 
     def library(self, setting: Setting) -> Path:
         """Returns the path of the compiled setting."""
@@ -74,9 +76,9 @@ class Builds:
     def _place(self, setting: Setting) -> Path:
         return self.folder / self.fingerprint[:16] / name_of(setting)
 
-    def _one(self, setting: Setting) -> Record:
+    def _one(self, setting: Setting) -> Build:
         known = self.known(setting)
-        if known and (known["status"] != "ok" or self.library(setting).is_file()):
+        if known and (known.status != "ok" or self.library(setting).is_file()):
             return known
         variant = replace(self.variant, parameters=self.space.parameters(setting))
         return build.build_variant(

@@ -3,54 +3,58 @@
 from collections.abc import Mapping
 from pathlib import Path
 from statistics import median
-from typing import Any
+
+from msgspec import structs
 
 from warplog.catalog import winners
 from warplog.catalog.space import name_of
-from warplog.core.columns import TUNE, Column
+from warplog.core.columns import TUNE, Cell, Column
 from warplog.core.errors import WarplogError
-from warplog.core.records import Record, write_json
-from warplog.measure.tuning.search import CHECK_ROUNDS, LOOK_TIME, Finding, Search
+from warplog.measure.job import Refusal
+from warplog.measure.tuning.search import CHECK_ROUNDS, LOOK_TIME, Finding, Search, times
 from warplog.metrics import occupancy
+from warplog.records import door
+from warplog.records.tune import Look, Setting, Tune, TuneCheck, TunedCase
 from warplog.tables.files import write_table
 
-Row = dict[str, Any]
+Row = dict[str, Cell]
+_LOOK = (
+    *("min_samples", "max_samples", "max_seconds", "rel_error"),
+    *("warmup_launches", "warmup_ms", "hot_seconds", "hot_cases"),
+)
 
 
-def write(search: Search) -> Record:
+def write(search: Search) -> Tune:
     """Writes the record, <variant>.csv and .parquet beside it, and the file with the best setting, if any.
 
     Raises:
         WarplogError: A file cannot be written.
     """
-    job, ranking, minutes = search.job, search.ranking(), search.job.settings["minutes"]
-    seen = sum(f.verdict[0] != "skipped" for f in search.findings.values())
+    job, ranking, minutes = search.job, search.ranking(), search.job.settings.minutes
+    tried = [f.verdict for f in search.findings.values() if f.verdict[0] != "skipped"]
     total = len(search.findings)
-    status, reason = (
-        "ok",
-        "" if search.complete else f"{seen} of {total} settings measured in {minutes:g} minutes",
-    )
+    outcome: Refusal = "ok", ""
     if not ranking:
-        tried = (f.verdict for f in search.findings.values() if f.verdict[0] != "skipped")
-        status, why = next(tried, ("skipped", "no setting was tried"))
-        reason = f"no setting has a time; the first: {why}"
-    head = job.head("tune", {"source_sha256": winners.fingerprint(job.variant)}, search.session)
-    record = {
-        **head,
-        "status": status,
-        "reason": reason,
-        "campaign": search.campaign,
-        "minutes": minutes,
-        "check": {"cases": search.task.settings["check_cases"], "rounds": CHECK_ROUNDS},
-        "look": dict(LOOK_TIME),
-        "parameters": list(search.builds.space.values),
-        "cases": list(search.task.settings["cases"]),
-        "seen": seen,
-        "settings": [_entry(search, finding) for finding in search.findings.values()],
-        "ranking": [name_of(f.setting) for f in ranking],
-    }
-    write_json(job.record, record, "record")
-    flops = {n: job.family.value(job.family.flops, job.family.cases[n]) for n in record["cases"]}
+        status, why = tried[0] if tried else ("skipped", "no setting was tried")
+        outcome = status, f"no setting has a time; the first: {why}"
+    elif not search.complete:
+        outcome = "ok", f"{len(tried)} of {total} settings measured in {minutes:g} minutes"
+    record = Tune(
+        **job.head(search.session, winners.fingerprint(job.variant)),
+        status=outcome[0],
+        reason=outcome[1],
+        campaign=search.campaign,
+        minutes=minutes,
+        check=TuneCheck(cases=search.work.check_cases, rounds=CHECK_ROUNDS),
+        look=Look(**{name: getattr(LOOK_TIME, name) for name in _LOOK}),
+        parameters=tuple(search.builds.space.values),
+        cases=search.work.cases,
+        seen=len(tried),
+        settings=tuple(_entry(search, finding) for finding in search.findings.values()),
+        ranking=tuple(name_of(f.setting) for f in ranking),
+    )
+    door.write(job.record, record)
+    flops = {n: job.family.value(job.family.work.flops, job.family.cases[n]) for n in record.cases}
     write_tables(record, flops, job.record)
     if ranking:
         path = winners.winner_file(job.family, job.variant.name, job.gpu.slug)
@@ -58,109 +62,102 @@ def write(search: Search) -> Record:
     return record
 
 
-def write_tables(record: Record, flops: Mapping[str, float], record_file: Path) -> None:
+def write_tables(record: Tune, flops: Mapping[str, float], record_file: Path) -> None:
     """Writes the rows of a record as <variant>.csv and <variant>.parquet beside `record_file`."""
-    parameters = {name: Column("int", "", "parameter") for name in record["parameters"]}
+    parameters = {name: Column("int", "", "parameter") for name in record.parameters}
     write_table(rows(record, flops), {**TUNE, **parameters}, record_file.with_suffix(""))
 
 
-def rows(record: Record, flops: Mapping[str, float]) -> list[Row]:
+def rows(record: Tune, flops: Mapping[str, float]) -> list[Row]:
     """Returns the rows of the table, one per setting and case.
 
     Args:
         record: the record of the search.
         flops: floating-point operations of the algorithm by case; 0 if it has none.
     """
-    ranks = {name: rank for rank, name in enumerate(record["ranking"], 1)}
-    shared = {key: record[key] for key in ("family", "variant", "gpu")}
+    ranks = {name: rank for rank, name in enumerate(record.ranking, 1)}
     found = []
-    for entry in record["settings"]:
-        kept = {k: v for k, v in entry.items() if k not in ("cases", "parameters")}
-        base = {**shared, **entry["parameters"], **kept, "rank": ranks.get(entry["setting"])}
-        timed = {case["case"]: case for case in entry["cases"]}
-        for case in record["cases"]:
-            row: Row = {**base, "case": case}
-            if case in timed:
-                row |= timed[case]
-                time_us = row.get("final_us") or row["median_us"]
-                row["gflops"] = flops[case] / time_us / 1e3 if flops[case] and time_us > 0 else None
+    for entry in record.settings:
+        kept = {k: v for k, v in structs.asdict(entry).items() if k not in ("cases", "parameters")}
+        base: Row = {"family": record.family, "variant": record.variant, "gpu": record.gpu}
+        base |= {**entry.parameters, **kept, "rank": ranks.get(entry.setting)}
+        timed = {case.case: case for case in entry.cases}
+        for name in record.cases:
+            row: Row = {**base, "case": name}
+            if case := timed.get(name):
+                row |= structs.asdict(case)
+                time_us = case.final_us or case.median_us
+                row["gflops"] = flops[name] / time_us / 1e3 if flops[name] and time_us > 0 else None
             found.append(row)
     return found
 
 
-def _entry(search: Search, finding: Finding) -> Record:
+def _entry(search: Search, finding: Finding) -> Setting:
     status, reason = finding.verdict
-    return {
-        "setting": name_of(finding.setting),
-        "parameters": dict(finding.setting),
-        "is_default": finding.setting == search.builds.space.default(),
-        "status": status,
-        "reason": reason,
-        "score_us": finding.score_us,
-        **_resources(search, finding),
-        "cases": _times(finding) if status == "ok" else [],
-    }
+    entry = Setting(
+        setting=name_of(finding.setting),
+        parameters=dict(finding.setting),
+        is_default=finding.setting == search.builds.space.default(),
+        status=status,
+        reason=reason,
+        score_us=finding.score_us,
+        cases=_times(finding) if status == "ok" else (),
+    )
+    return _with_resources(entry, search, finding)
 
 
-def _times(finding: Finding) -> list[Record]:
-    kept = ("median_us", "q1_us", "q3_us", "rel_spread", "samples")
-    found = []
-    for number, case in enumerate(finding.look["times"]):
-        final = [record["times"][number]["cold"]["median_us"] for record in finding.final]
-        found.append(
-            {
-                "case": case["case"],
-                **{key: case["cold"][key] for key in kept},
-                "hot_us": case["hot_us"],
-                "final_us": median(final) if final else None,
-            }
-        )
-    return found
+def _times(finding: Finding) -> tuple[TunedCase, ...]:
+    assert finding.look is not None
+    finals = [[case.median_us for case in times(one)] for one in finding.final]
+    return tuple(
+        structs.replace(case, final_us=median(one[number] for one in finals) if finals else None)
+        for number, case in enumerate(times(finding.look))
+    )
 
 
-def _resources(search: Search, finding: Finding) -> Record:
-    kernels = finding.build.get("kernels", ())
-    space = search.builds.space
-    if not kernels:
-        return {}
+def _with_resources(entry: Setting, search: Search, finding: Finding) -> Setting:
+    if finding.build is None or not finding.build.kernels:
+        return entry
+    kernels, space = finding.build.kernels, search.builds.space
     threads = space.block_threads(finding.setting)
-    largest = max(kernels, key=lambda k: k["registers_per_thread"])
-    static = max(k["static_shared_bytes"] for k in kernels)
+    registers = max(kernel.registers_per_thread for kernel in kernels)
+    static = max(kernel.static_shared_bytes for kernel in kernels)
     shared = static + space.block_dynamic_shared_bytes(finding.setting)
-    registers = largest["registers_per_thread"]
     try:
         held = occupancy.theoretical(registers, threads, shared, search.job.gpu.compute_capability)
         share: float | None = held.occupancy_pct
     except WarplogError:  # the chip's limits are unknown, or no SM can hold a block
         share = None
-    return {
-        "registers_per_thread": registers,
-        "spill_bytes": sum(k["spill_store_bytes"] + k["spill_load_bytes"] for k in kernels),
-        "block_threads": threads,
-        "shared_bytes": shared,
-        "theoretical_occupancy_pct": share,
-    }
+    return structs.replace(
+        entry,
+        registers_per_thread=registers,
+        spill_bytes=sum((k.spill_store_bytes or 0) + (k.spill_load_bytes or 0) for k in kernels),
+        block_threads=threads,
+        shared_bytes=shared,
+        theoretical_occupancy_pct=share,
+    )
 
 
-def _winner(search: Search, ranking: list[Finding], record: Record) -> Record:
+def _winner(search: Search, ranking: list[Finding], record: Tune) -> winners.Winner:
     default = search.builds.space.default()
     of_default = next((f for f in ranking if f.setting == default), None)
-    origin = record["provenance"]
-    return {
-        **_scored(ranking[0]),
-        "cases": record["cases"],
-        "default": _scored(of_default) if of_default else None,
-        "runner_up": _scored(ranking[1]) if len(ranking) > 1 else None,
-        "seen": record["seen"],
-        "settings": len(record["settings"]),
-        "source_sha256": record["source_sha256"],
-        **{key: origin[key] for key in ("gpu_name", "driver")},
-        "nvcc": search.builds.nvcc.version or "",
-        "campaign": record["campaign"],
-        "commit": origin["commit"],
-        "found": origin["finished"],
-    }
+    origin = record.provenance
+    return winners.Winner(
+        **structs.asdict(_scored(ranking[0])),
+        cases=record.cases,
+        default=_scored(of_default) if of_default else None,
+        runner_up=_scored(ranking[1]) if len(ranking) > 1 else None,
+        seen=record.seen,
+        settings=len(record.settings),
+        source_sha256=record.source_sha256,
+        gpu_name=origin.gpu_name,
+        driver=origin.driver,
+        nvcc=search.builds.nvcc.version or "",
+        campaign=record.campaign,
+        commit=origin.commit,
+        found=origin.finished,
+    )
 
 
-def _scored(finding: Finding) -> Record:
-    return {"parameters": dict(finding.setting), "score_us": finding.score_us}
+def _scored(finding: Finding) -> winners.Scored:
+    return winners.Scored(parameters=finding.setting, score_us=finding.score_us or 0.0)

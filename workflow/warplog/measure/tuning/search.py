@@ -6,21 +6,27 @@ A search has two phases: the look checks and briefly times every setting; the fi
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
 from statistics import median
-from typing import Any
+
+from msgspec import structs
 
 from warplog.catalog.space import Setting, name_of
 from warplog.core.errors import WarplogError
 from warplog.core.hashing import sha256_of
-from warplog.core.records import Record
 from warplog.machine.toolchain import Tool
-from warplog.measure.job import Job
-from warplog.measure.supervise import Task, discard, finished, run_cases
+from warplog.measure.job import Job, Refusal
+from warplog.measure.results import Result, Tuned
+from warplog.measure.supervise import discard, finished, run_cases
+from warplog.measure.task import CaseRun, Task, TuneWork
 from warplog.measure.tuning.builds import Builds
+from warplog.records.build import Build
+from warplog.records.config import TimeSettings, TuneSettings
+from warplog.records.measured import Session
+from warplog.records.tune import TunedCase
 
 
 @dataclass(frozen=True)
@@ -28,49 +34,54 @@ class Finding:
     """What a search knows about one setting.
 
     Attributes:
-        build: the build record; {} if the setting was not compiled.
-        look: the result of the look; {} if it was not timed.
+        build: the build record; None if the setting was not compiled.
+        look: the result of the look; None if it was not timed.
         final: the results of the final, one per round; empty if it did not take part.
     """
 
     setting: Setting
-    build: Record
-    look: Record
-    final: tuple[Record, ...] = ()
+    build: Build | None = None
+    look: Result | None = None
+    final: tuple[Result, ...] = ()
 
     @property
-    def verdict(self) -> tuple[str, str]:
+    def verdict(self) -> Refusal:
         """Status and reason of the setting."""
-        if not self.build:
-            return "skipped", "not tried: out of time"
-        worst = self.build if self.build["status"] != "ok" else self.look
-        worst = next((round_ for round_ in self.final if round_["status"] != "ok"), worst)
-        return (worst["status"], worst["reason"]) if worst else ("skipped", "not tried: out of time")
+        worst: Build | Result | None = self.build
+        if self.build and self.build.status == "ok":
+            worst = next((one for one in self.final if one.status != "ok"), self.look)
+        return (worst.status, worst.reason) if worst else ("skipped", "not tried: out of time")
 
     @property
     def score_us(self) -> float | None:
         """The score in microseconds: of the final if the setting took part, else of the look; None without one."""
-        if self.verdict[0] != "ok":
+        if self.look is None or self.verdict[0] != "ok":
             return None
-        return median(score(record) for record in self.final) if self.final else score(self.look)
+        return median(map(score, self.final)) if self.final else score(self.look)
 
 
-def score(result: Record) -> float:
+def times(result: Result) -> Sequence[TunedCase]:
+    """Returns the times of a setting with status ok, one per case."""
+    assert isinstance(result.found, Tuned)
+    return result.found.cases
+
+
+def score(result: Result) -> float:
     """Returns the geometric mean of the cases' median cold times in microseconds, each at least 1 ns."""
-    medians = [max(case["cold"]["median_us"], 1e-3) for case in result["times"]]
+    medians = [max(case.median_us, 1e-3) for case in times(result)]
     return float(prod(medians) ** (1 / len(medians)))
 
 
-LOOK_TIME: Mapping[str, Any] = {
-    "min_samples": 7,
-    "max_samples": 15,
-    "max_seconds": 0.25,
-    "rel_error": 0.004,
-    "warmup_launches": 2,
-    "warmup_ms": 10,
-    "hot_seconds": 0.02,
-    "hot_cases": "all",
-}
+LOOK_TIME = TimeSettings(
+    min_samples=7,
+    max_samples=15,
+    max_seconds=0.25,
+    rel_error=0.004,
+    warmup_launches=2,
+    warmup_ms=10.0,
+    hot_seconds=0.02,
+    hot_cases="all",
+)
 CHECK_ROUNDS = 1
 FINAL_ROUNDS = 2
 FINAL_SHARE = 0.1  # of the time limit
@@ -82,31 +93,33 @@ _BATCH = (16, 64)  # smallest and largest; a library stays loaded until its work
 _QUIET_S = 10.0
 
 
-@dataclass(frozen=True)
+@dataclass
 class Search:
     """One search.
 
     Attributes:
-        job: the variant's job; `job.settings` is the section `tune` of the configuration.
+        job: the variant's job.
         builds: compiles settings.
-        task: template of the worker's tasks.
+        task: template of the worker's tasks, with the work of the look.
+        work: that work.
         time_policy: the section `time` of the configuration, which the final follows.
         campaign: name of the campaign.
         findings: what is known about each setting, by name.
-        session: facts about the workers' sessions.
+        session: facts about the last session.
     """
 
-    job: Job
+    job: Job[TuneSettings]
     builds: Builds
     task: Task
-    time_policy: Mapping[str, Any]
+    work: TuneWork
+    time_policy: TimeSettings
     campaign: str
     findings: dict[str, Finding] = field(default_factory=dict)
-    session: Record = field(default_factory=dict)
+    session: Session = field(default_factory=Session)
 
     def run(self) -> None:
         """Runs the look over as many settings as time allows, then the final among the best."""
-        seconds = 60 * self.job.settings["minutes"]
+        seconds = 60 * self.job.settings.minutes
         begin = time.monotonic()
         fresh = self._look(begin + (1 - FINAL_SHARE) * seconds)
         self._final(begin + seconds, fresh)
@@ -131,52 +144,63 @@ class Search:
     def _look(self, deadline: float) -> bool:
         """Runs the look; returns whether it timed a setting that an earlier run had not."""
         settings = {name_of(s): s for s in self.builds.space.settings()}
-        task = replace(self.task, cases=tuple(settings), folder=self.job.scratch / "look", deadline=deadline)
-        done = finished(task)
-        self.findings.update({name: Finding(s, {}, {}) for name, s in settings.items()})
+        runs = tuple(CaseRun(variant=name, case="look") for name in settings)
+        folder = str(self.job.scratch / "look")
+        task = structs.replace(self.task, runs=runs, folder=folder, deadline=deadline)
+        done = {run.variant: result for run, result in finished(task).items()}
+        self.findings.update({name: Finding(s) for name, s in settings.items()})
         for name in settings.keys() & done.keys():
             self._note(name, build=self.builds.known(settings[name]), look=done[name])
-        show = self._progress("look", len(settings), len(done))
+        show = self._progress(len(settings), len(done))
         for batch in _batches([s for n, s in settings.items() if n not in done], self.builds.cores):
             if task.is_over():
                 break
             made = self.builds.make(batch)
             for name, record in made.items():
                 self._note(name, build=record)
-                if record["status"] != "ok":
-                    show({"case": name, **record})
-            good = [s for s in batch if made[name_of(s)]["status"] == "ok"]
-            for name, result in self._measure(task, {name_of(s): s for s in good}, show).items():
-                self._note(name, look=result)
+                if record.status != "ok":
+                    run = CaseRun(variant=name, case="look")
+                    show(Result(run=run, status=record.status, reason=record.reason))
+            good = {name_of(s): s for s in batch if made[name_of(s)].status == "ok"}
+            runs = tuple(CaseRun(variant=name, case="look") for name in good)
+            for result in self._measure(structs.replace(task, runs=runs), good, show):
+                self._note(result.run.variant, look=result)
             self.builds.drop_libraries(batch)
-        return len(done) < sum(bool(f.look) for f in self.findings.values())
+        return len(done) < sum(f.look is not None for f in self.findings.values())
 
     def _final(self, deadline: float, fresh: bool) -> None:
         """Runs the final; discards an earlier one if the look was `fresh`, that is, timed new settings."""
-        settings = self._finalists()
+        settings = {name_of(s): s for s in self._finalists()}
         if not settings:
             return
-        self.builds.make(settings)
-        longest = min(self.time_policy["max_seconds"], FINAL_SECONDS)
-        policy = {**self.time_policy, "max_seconds": longest, "hot_cases": "all"}
-        policy.pop("timeout_s", None)
-        task = replace(
+        self.builds.make(list(settings.values()))
+        policy = structs.replace(
+            self.time_policy,
+            max_seconds=min(self.time_policy.max_seconds, FINAL_SECONDS),
+            hot_cases="all",
+            timeout_s=TimeSettings().timeout_s,
+        )
+        folder, names = self.job.scratch / "final", list(settings)
+        rounds = [names if turn % 2 == 0 else names[::-1] for turn in range(FINAL_ROUNDS)]
+        task = structs.replace(
             self.task,
-            folder=self.job.scratch / "final",
-            settings={**self.task.settings, "check_cases": [], "time": policy},
+            work=structs.replace(self.work, check_cases=(), time=policy),
+            runs=tuple(
+                CaseRun(variant=name, case=f"final {turn}")
+                for turn, order in enumerate(rounds, 1)
+                for name in order
+            ),
+            folder=str(folder),
             deadline=deadline,
         )
         if fresh:
-            discard(task.folder)
-        rounds = [settings if turn % 2 == 0 else settings[::-1] for turn in range(FINAL_ROUNDS)]
-        named = {f"{name_of(s)}.{turn}": s for turn, order in enumerate(rounds) for s in order}
-        results = self._measure(task, named, self._progress("final", len(named)))
-        for setting in settings:
-            name = name_of(setting)
-            own = [results.get(f"{name}.{turn}") for turn in range(FINAL_ROUNDS)]
-            if all(own):
-                self._note(name, final=tuple(own))
-        self.builds.drop_libraries(settings)
+            discard(folder)
+        results = self._measure(task, settings, self._progress(len(task.runs)))
+        for name in names:
+            own = tuple(result for result in results if result.run.variant == name)
+            if len(own) == FINAL_ROUNDS:
+                self._note(name, final=own)
+        self.builds.drop_libraries(list(settings.values()))
 
     def _finalists(self) -> list[Setting]:
         ranked = self.ranking()
@@ -189,54 +213,63 @@ class Search:
         return [timed[name] for name in dict.fromkeys(chosen)]
 
     def _measure(
-        self, task: Task, settings: Mapping[str, Setting], show: Callable[[Record], None]
-    ) -> dict[str, Record]:
+        self, task: Task, settings: Mapping[str, Setting], show: Callable[[Result], None]
+    ) -> list[Result]:
         if not settings:
-            return {}
-        libraries = {name: self.builds.library(s) for name, s in settings.items()}
-        batch = replace(task, cases=tuple(settings), libraries=libraries)
-        found, session = run_cases(batch, self.job.settings["timeout_s"], show)
-        self.session.update(session)
-        return {result["case"]: result for result in found}
+            return []
+        libraries = {name: str(self.builds.library(s)) for name, s in settings.items()}
+        task = structs.replace(task, libraries=libraries)
+        results, self.session = run_cases(task, self.job.settings.timeout_s, show)
+        return results
 
-    def _note(self, name: str, **found: Any) -> None:
-        self.findings[name] = replace(self.findings[name], **found)
+    def _note(
+        self,
+        name: str,
+        build: Build | None = None,
+        look: Result | None = None,
+        final: tuple[Result, ...] = (),
+    ) -> None:
+        known = self.findings[name]
+        self.findings[name] = Finding(
+            known.setting, build or known.build, look or known.look, final or known.final
+        )
 
-    def _progress(self, phase: str, total: int, done: int = 0) -> Callable[[Record], None]:
+    def _progress(self, total: int, done: int = 0) -> Callable[[Result], None]:
         """Returns a function that prints new bests and failures, and otherwise a line every ten seconds."""
         started = printed = time.monotonic()
         best = float("inf")
 
-        def show(result: Record) -> None:
+        def show(result: Result) -> None:
             nonlocal done, best, printed
             done += 1
-            time_us = score(result) if result["status"] == "ok" else float("inf")
+            time_us = score(result) if result.status == "ok" else float("inf")
             now = time.monotonic()
-            if time_us >= best and result["status"] == "ok" and now - printed < _QUIET_S and done < total:
+            if time_us >= best and result.status == "ok" and now - printed < _QUIET_S and done < total:
                 return
-            outcome = result["reason"] if result["status"] != "ok" else f"{time_us:.5g} us"
+            outcome = result.reason if result.status != "ok" else f"{time_us:.5g} us"
             outcome += "  best so far" if time_us < best else ""
             best, printed = min(best, time_us), now
-            line = f"  tune    {self.job.family.name}/{self.job.variant.name}  {phase}  {result['case']}"
-            line += f"  {result['status']}  {outcome}  ({done}/{total}, {(now - started) / 60:.1f} min)"
+            run = result.run
+            line = f"  tune    {self.job.family.name}/{self.job.variant.name}  {run.case}  {run.variant}"
+            line += f"  {result.status}  {outcome}  ({done}/{total}, {(now - started) / 60:.1f} min)"
             print(line, file=sys.stderr, flush=True)
 
         return show
 
 
 def make_search(
-    job: Job,
+    job: Job[TuneSettings],
     campaign: str,
     arch: str,
     tools: tuple[Tool, Tool],
     timer: Path,
-    time_policy: Mapping[str, Any],
+    time_policy: TimeSettings,
     cores: int,
 ) -> Search:
     """Returns the search over the settings of a job's variant.
 
     Args:
-        job: the variant's job with the settings `tune`.
+        job: the variant's job.
         campaign: name of the campaign.
         arch: architecture to compile for, such as `sm_90`.
         tools: nvcc and cuobjdump.
@@ -253,26 +286,26 @@ def make_search(
     if misfit := next(filter(None, map(job.misfit, space.cases)), ""):
         raise WarplogError(f"{job.family.file}: variant {job.variant.name!r}: tune.cases: {misfit}")
     builds = Builds(job.family, job.variant, space, arch, *tools, job.build_folder, cores)
+    work = TuneWork(
+        check_cases=job.fitting(job.family.check_cases),
+        rounds=CHECK_ROUNDS,
+        cases=space.cases,
+        time=LOOK_TIME,
+    )
     task = Task(
-        mode="tune",
+        work=work,
         backend=job.backend,
-        family_file=job.family.file,
-        library=job.variant.file,
+        family_file=str(job.family.file),
+        libraries={},
         library_sha256=sha256_of(builds.fingerprint, campaign),
-        cases=(),
-        folder=job.scratch,
-        settings={
-            "rounds": CHECK_ROUNDS,
-            "check_cases": list(job.fitting(tuple(job.family.check_cases))),
-            "cases": list(space.cases),
-            "time": dict(LOOK_TIME),
-            "default_mhz": job.gpu.max_sm_mhz,
-        },
-        timer=timer,
+        runs=(),
+        folder=str(job.scratch),
+        timer=str(timer),
+        default_mhz=job.gpu.max_sm_mhz,
         environment=job.gpu.environment,
         gpu_lock=job.gpu.uuid,
     )
-    return Search(job, builds, task, time_policy, campaign)
+    return Search(job, builds, task, work, time_policy, campaign)
 
 
 def _batches(settings: list[Setting], cores: int) -> Iterator[list[Setting]]:

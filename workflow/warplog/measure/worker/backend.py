@@ -10,20 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from warplog.core.errors import WarplogError
 from warplog.machine import toolchain
+from warplog.measure.results import LaunchFailed
+from warplog.records.fields import Status
+from warplog.records.measured import Session
 
 if TYPE_CHECKING:
     from warplog.measure.worker.problem import Problem
 
 _Pointer = ctypes.c_uint64
-
-
-class LaunchFailed(Exception):
-    """The launcher returned an error or the device reports one; `status` and `reason` are for the record."""
-
-    def __init__(self, status: str, reason: str) -> None:
-        super().__init__(reason)
-        self.status = status
-        self.reason = reason
 
 
 class NumpyBackend:
@@ -44,9 +38,9 @@ class NumpyBackend:
         """Returns a text for a launcher's return value."""
         return f"error {code}"
 
-    def facts(self) -> dict[str, Any]:
+    def session(self) -> Session:
         """Versions for the provenance."""
-        return {"cupy": "", "cuda_runtime": ""}
+        return Session()
 
 
 class CupyBackend:
@@ -69,10 +63,11 @@ class CupyBackend:
         """Returns the text of a cudaError_t."""
         return str(self.xp.cuda.runtime.CUDARuntimeError(code))
 
-    def facts(self) -> dict[str, Any]:
+    def session(self) -> Session:
         """Versions for the provenance."""
         version = self.xp.cuda.runtime.runtimeGetVersion()
-        return {"cupy": self.xp.__version__, "cuda_runtime": f"{version // 1000}.{version % 1000 // 10}"}
+        runtime = f"{version // 1000}.{version % 1000 // 10}"
+        return Session(cupy=self.xp.__version__, cuda_runtime=runtime)
 
 
 class CUDADriverError(Exception):
@@ -111,9 +106,9 @@ class DriverBackend:
         self._driver.cuGetErrorString(code, ctypes.byref(text))
         return text.value.decode() if text.value else f"CUDA error {code}"
 
-    def facts(self) -> dict[str, Any]:
+    def session(self) -> Session:
         """Versions for the provenance."""
-        return {"cupy": "", "cuda_runtime": ""}
+        return Session()
 
     def allocate(self, size: int) -> int:
         """Allocates `size` bytes (at least one) of uninitialised device memory and returns the address."""
@@ -238,7 +233,7 @@ class Launcher:
             raise LaunchFailed("out_of_memory" if code == 2 else "crashed", self._backend.describe(code))
 
 
-def classify(error: Exception) -> tuple[str, str]:
+def classify(error: Exception) -> tuple[Status, str]:
     """Returns status and reason for an exception that a device operation raised."""
     text = " ".join(str(error).split())[:500]
     memory = type(error).__name__ in ("OutOfMemoryError", "MemoryError") or "MemoryAllocation" in text

@@ -1,9 +1,10 @@
 """Launches one case for a profiler; only the launches to be profiled lie inside the captured range."""
 
 import time
-from typing import Any
 
 from warplog.machine.clocks import clock_state
+from warplog.measure.results import Captured
+from warplog.measure.task import CaptureWork
 from warplog.measure.worker.backend import CupyBackend, Launcher
 from warplog.measure.worker.case_data import SEEDS
 from warplog.measure.worker.problem import Problem
@@ -16,13 +17,12 @@ _RECOVERY_S, _POLL_S = 1.0, 0.01
 
 
 def capture_case(
-    backend: CupyBackend, launcher: Launcher, problem: Problem, tool: str, launches: int, name: str
-) -> dict[str, Any]:
+    backend: CupyBackend, launcher: Launcher, problem: Problem, work: CaptureWork, name: str
+) -> Captured:
     """Warms up, then launches inside cudaProfilerStart/Stop and the NVTX range `case:<name>`.
 
-    For ncu there is one launch; for nsys, `launches` back-to-back ones, or fewer if they would last longer than
-    about a second. Each is in a range `launch:<i>`. The result for nsys contains `traced_us`, the time per launch
-    by CUDA events under nsys: tracing slows some kernels down.
+    For ncu there is one launch; for nsys, `work.launches` back-to-back ones, or fewer if they would last longer than
+    about a second. Each is in a range `launch:<i>`.
 
     Raises:
         LaunchFailed: The launcher or the device reports an error.
@@ -37,8 +37,8 @@ def capture_case(
     end.synchronize()
     seconds = cuda.get_elapsed_time(begin, end) / 1e3
     count = 1
-    if tool == "nsys":  # back-to-back launches, compared with the hot time
-        count = max(1, min(launches, int(_MOST_SECONDS / max(seconds, 1e-6))))
+    if work.tool == "nsys":  # back-to-back launches, compared with the hot time
+        count = max(1, min(work.launches, int(_MOST_SECONDS / max(seconds, 1e-6))))
         for _ in range(min(_MOST_WARM, int(_WARM_SECONDS / max(seconds, 1e-6)))):
             launcher.enqueue(problem.arguments)
         backend.synchronise()
@@ -54,8 +54,8 @@ def capture_case(
     backend.synchronise()
     cuda.nvtx.RangePop()
     cuda.profiler.stop()
-    traced = {"traced_us": cuda.get_elapsed_time(begin, end) * 1e3 / count} if tool == "nsys" else {}
-    return {"status": "ok", "reason": "", "launches": count, **traced}
+    traced_us = cuda.get_elapsed_time(begin, end) * 1e3 / count if work.tool == "nsys" else None
+    return Captured(launches=count, traced_us=traced_us)
 
 
 def _recover() -> None:

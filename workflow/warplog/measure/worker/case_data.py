@@ -1,11 +1,10 @@
 """Inputs of a case and their reference answers, which the variants of a family share."""
 
 from types import ModuleType
-from typing import Any
 
 from warplog.catalog.contract import Case
 from warplog.catalog.family import Family
-from warplog.measure.worker.encoding import rounded
+from warplog.measure.worker.encoding import Array, Arrays, rounded
 
 # Modes in which variants share it, since their kernels passed the check.
 SHARED_DATA = ("time", "sustain", "capture")
@@ -33,10 +32,10 @@ class CaseData:
         self._reference = family.reference()
         self._family = family
         self._key: tuple[str, int] | None = None
-        self._inputs: dict[str, Any] = {}
-        self._answers: dict[str, tuple[Any, Any]] | None = None
+        self._inputs: Arrays = {}
+        self._answers: dict[str, tuple[Array, Array]] | None = None
 
-    def inputs(self, case: Case, seed: int) -> dict[str, Any]:
+    def inputs(self, case: Case, seed: int) -> Arrays:
         """Returns the random inputs by name; equal seeds give equal inputs. Inputs in float8 are rounded to it."""
         if self._key != (case.name, seed):
             self._key, self._inputs, self._answers = None, {}, None  # frees memory for the next ones
@@ -47,7 +46,7 @@ class CaseData:
             self._key = case.name, seed
         return self._inputs
 
-    def answers(self, case: Case, seed: int) -> dict[str, tuple[Any, Any]]:
+    def answers(self, case: Case, seed: int) -> dict[str, tuple[Array, Array]]:
         """Returns the reference values of each output and the scale of their rounding error, in float64."""
         inputs = self.inputs(case, seed)
         if self._answers is None:

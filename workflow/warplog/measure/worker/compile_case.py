@@ -4,14 +4,15 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from warplog.measure.worker.backend import DriverBackend, Launcher, LaunchFailed
+from warplog.measure.results import Compiled, LaunchFailed
+from warplog.measure.worker.backend import DriverBackend, Launcher
 from warplog.measure.worker.case_data import SEEDS
 from warplog.measure.worker.problem import Problem
 from warplog.measure.worker.sanitize_case import sanitize_case
 
 
-def compile_case(backend: DriverBackend, launcher: Launcher, problem: Problem) -> dict[str, Any]:
-    """Returns status and reason, and as `launched` the files that Triton made for each kernel of a launch.
+def compile_case(backend: DriverBackend, launcher: Launcher, problem: Problem) -> Compiled:
+    """Returns the files that Triton made for each kernel of a launch.
 
     The first launch compiles, and tunes if the kernel is tuned; the kernels are those of the second. A launch that
     fails for another reason than its compiler is left to the check, which states the reason.
@@ -29,7 +30,7 @@ def compile_case(backend: DriverBackend, launcher: Launcher, problem: Problem) -
         if failed.status == "compile_error":
             raise
         kernels.launched.clear()
-    return {"status": "ok", "reason": "", "launched": list(kernels.launched.values())}
+    return Compiled(launched=tuple(kernels.launched.values()))
 
 
 class _Kernels:
@@ -40,15 +41,15 @@ class _Kernels:
     """
 
     def __init__(self) -> None:
-        self._loaded: dict[int, list[str]] = {}
-        self.launched: dict[int, list[str]] = {}
+        self._loaded: dict[int, tuple[str, ...]] = {}
+        self.launched: dict[int, tuple[str, ...]] = {}
         runtime = getattr(sys.modules.get("triton.knobs"), "runtime", None)
         if runtime is not None:
             runtime.kernel_load_end_hook.add(self._load)
             runtime.launch_enter_hook.add(self._launch)
 
     def _load(self, _module: Any, function: int, _name: str, files: Mapping[str, str], _hash: str) -> None:
-        self._loaded[function] = sorted(map(str, files.values()))
+        self._loaded[function] = tuple(sorted(map(str, files.values())))
 
     def _launch(self, metadata: Any) -> None:
         function = metadata.get()["function"]

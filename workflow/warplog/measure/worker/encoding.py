@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+Array = Any  # of NumPy, CuPy or PyTorch, which share no type
+Arrays = dict[str, Array]  # by argument name
 _STORED = {"bfloat16": "uint16", "float8_e4m3": "uint8", "float8_e5m2": "uint8", "bool": "uint8"}
 _SIGN, _NAN = 0x80, 0x7F
 # Bits of the mantissa, exponent's bias, and the code after that of the largest finite number.

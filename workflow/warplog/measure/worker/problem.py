@@ -23,7 +23,7 @@ GUARD_VALUE = 0xFF
 _ROW = 4096
 _PAGE, _ALIGNMENT = 2 << 20, 512  # bytes of device memory: a page, and how allocations are aligned
 
-SCALARS: Mapping[str, Any] = {
+SCALARS: Mapping[str, type[Any]] = {
     "float32": ctypes.c_float,
     "float64": ctypes.c_double,
     "int8": ctypes.c_int8,
@@ -261,8 +261,8 @@ class Problem:
         of Numerical Algorithms, 2.8 and 3.1), times the family's safety factor.
         """
         rule = self.family.tolerances.get(output, self.family.tolerance)
-        length = self.family.value(rule["reduction_length"], self.case)
-        return float(rule["factor"] * _EPSILON[rule["dtype"]] / 2 * max(length, 1.0) ** 0.5)
+        length = self.family.value(rule.reduction_length, self.case)
+        return float(rule.factor * _EPSILON[rule.dtype] / 2 * max(length, 1.0) ** 0.5)
 
 
 def _shown(value: Any) -> str:

@@ -9,10 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from warplog.measure.worker.backend import Backend, NumpyBackend
-from warplog.measure.worker.encoding import stored_dtype
+from warplog.measure.worker.encoding import Arrays, stored_dtype
 from warplog.measure.worker.problem import Problem
 
-Arrays = dict[str, Any]
 Scalars = dict[str, int | float]
 _TORCH_NAMES = {"float8_e4m3": "float8_e4m3fn"}
 

@@ -1,7 +1,5 @@
 """Launches one case for compute-sanitizer, with allocations of exact size and uninitialised outputs and workspaces."""
 
-from typing import Any
-
 from warplog.measure.worker.backend import DriverBackend, Launcher
 from warplog.measure.worker.case_data import SEEDS
 from warplog.measure.worker.problem import Problem
@@ -9,8 +7,8 @@ from warplog.measure.worker.problem import Problem
 _SEED = SEEDS["sanitize"]
 
 
-def sanitize_case(backend: DriverBackend, launcher: Launcher, problem: Problem) -> dict[str, Any]:
-    """Launches once; findings are in compute-sanitizer's output, not in the result.
+def sanitize_case(backend: DriverBackend, launcher: Launcher, problem: Problem) -> None:
+    """Launches once; findings are in compute-sanitizer's output.
 
     Each array in device memory is a separate allocation without guard bands, so that access to the first byte
     outside is an error. Arrays in host memory stay where they are.
@@ -41,4 +39,3 @@ def sanitize_case(backend: DriverBackend, launcher: Launcher, problem: Problem) 
             backend.free(address)
         for address in pinned:
             backend.unpin(address)
-    return {"status": "ok", "reason": ""}

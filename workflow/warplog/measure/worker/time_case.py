@@ -1,18 +1,21 @@
 """Times one case in one process: at rest (cold and hot), or sustained; with a check of the results afterwards."""
 
 import time
-from collections.abc import Sequence
 from statistics import median
-from typing import Any
+
+from msgspec.structs import replace
 
 from warplog.core.statistics import summarise
 from warplog.machine.clocks import Sampler
+from warplog.measure.results import AtRest, LaunchFailed, Sustained
 from warplog.measure.worker import sampling
 from warplog.measure.worker.backend import Backend, Launcher
 from warplog.measure.worker.case_data import SEEDS
 from warplog.measure.worker.problem import Problem
-from warplog.measure.worker.sampling import ColdRun, HotRun, StopRule
+from warplog.measure.worker.sampling import ColdRun, StopRule
 from warplog.measure.worker.timer import Timer
+from warplog.records.config import TimeSettings
+from warplog.records.time import Cold, Hot, NoHot, SustainedRun
 
 _SEED = SEEDS["time"]
 _FIRST = 1
@@ -23,11 +26,11 @@ def time_case(
     launcher: Launcher,
     timer: Timer,
     problem: Problem,
-    settings: dict[str, Any],
+    settings: TimeSettings,
     sampler: Sampler,
     process: int = _FIRST,
-) -> dict[str, Any]:
-    """Returns the times of one case at rest, in microseconds; status 'wrong' without times if its results are wrong.
+) -> AtRest:
+    """Returns the times of one case at rest, in microseconds.
 
     The problem is filled with the inputs of a fixed seed.
 
@@ -39,36 +42,41 @@ def time_case(
         settings: the section `time` of the configuration.
         sampler: reads the board's state.
         process: number of this process, from 1; the first one checks the results and runs hot for long enough that
-            a limit shows.
+            a limit shows. Processes beyond the configured ones show the spread alone.
 
     Raises:
-        LaunchFailed: The launcher or the device reports an error.
+        LaunchFailed: The launcher or the device reports an error, or the results are wrong.
     """
+    if process > settings.processes:
+        settings = replace(settings, max_samples=settings.min_samples)
     fill(backend, problem)
-    warm = timer.warm_up(launcher, problem.arguments, settings["warmup_launches"], settings["warmup_ms"])
-    seconds = problem.family.measuring.max_seconds or settings["max_seconds"]
-    rule = StopRule(settings["min_samples"], settings["max_samples"], seconds, settings["rel_error"])
+    warm = timer.warm_up(launcher, problem.arguments, settings.warmup_launches, settings.warmup_ms)
+    seconds = problem.family.measuring.max_seconds or settings.max_seconds
+    rule = StopRule(settings.min_samples, settings.max_samples, seconds, settings.rel_error)
     begin_s = time.monotonic()
     run = sampling.sample_at_rest(timer, launcher, problem.arguments, rule, warm.fastest_us)
     host_us = launcher.host_us([sample.host_us for sample in run.kept])  # before launches are captured
-    hot = None
-    if wants_hot(problem, settings):
+    no_hot, hot = why_no_hot(problem, settings), None
+    if not no_hot and process <= settings.processes:
         estimate_us = max(min(s.event_us for s in run.kept) - timer.empty_us, 0.1)
-        seconds = settings["hot_seconds"] if process == _FIRST else 0.0
+        seconds = settings.hot_seconds if process == _FIRST else 0.0
         hot = sampling.run_hot(timer, launcher, problem.arguments, estimate_us, seconds)
-    state = sampler.result(begin_s)
+    board = sampler.result(begin_s)
     if process == _FIRST and (wrong := _recheck(backend, launcher, problem)):
-        return {"status": "wrong", "reason": f"after timing: {wrong}"}
-    return {
-        "status": "ok",
-        "reason": "",
-        "warmup_launches": warm.launches,
-        "first_launch_us": warm.first_us if launcher.prepared_us is None else launcher.prepared_us,
-        "launch_host_us": median(host_us),
-        "cold": _cold(run, timer),
-        **(_hot(hot) if hot else {}),
-        **state,
-    }
+        raise LaunchFailed("wrong", f"after timing: {wrong}")
+    return AtRest(
+        warmup_launches=warm.launches,
+        first_launch_us=warm.first_us if launcher.prepared_us is None else launcher.prepared_us,
+        launch_host_us=median(host_us),
+        cold=_cold(run, timer),
+        pause_us=run.pause_us,
+        held=run.held,
+        full_mhz=timer.full_mhz or None,
+        hot=None if hot is None else _hot(hot),
+        no_hot=no_hot,
+        limited=hot is not None and hot.limited,
+        board=board,
+    )
 
 
 def sustain_case(
@@ -78,7 +86,7 @@ def sustain_case(
     sampler: Sampler,
     settle_s: float,
     process: int = _FIRST,
-) -> dict[str, Any]:
+) -> Sustained:
     """Returns the sustained time of one case whose results were checked at rest; errors as for `time_case`.
 
     Args:
@@ -103,19 +111,17 @@ def sustain_case(
         settle_s=settle_s,
         least_s=long_s or sampling.SUSTAINED_LEAST_S,
     )
-    traced = {"samples_us": run.samples_us, "trace": sampler.trace(run.begin_s, run.end_s)} if long_s else {}
-    return {
-        "status": "ok",
-        "reason": "",
-        "sustained": {
-            "mean_us": sum(run.samples_us) / len(run.samples_us),
-            "steps": run.steps,
-            "launches": run.launches * len(run.samples_us),
-            "seconds": run.end_s - run.begin_s,
-            **sampler.between(run.begin_s, run.end_s),
-        },
-        **traced,
-    }
+    mean = SustainedRun(
+        mean_us=sum(run.samples_us) / len(run.samples_us),
+        steps=tuple(run.steps),
+        launches=run.launches * len(run.samples_us),
+        seconds=run.end_s - run.begin_s,
+        **vars(sampler.between(run.begin_s, run.end_s)),
+    )
+    if not long_s:
+        return Sustained(run=mean)
+    trace = sampler.trace(run.begin_s, run.end_s)
+    return Sustained(run=mean, samples_us=tuple(run.samples_us), trace=trace)
 
 
 def fill(backend: Backend, problem: Problem) -> None:
@@ -124,13 +130,12 @@ def fill(backend: Backend, problem: Problem) -> None:
     backend.synchronise()
 
 
-def wants_hot(problem: Problem, settings: dict[str, Any]) -> bool:
-    """Returns whether the case gets a hot time: if profiled, listed in `hot_cases`, or if hot runs are long."""
-    if settings["hot_cases"] == "none":
-        return False
+def why_no_hot(problem: Problem, settings: TimeSettings) -> NoHot:
+    """Returns why the case gets no hot time; "" if it is profiled or listed in `hot_cases`, or if hot runs are long."""
     measuring = problem.family.measuring
     listed = problem.case.name in (*problem.family.profile_cases, *measuring.hot_cases)
-    return bool(measuring.hot_seconds) or listed or settings["hot_cases"] == "all"
+    wanted = bool(measuring.hot_seconds) or listed or settings.hot_cases == "all"
+    return "" if wanted else "not_captured"
 
 
 def _recheck(backend: Backend, launcher: Launcher, problem: Problem) -> str:
@@ -140,28 +145,23 @@ def _recheck(backend: Backend, launcher: Launcher, problem: Problem) -> str:
     return problem.verdict().reason
 
 
-def _hot(run: HotRun) -> dict[str, Any]:
-    why_no_graph = {"uncaptured": run.uncaptured} if run.uncaptured else {}
-    hot = {**_summary(run.samples_us), "launches": run.launches, **why_no_graph}
-    return {"hot": hot, "limited": run.limited}
+def _hot(run: sampling.HotRun) -> Hot:
+    summary = vars(summarise(run.samples_us))
+    samples_us = tuple(run.samples_us)
+    return Hot(**summary, samples_us=samples_us, launches=run.launches, uncaptured=run.uncaptured)
 
 
-def _summary(samples_us: Sequence[float]) -> dict[str, Any]:
-    return summarise(samples_us).as_record(samples_us)
-
-
-def _cold(run: ColdRun, timer: Timer) -> dict[str, Any]:
-    clocks = [s.sm_mhz for s in run.kept if s.sm_mhz]
+def _cold(run: ColdRun, timer: Timer) -> Cold:
+    samples_us = tuple(s.event_us - timer.empty_us for s in run.kept)
+    clocks = tuple(s.sm_mhz for s in run.kept if s.sm_mhz)
     set_clocks = [s.set_mhz for s in run.kept if s.set_mhz]
-    return {
-        **_summary([s.event_us - timer.empty_us for s in run.kept]),
-        "empty_us": timer.empty_us,
-        "pause_us": run.pause_us,
-        "discarded": run.discarded,
-        "held": run.held,
-        "not_blocked": sum(not s.blocked for s in run.kept),
-        "sm_mhz_samples": clocks,
-        "sm_mhz": summarise(clocks).median_us if clocks else None,
-        "set_mhz": summarise(set_clocks).median_us if set_clocks else None,
-        "full_mhz": timer.full_mhz or None,
-    }
+    return Cold(
+        **vars(summarise(samples_us)),
+        samples_us=samples_us,
+        empty_us=timer.empty_us,
+        discarded=run.discarded,
+        not_blocked=sum(not s.blocked for s in run.kept),
+        sm_mhz_samples=clocks,
+        sm_mhz=summarise(clocks).median_us if clocks else None,
+        set_mhz=summarise(set_clocks).median_us if set_clocks else None,
+    )

@@ -1,7 +1,6 @@
 """Captures the timeline of one launch of a marked build, and times that build beside the one without marks."""
 
 import ctypes
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +8,15 @@ import numpy as np
 
 from warplog.core.errors import WarplogError, naming
 from warplog.core.statistics import summarise
-from warplog.core.verification.timelines import overhead
-from warplog.measure.worker.backend import Backend, Launcher, LaunchFailed
+from warplog.measure.results import LaunchFailed, Marked
+from warplog.measure.worker.backend import Backend, Launcher
 from warplog.measure.worker.case_data import SEEDS
 from warplog.measure.worker.problem import Problem
 from warplog.measure.worker.timer import Timer
 from warplog.parsers.timeline_buffer import EVENT, HEAD, WARP
+from warplog.records.config import TimelineSettings
+from warplog.records.timeline import Overhead
+from warplog.records.verification.timelines import overhead
 
 _SEED = SEEDS["timeline"]
 _MOST_WARPS = 1 << 18
@@ -97,12 +99,10 @@ def timeline_case(
     library: Path,
     timer: Timer,
     problem: Problem,
-    settings: Mapping[str, Any],
+    settings: TimelineSettings,
     path: Path,
-) -> dict[str, Any]:
+) -> Marked:
     """Captures one warm launch to `path` and returns its error and the times of both builds.
-
-    The results of the captured launch itself are checked; if they are wrong, the status is 'wrong'.
 
     Args:
         backend: the device.
@@ -114,16 +114,17 @@ def timeline_case(
         path: the file for the buffer.
 
     Raises:
-        LaunchFailed: The launcher or the device reports an error.
+        LaunchFailed: The launcher or the device reports an error, no kernel is marked, or the results of the captured
+            launch itself are wrong.
     """
     marked, arguments = Launcher(library, backend), problem.arguments
     try:
         marks = Marks(backend, marked, library)
     except WarplogError as error:
-        return {"status": "error", "reason": str(error)}
+        raise LaunchFailed("error", str(error)) from None
     problem.fill(_SEED)
     marked(arguments)
-    marks.resize(int(settings["most_mib"]) << 20)
+    marks.resize(settings.most_mib << 20)
     times = _overhead(plain, marked, timer, problem, settings)
     problem.restore()
     timer.recover()
@@ -134,32 +135,34 @@ def timeline_case(
     marked(arguments)
     verdict = problem.verdict()
     if verdict.reason:
-        return {"status": "wrong", "reason": f"with marks: {verdict.reason}"}
+        raise LaunchFailed("wrong", f"with marks: {verdict.reason}")
     marks.save(path)
-    largest = verdict.max_error_over_tolerance or 0.0
-    return {"status": "ok", "reason": "", "max_error_over_tolerance": largest, "overhead": times}
+    return Marked(max_error_over_tolerance=verdict.max_error_over_tolerance or 0.0, overhead=times)
 
 
 def _overhead(
-    plain: Launcher, marked: Launcher, timer: Timer, problem: Problem, settings: Mapping[str, Any]
-) -> dict[str, Any]:
+    plain: Launcher, marked: Launcher, timer: Timer, problem: Problem, settings: TimelineSettings
+) -> Overhead:
     """Returns times at rest of both builds, interleaved; the build without marks runs twice, for the noise."""
     launchers = dict(zip(BUILDS, (plain, marked, plain), strict=True))
     for launcher in (plain, marked):
         timer.warm_up(launcher, problem.arguments, 2, _WARM_MS)
     samples: dict[str, list[float]] = {name: [] for name in BUILDS}
-    pause_us = float(settings["pause_us"])
-    for round_ in range(int(settings["rounds"])):
+    for round_ in range(settings.rounds):
         first = round_ % len(BUILDS)
         for name in (*BUILDS[first:], *BUILDS[:first]):
             timer.recover()
-            found = timer.cold(launchers[name], problem.arguments, int(settings["samples"]), pause_us)
+            found = timer.cold(launchers[name], problem.arguments, settings.samples, settings.pause_us)
             samples[name] += [sample.event_us - timer.empty_us for sample in found]
-    medians = {f"{name}_us": summarise(own).median_us for name, own in samples.items()}
-    if min(medians.values()) <= 0:
+    plain_us, marked_us, again_us = medians = [summarise(own).median_us for own in samples.values()]
+    if min(medians) <= 0:
         raise LaunchFailed("error", "the launch is too short to be timed; capture a larger case")
-    return {
-        **medians,
-        **{f"{name}_samples_us": own for name, own in samples.items()},
-        **overhead(*medians.values()),
-    }
+    return Overhead(
+        plain_us=plain_us,
+        marked_us=marked_us,
+        again_us=again_us,
+        plain_samples_us=tuple(samples["plain"]),
+        marked_samples_us=tuple(samples["marked"]),
+        again_samples_us=tuple(samples["again"]),
+        **overhead(plain_us, marked_us, again_us),
+    )

@@ -10,7 +10,8 @@ from typing import Any
 
 from warplog.core.errors import WarplogError
 from warplog.core.statistics import summarise
-from warplog.measure.worker.backend import Launcher, LaunchFailed
+from warplog.measure.results import LaunchFailed
+from warplog.measure.worker.backend import Launcher
 
 EMPTY_SAMPLES = 31
 # Of the highest SM clock: below it, a limit holds the clock down. One step of the clock is 0.8 %.

@@ -1,19 +1,19 @@
 """Checks and times compiled settings one after the other, on problems that are created once."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from warplog.catalog.family import Family
 from warplog.core.errors import WarplogError
 from warplog.machine.clocks import Sampler
+from warplog.measure.results import LaunchFailed, Tuned
+from warplog.measure.task import TuneWork
 from warplog.measure.worker.backend import Backend, Launcher
 from warplog.measure.worker.check_case import check_case
 from warplog.measure.worker.problem import Problem
 from warplog.measure.worker.time_case import time_case
 from warplog.measure.worker.timer import Timer
-
-_OF_PROCESS = ("pause_us", "held", "full_mhz")  # of `cold`: how it was measured
+from warplog.records.tune import TunedCase
 
 
 class Tuner:
@@ -23,55 +23,53 @@ class Tuner:
         backend: array library and device.
         timer: the timing core.
         family: the family, which defines the cases.
-        settings: settings of the task: check_cases, rounds, cases, time and default_mhz (see tuning.search).
-        memory: arrays in host memory by name.
+        work: what to check and to time.
         sampler: reads the board's state.
     """
 
     def __init__(
-        self,
-        backend: Backend,
-        timer: Timer,
-        family: Family,
-        settings: dict[str, Any],
-        memory: Mapping[str, str],
-        sampler: Sampler,
+        self, backend: Backend, timer: Timer, family: Family, work: TuneWork, sampler: Sampler
     ) -> None:
-        def problems(cases: list[str]) -> list[Problem]:
-            return [Problem(backend.xp, family, family.case(name), memory) for name in cases]
+        def problems(cases: Sequence[str]) -> list[Problem]:
+            return [Problem(backend.xp, family, family.case(name)) for name in cases]
 
         self._backend = backend
         self._timer = timer
         self._sampler = sampler
-        self._settings = settings
-        self._checked, self._timed = problems(settings["check_cases"]), problems(settings["cases"])
+        self._work = work
+        self._checked, self._timed = problems(work.check_cases), problems(work.cases)
 
-    def run(self, library: Path) -> dict[str, Any]:
-        """Returns status, reason and, if all check cases passed, the times of each timed case.
+    def run(self, library: Path) -> Tuned:
+        """Returns the times of each timed case.
 
         Raises:
-            LaunchFailed: The launcher or the device reports an error.
+            LaunchFailed: The launcher or the device reports an error, or the results of a case are wrong.
         """
         try:
             launcher = Launcher(library, self._backend)
         except WarplogError as error:
-            return {"status": "error", "reason": str(error)}
+            raise LaunchFailed("error", str(error)) from None
         for problem in self._checked:
-            found = check_case(self._backend, launcher, problem, self._settings["rounds"])
-            if found["status"] != "ok":
-                return {"status": found["status"], "reason": f"case {problem.case.name}: {found['reason']}"}
-        times = []
-        for problem in self._timed:
-            found = time_case(
-                self._backend,
-                launcher,
-                self._timer,
-                problem,
-                self._settings["time"],
-                self._sampler,
-            )
-            if found["status"] != "ok":
-                return {"status": found["status"], "reason": f"case {problem.case.name}: {found['reason']}"}
-            cold = {key: value for key, value in found["cold"].items() if key not in _OF_PROCESS}
-            times.append({"case": problem.case.name, "cold": cold, "hot_us": found["hot"]["median_us"]})
-        return {"status": "ok", "reason": "", "times": times}
+            _, wrong = check_case(self._backend, launcher, problem, self._work.rounds)
+            if wrong:
+                raise LaunchFailed("wrong", f"case {problem.case.name}: {wrong}")
+        return Tuned(cases=tuple(self._time(launcher, problem) for problem in self._timed))
+
+    def _time(self, launcher: Launcher, problem: Problem) -> TunedCase:
+        name = problem.case.name
+        try:
+            found = time_case(self._backend, launcher, self._timer, problem, self._work.time, self._sampler)
+        except LaunchFailed as failed:
+            raise LaunchFailed(failed.status, f"case {name}: {failed.reason}") from None
+        assert found.hot is not None  # since hot_cases is "all"
+        cold = found.cold
+        return TunedCase(
+            case=name,
+            median_us=cold.median_us,
+            q1_us=cold.q1_us,
+            q3_us=cold.q3_us,
+            rel_spread=cold.rel_spread,
+            samples=cold.samples,
+            hot_us=found.hot.median_us,
+            final_us=None,
+        )

@@ -1,18 +1,15 @@
 """Launches that ncu printed as CSV or text, and the metrics computed from the printed values."""
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import prod
 
-from warplog.core.errors import WarplogError
 from warplog.metrics import METRICS, OPCODE_COUNTER, Evaluated, evaluate_any
 from warplog.parsers import units
 from warplog.parsers.ncu import labels as ncu_labels
 from warplog.parsers.ncu import shared as ncu_shared
 from warplog.parsers.ncu.labels import Cell
 
-MAX_LAUNCHES = 5000
 _SHARED_LIMIT = "occupancy_limit_shared_memory_blocks"
 _OTHER_LIMITS = tuple(f"occupancy_limit_{name}_blocks" for name in ("warps", "registers", "blocks"))
 _CONFIGURED = (
@@ -21,9 +18,6 @@ _CONFIGURED = (
 _NO_ENTRIES = f"a printed page contains only the sum of {OPCODE_COUNTER}, not its opcodes"
 _CC = "device__attribute_compute_capability_{}"
 _NAME = "device__attribute_display_name"
-# Application replay announces a launch once per pass, in a different form.
-_PROFILING = re.compile(r'^==PROF== Profiling ".*" - \d+: 0%', re.MULTILINE)
-_FAILED = "==ERROR=="
 KNOWN = ncu_labels.COUNTERS | {_NAME, *(_CC.format(part) for part in ("major", "minor"))}
 
 
@@ -67,41 +61,6 @@ class PrintedLaunch:
         cells = {cell.label: cell.value for cell in self.cells}
         major, minor = (units.number(cells.get(_CC.format(part), "")) for part in ("major", "minor"))
         return None if major is None or minor is None else (int(major), int(minor))
-
-
-def check_count(launches: Sequence[PrintedLaunch]) -> None:
-    """Checks that there are at most MAX_LAUNCHES launches.
-
-    Raises:
-        WarplogError: if there are more.
-    """
-    if len(launches) > MAX_LAUNCHES:
-        raise WarplogError(
-            f"contains more than {MAX_LAUNCHES} launches; print fewer, or extract the .ncu-rep"
-        )
-
-
-def check_whole(launches: Sequence[PrintedLaunch], text: str) -> None:
-    """Checks that a page is not truncated.
-
-    A page is truncated if ncu announced more launches (`==PROF== Profiling`) than the page contains, or if the
-    labels of the last launch are only the first labels of the launch before it. Two cases are not detected: a page
-    without announcements that ends after a complete launch, and a page of one launch that ends after a complete
-    section.
-
-    Raises:
-        WarplogError: if the page is truncated.
-    """
-    announced = 0 if _FAILED in text else len(_PROFILING.findall(text))
-    found = sum(launch.invocations or 1 for launch in launches)
-    if announced > found:
-        raise WarplogError(f"is truncated: {found} of {announced} profiled launches; print it again")
-    if len(launches) > 1:
-        before, last = launches[-2].labels, launches[-1].labels
-        if len(last) < len(before) and last == before[: len(last)]:
-            raise WarplogError(
-                "is truncated: its last launch has fewer labels than the one before; print it again"
-            )
 
 
 def rows(launch: PrintedLaunch) -> list[Evaluated]:

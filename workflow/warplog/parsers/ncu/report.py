@@ -115,12 +115,12 @@ def _launch(index: int, action: NcuObject, with_lines: bool, only: Container[str
     counters = dict(_counters(action, only))
     return NcuLaunch(
         index=index,
-        kernel=action.name(action.NameBase_DEMANGLED),
+        kernel=valid_unicode(action.name(action.NameBase_DEMANGLED)),
         function=action.name(action.NameBase_FUNCTION),
         ranges=tuple(_ranges(action.nvtx_state())),
         counters=counters,
         compute_capability=(_whole(action, "major"), _whole(action, "minor")),
-        gpu_name=str(action[_NAME].value()),
+        gpu_name=valid_unicode(str(action[_NAME].value())),
         lines=source.lines(action) if with_lines else (),
     )
 

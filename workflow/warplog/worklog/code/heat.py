@@ -7,9 +7,8 @@ the text there is the same; otherwise for the nearest line with the same text, i
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from warplog.tables import regimes
+from warplog.core.columns import Row, number, text
 
 
 @dataclass(frozen=True)
@@ -55,22 +54,23 @@ class HeatMap:
         return sum(heat.share for (name, _), heat in self.places.items() if name == file)
 
 
-def heat_map(rows: Sequence[Mapping[str, Any]], texts: Mapping[str, str]) -> HeatMap:
+def heat_map(rows: Sequence[Row], texts: Mapping[str, str]) -> HeatMap:
     """Returns the heat of one kernel's rows of the table `lines`; `texts` are the sources by file name."""
-    split = {name: list(map(_one_spaced, text.splitlines())) for name, text in texts.items()}
+    split = {name: list(map(_one_spaced, source.splitlines())) for name, source in texts.items()}
     places: dict[Place, Heat] = {}
     moved: dict[Place, Place] = {}
     outside: dict[str, tuple[int, ...]] = {}
     for row in rows:
-        name, number = str(row["file"]).rsplit("/", 1)[-1], int(row["line"])
-        found = _line(split.get(name, ()), number, _one_spaced(str(row.get("text") or "")))
+        name, line = text(row, "file").rsplit("/", 1)[-1], int(number(row, "line"))
+        found = _line(split.get(name, ()), line, _one_spaced(text(row, "text")))
         if name not in split:
-            outside[name] = (*outside.get(name, ()), number)
+            outside[name] = (*outside.get(name, ()), line)
         if not found:
             continue
-        if found != number:
-            moved[name, number] = name, found
-        place, heat = (name, found), _heat(row)
+        if found != line:
+            moved[name, line] = name, found
+        heat = Heat(number(row, "sample_share"), number(row, "instruction_share"), text(row, "stall"))
+        place = name, found
         places[place] = max(places.get(place, heat), heat, key=lambda one: one.share)
     return HeatMap(places, moved, outside)
 
@@ -80,15 +80,9 @@ def _one_spaced(line: str) -> str:
     return " ".join(line.split())
 
 
-def _line(lines: Sequence[str], number: int, text: str) -> int:
-    """Returns the number of the line with this text that is nearest to `number`; 0 if there is none."""
-    if 0 < number <= len(lines) and lines[number - 1] == text:
-        return number
-    same = [place for place, line in enumerate(lines, 1) if line == text and text]
-    return min(same, key=lambda place: abs(place - number), default=0)
-
-
-def _heat(row: Mapping[str, Any]) -> Heat:
-    samples, instructions = (regimes.value(row, name) for name in ("sample_share", "instruction_share"))
-    stall = row.get("stall")
-    return Heat(samples, instructions, stall if isinstance(stall, str) else "")
+def _line(lines: Sequence[str], place: int, words: str) -> int:
+    """Returns the number of the line with this text that is nearest to `place`; 0 if there is none."""
+    if 0 < place <= len(lines) and lines[place - 1] == words:
+        return place
+    same = [number for number, line in enumerate(lines, 1) if line == words and words]
+    return min(same, key=lambda number: abs(number - place), default=0)

@@ -8,9 +8,9 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-Row = Mapping[str, Any]
+from warplog.core.columns import Row, number, text
+
 _WGMMA, _MBARRIER = "the wgmma wait", "the mbarrier wait"
 # A line that waits: by the PTX instruction, or by a function that is named after it (wgmma::wait, warpgroup_wait).
 _WAITS = {
@@ -60,7 +60,7 @@ def waits(
         if not any(code.startswith(_OPCODES[kind]) for code in codes):
             continue
         mine = [row for row in lines if row["stall"] == state and _waits(kind, row, texts)]
-        samples = {f"{_file(row)}:{int(row['line'])}": _number(row, "stall_samples") for row in mine}
+        samples = {f"{_file(row)}:{number(row, 'line'):.0f}": _samples(row) for row in mine}
         if sum(samples.values()) >= _MOST * shares.get(state, 0.0) * _all_samples(lines) > 0:
             found[state] = Wait(_what(kind, codes), kind, max(samples, key=samples.__getitem__))
         else:
@@ -84,31 +84,31 @@ def _what(kind: str, codes: set[str]) -> str:
 
 def _waits(kind: str, row: Row, texts: Mapping[str, str]) -> bool:
     """Returns whether a line waits in this way: by its own text, or because it closes a loop around such a wait."""
-    text, waiting = str(row["text"] or ""), _WAITS[kind]
-    if waiting.search(text):
+    line, waiting = text(row, "text"), _WAITS[kind]
+    if waiting.search(line):
         return True
     source = texts.get(_file(row), "").splitlines()
-    end = int(row["line"])
-    if not _LOOP_END.match(text) or not 0 < end <= len(source) or source[end - 1].split() != text.split():
+    end = int(number(row, "line"))
+    if not _LOOP_END.match(line) or not 0 < end <= len(source) or source[end - 1].split() != line.split():
         return False
     depth = 0
     for start in range(end - 1, -1, -1):
         depth += source[start].count("}") - source[start].count("{") * (start < end - 1)
         if depth <= 0:
-            return any(waiting.search(line) for line in source[start:end])
+            return any(map(waiting.search, source[start:end]))
     return False
 
 
 def _all_samples(lines: Sequence[Row]) -> float:
     """Returns the number of samples of the whole kernel, of which each row gives its share."""
-    shares = ((_number(row, "samples"), _number(row, "sample_share")) for row in lines)
+    shares = ((number(row, "samples"), number(row, "sample_share")) for row in lines)
     return next((samples / share for samples, share in shares if share > 0), 0.0)
 
 
-def _number(row: Row, name: str) -> float:
-    value = row.get(name)
-    return 0.0 if not isinstance(value, (int, float)) or math.isnan(value) else float(value)
+def _samples(row: Row) -> float:
+    found = number(row, "stall_samples")
+    return 0.0 if math.isnan(found) else found
 
 
 def _file(row: Row) -> str:
-    return str(row["file"]).rsplit("/", 1)[-1]
+    return text(row, "file").rsplit("/", 1)[-1]

@@ -8,10 +8,12 @@ back to back), unit (absolute or in percent of the baseline), order and variants
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import cache
 from itertools import cycle
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from warplog.core.columns import Row, number
 from warplog.core.text import visible
 from warplog.tables import regimes
 from warplog.tables.series import series
@@ -19,7 +21,6 @@ from warplog.tables.series import series
 if TYPE_CHECKING:
     import altair as alt
 
-Row = Mapping[str, Any]
 # Those of the scheme tableau10; pale ones follow for the variants that are not shown at first.
 _STRONG = ("#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#b279a2", "#eeca3b", "#9d755d", "#ff9da6")
 _PALE = ("#9ecae9", "#ffbf79", "#88d27a", "#83bcb6", "#d6a5c9", "#f2cf5b", "#d8b5a5", "#bab0ac")
@@ -28,9 +29,30 @@ _NUMBER = "~f"  # without separators, as in the text of the page
 _WIDTH, _BAR = 600, 17
 
 
+@dataclass(frozen=True)
+class Point:
+    """A mark of the charts: a variant's speed at a case, in a regime.
+
+    Attributes:
+        place: that of the variant in the ladder, from 0.
+        kind: main path, detour or baseline.
+        speed, percent: the speed in the chart's unit, and relative to the baseline; None if unknown.
+    """
+
+    variant: str
+    place: int
+    kind: str
+    case: str
+    size: float
+    regime: str
+    speed: float | None
+    percent: float | None
+    time_us: float
+
+
 def points(
     rows: Sequence[Row], order: Sequence[str], path: Sequence[str], speed: tuple[str, str, float]
-) -> list[dict[str, Any]]:
+) -> list[Point]:
     """Returns the values of the charts, one per variant, case and regime that has a time.
 
     Args:
@@ -44,35 +66,24 @@ def points(
     by_case = {str(row["case"]): row for row in rows if row["variant"] == row.get("baseline")}
     found = []
     for row in rows:
-        name, us = str(row["variant"]), regimes.value(row, "median_us")
+        name, us = str(row["variant"]), number(row, "median_us")
         if row["status"] != "ok" or name not in order or not us > 0:
             continue
         kind = "baseline" if name == row.get("baseline") else "main path" if name in path else "detour"
-        about = {
-            "variant": visible(name),
-            "place": order.index(name),
-            "kind": kind,
-            "case": visible(str(row["case"])),
-        }
-        about["size"] = regimes.value(row, "size")
-        base = by_case.get(str(row["case"]), {})
+        case = str(row["case"])
+        about = visible(name), order.index(name), kind, visible(case), number(row, "size")
+        base = by_case.get(case, {})
         for regime, timed in ((rest, "median_us"), (regimes.BACK_TO_BACK, "sustained_us")):
-            time_us, base_us = regimes.value(row, timed), regimes.value(base, timed)
+            time_us, base_us = number(row, timed), number(base, timed)
             if time_us > 0:
                 faster = us / time_us if column != "median_us" else time_us / us
-                rate, percent = regimes.value(row, column) * factor * faster, 100 * base_us / time_us
-                values = {
-                    "regime": regime,
-                    "speed": _known(rate),
-                    "percent": _known(percent),
-                    "time_us": time_us,
-                }
-                found.append(about | values)
+                rate, percent = number(row, column) * factor * faster, 100 * base_us / time_us
+                found.append(Point(*about, regime, _known(rate), _known(percent), time_us))
     return found
 
 
 def chart(
-    values: Sequence[Row],
+    values: Sequence[Point],
     headline: str,
     baseline: str,
     unit: str,
@@ -88,10 +99,10 @@ def chart(
 
     if not values:
         return ""
-    cases = list(dict.fromkeys(str(one["case"]) for one in values))
-    named = list(dict.fromkeys(str(one["regime"]) for one in values))
-    units = [unit, *([f"% of {baseline}"] if any(one["percent"] is not None for one in values) else [])]
-    names = list(dict.fromkeys(str(one["variant"]) for one in sorted(values, key=lambda one: one["place"])))
+    cases = list(dict.fromkeys(one.case for one in values))
+    named = list(dict.fromkeys(one.regime for one in values))
+    units = [unit, *([f"% of {baseline}"] if any(one.percent is not None for one in values) else [])]
+    names = list(dict.fromkeys(one.variant for one in sorted(values, key=lambda one: one.place)))
     case = alt.param(
         name="in_case", value=visible(headline), bind=alt.binding_select(options=cases, name="case ")
     )
@@ -106,8 +117,8 @@ def chart(
         name="chosen", fields=["variant"], bind="legend", toggle="true",
         value=[{"variant": name} for name in map(visible, highlighted) if name in names],
     )  # fmt: skip
-    joined = series({str(one["case"]): one["size"] for one in values}, headline)
-    data = alt.InlineData(values=[{**one, "joined": one["case"] in joined} for one in values])
+    joined = series({one.case: one.size for one in values}, headline)
+    data = alt.InlineData(values=[{**asdict(one), "joined": one.case in joined} for one in values])
     base = (
         alt.Chart(data)
         .transform_filter("datum.regime == in_regime")
@@ -119,7 +130,7 @@ def chart(
         *([alt.Tooltip("percent:Q", format=".1f", title=units[1])] if len(units) > 1 else []),
         alt.Tooltip("time_us:Q", format=".5~g", title="µs"), alt.Tooltip("regime:N"),
     ]  # fmt: skip
-    shown = [kind for kind in _KINDS if any(one["kind"] == kind for one in values)]
+    shown = [kind for kind in _KINDS if any(one.kind == kind for one in values)]
     kinds = alt.Scale(domain=shown, range=[_KINDS[kind] for kind in shown])
     bars = (
         base.transform_filter("datum['case'] == in_case")
@@ -145,7 +156,7 @@ def chart(
         )
     )
     if joined:
-        sizes = {str(one["case"]): one["size"] for one in values}
+        sizes = {one.case: one.size for one in values}
         across, along = _by_size({case: sizes[case] for case in joined}, size_label), "size"
         marks = base.transform_filter("datum.joined && datum.size > 0").mark_line(point=True)
     else:
@@ -192,11 +203,11 @@ def _colours(names: Sequence[str], highlighted: Sequence[str]) -> list[str]:
     return [of[name] for name in names]
 
 
-def _only(values: Sequence[Row]) -> str:
+def _only(values: Sequence[Point]) -> str:
     """Returns the part of a title's expression that says at which case alone a regime was measured; "" for none."""
     at: dict[str, set[str]] = {}
     for one in values:
-        at.setdefault(str(one["regime"]), set()).add(str(one["case"]))
+        at.setdefault(one.regime, set()).add(one.case)
     single = {
         regime: f" (measured at {next(iter(cases))} only)" for regime, cases in at.items() if len(cases) == 1
     }

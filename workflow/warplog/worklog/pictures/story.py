@@ -4,13 +4,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
 from warplog.analysis import verdicts
+from warplog.core.columns import Row, text
 from warplog.core.text import Table
 from warplog.worklog.bounds import NAMES as UNITS
 from warplog.worklog.decomposition import Change, Step
-from warplog.worklog.kinship import faster_ancestor
+from warplog.worklog.kinship import faster_ancestor, time_us
 from warplog.worklog.sentences import (
     main_causes,
     main_factors,
@@ -21,7 +21,6 @@ from warplog.worklog.sentences import (
     value_text,
 )
 
-Row = Mapping[str, Any]
 _MOST_COUNTERS = 3
 SAME_KERNEL = "same kernel"
 
@@ -88,14 +87,14 @@ def main_path(rows: Mapping[str, Row], best: str = "") -> tuple[str, ...]:
     `rows` are the rows of the ladder at the headline case, by variant; `best` is the fastest one, if it is known. Empty
     if no variant has a time.
     """
-    own = {name: row for name, row in rows.items() if _us(row) > 0 and not row["is_baseline"]}
+    own = {name: row for name, row in rows.items() if time_us(row) > 0 and not row["is_baseline"]}
     if not own:
         return ()
-    way = [best or min(own, key=lambda name: _us(own[name]))]
-    while (parent := str(own[way[-1]]["parent"] or "")) in own and parent not in way:
+    way = [best or min(own, key=lambda name: time_us(own[name]))]
+    while (parent := text(own[way[-1]], "parent")) in own and parent not in way:
         way.append(parent)
-    root = str(own[way[-1]]["parent"] or "")
-    if root in rows and rows[root]["is_baseline"] and _us(rows[root]) > 0:
+    root = text(own[way[-1]], "parent")
+    if root in rows and rows[root]["is_baseline"] and time_us(rows[root]) > 0:
         way.append(root)
     return tuple(reversed(way))
 
@@ -119,7 +118,7 @@ def waterfall(
     path = main_path(rows, best)
     if len(path) < 3:
         return None
-    rates = {name: 1 / _us(row) for name, row in rows.items() if _us(row) > 0}
+    rates = {name: 1 / time_us(row) for name, row in rows.items() if time_us(row) > 0}
     shown = [*path, *([relative] if relative in rates else [])]
     low, high = (
         math.log10(limit)
@@ -197,10 +196,10 @@ def _beside(
     for name, row in rows.items():
         if name in beside or row["is_baseline"]:
             continue
-        root, seen = str(row["parent"] or ""), {name}
+        root, seen = text(row, "parent"), {name}
         while root not in beside and root in rows and root not in seen:
             seen.add(root)
-            root = str(rows[root]["parent"] or "")
+            root = text(rows[root], "parent")
         if root in beside:
             same = root in alike.get(name, ())
             beside[root].append(
@@ -212,9 +211,9 @@ def _beside(
 def _detour(name: str, row: Row, step: str, origin: Row) -> Detour:
     if row["status"] != "ok":
         return Detour(name, step, "", str(row["status"]).replace("_", " "))
-    if not (_us(row) > 0 and _us(origin) > 0):
+    if not (time_us(row) > 0 and time_us(origin) > 0):
         return Detour(name, step, "", "")
-    ratio = _us(origin) / _us(row)
+    ratio = time_us(origin) / time_us(row)
     verdict = "tied" if verdicts.tied(row, origin) else "faster" if ratio > 1 else "slower"
     return Detour(name, step, times_text(ratio), verdict)
 
@@ -228,8 +227,3 @@ def _ticks(
     places = ((math.log10(mark * whole / 100) - low) / (high - low) for mark in marks)
     shown = [(place, f"{mark:g} %") for place, mark in zip(places, marks, strict=True) if 0 <= place <= 1]
     return tuple(shown if len(shown) < 9 else [tick for tick in shown if tick[1][0] == "1"])
-
-
-def _us(row: Row) -> float:
-    value = row.get("median_us") if row.get("status") == "ok" else None
-    return float(value) if isinstance(value, (int, float)) else math.nan

@@ -8,19 +8,17 @@ which of them the kernel scales with. The clock is the one at which each row was
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from warplog.analysis import verdicts
 from warplog.catalog.claims import NOT_MEASURABLE, verdict_words
+from warplog.core.columns import Row, number, text
 from warplog.core.numbers import rate_unit, with_unit
 from warplog.core.text import Table
-from warplog.tables import published, regimes
+from warplog.tables import published
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
-from warplog.worklog.asides import number, text
 from warplog.worklog.sentences import times_text
 
-Row = Mapping[str, Any]
 Names = tuple[str, str]
 
 
@@ -54,7 +52,7 @@ def beside(ours: FigureTables, theirs: FigureTables, names: Names) -> Beside:
     fastest, ratio = ("", ""), math.nan
     if own:
         fastest = (_ranked(mine, own)[0], _ranked(other, own)[0])
-        ratio = number(mine[fastest[0]]["median_us"]) / number(other[fastest[1]]["median_us"])
+        ratio = number(mine[fastest[0]], "median_us") / number(other[fastest[1]], "median_us")
     speeds = _speeds(ours, theirs, both, names)
     facts = _facts(fastest, sorted({*mine, *other} - set(both)), names, steps, claims)
     return Beside(speeds, steps, claims, facts, fastest, ratio)
@@ -66,7 +64,12 @@ Section = tuple[str, Sequence[str], Table]  # heading, address of the first cell
 def overview(found: Mapping[str, Beside], names: Names) -> Section:
     """Returns what differs in each family that has times in both campaigns, by its heading."""
     rows = tuple(
-        (heading, *one.fastest, _times(one.ratio), *(_count(table) for table in (one.steps, one.claims)))
+        (
+            heading,
+            *one.fastest,
+            _times(one.ratio),
+            *(str(len(table.rows) if table else 0) for table in (one.steps, one.claims)),
+        )
         for heading, one in found.items()
         if one.fastest[0]
     )
@@ -101,21 +104,21 @@ def _rows(tables: FigureTables, case: str) -> dict[str, Row]:
     """Returns the rows with a time, by variant in ladder order."""
     rows = as_rows(tables.ladder(case))
     return {
-        str(row["variant"]): row for row in rows if row["status"] == "ok" and number(row["median_us"]) > 0
+        str(row["variant"]): row for row in rows if row["status"] == "ok" and number(row, "median_us") > 0
     }
 
 
 def _speeds(ours: FigureTables, theirs: FigureTables, both: Sequence[str], names: Names) -> Table:
     mine, other = (_rows(tables, ours.case) for tables in (ours, theirs))
     quantity = ours.quantity()
-    rates = [number(rows[name].get(quantity.column)) for rows in (mine, other) for name in both]
+    rates = [number(rows[name], quantity.column) for rows in (mine, other) for name in both]
     unit, factor = rate_unit(quantity.unit, rates)
     places = [{name: place for place, name in enumerate(_ranked(rows, both), 1)} for rows in (mine, other)]
     lines = []
     for name in both:
         pair = mine[name], other[name]
-        ratio = number(pair[0]["median_us"]) / number(pair[1]["median_us"])
-        cells = [published.speed(number(row.get(quantity.column)) * factor) for row in pair]
+        ratio = number(pair[0], "median_us") / number(pair[1], "median_us")
+        cells = [published.speed(number(row, quantity.column) * factor) for row in pair]
         compute = ratio / (_compute(theirs, pair[1]) / _compute(ours, pair[0]))
         memory = ratio / (theirs.peak("dram_gbytes_per_s_peak") / ours.peak("dram_gbytes_per_s_peak"))
         moved = " → ".join(str(place[name]) for place in places)
@@ -127,7 +130,7 @@ def _speeds(ours: FigureTables, theirs: FigureTables, both: Sequence[str], names
 
 def _compute(tables: FigureTables, row: Row) -> float:
     """Returns SMs times SM clock in MHz while the row was timed; NaN if one is unknown."""
-    clock = regimes.value(row, "sm_mhz")
+    clock = number(row, "sm_mhz")
     return tables.peak("sms") * (tables.peak("max_sm_mhz") if math.isnan(clock) else clock)
 
 
@@ -140,7 +143,7 @@ def _steps(
         if parent not in both or any(verdicts.tied(rows[name], rows[parent]) for rows in (mine, other)):
             continue
         ratios = [
-            number(rows[parent]["median_us"]) / number(rows[name]["median_us"]) for rows in (mine, other)
+            number(rows[parent], "median_us") / number(rows[name], "median_us") for rows in (mine, other)
         ]
         if (ratios[0] > 1) != (ratios[1] > 1):
             lines.append((name, parent, *map(times_text, ratios)))
@@ -163,9 +166,9 @@ def _claims(ours: FigureTables, theirs: FigureTables, names: Names) -> Table | N
 
 def _verdict(claim: Row) -> str:
     """Returns the verdict on a claim and the number that it is based on: "refuted, 1.02 x"."""
-    measured = number(claim["measured"])
-    words = verdict_words(text(claim["verdict"]), measured, text(claim.get("about")))
-    return ", ".join(filter(None, (words, with_unit(measured, text(claim["unit"])))))
+    measured = number(claim, "measured")
+    words = verdict_words(text(claim, "verdict"), measured, text(claim, "about"))
+    return ", ".join(filter(None, (words, with_unit(measured, text(claim, "unit")))))
 
 
 def _facts(
@@ -190,11 +193,7 @@ def _facts(
 
 
 def _ranked(rows: Mapping[str, Row], names: Sequence[str]) -> list[str]:
-    return sorted(names, key=lambda name: number(rows[name]["median_us"]))
-
-
-def _count(table: Table | None) -> str:
-    return str(len(table.rows)) if table else "0"
+    return sorted(names, key=lambda name: number(rows[name], "median_us"))
 
 
 def _times(ratio: float) -> str:

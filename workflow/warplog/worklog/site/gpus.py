@@ -17,8 +17,8 @@ from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
 from warplog.core.paths import own_command
 from warplog.core.text import Table
-from warplog.core.verification import manifest
 from warplog.plotting import style
+from warplog.records.verification import manifest
 from warplog.tables import view
 from warplog.tables.view import FigureTables
 from warplog.worklog.html import Look, css, render
@@ -95,12 +95,9 @@ def _page(
 
 
 def _address(run: Path, family: str, output: Path, place: str = "") -> str:
-    """Returns the address of a family's page, seen from `output`, with `place` if it is HTML; "" if there is none.
+    """Returns the address of a family's page, seen from `output`, at `place`; "" if there is none.
 
-    A recorded campaign has its pages as Markdown only.
+    A recorded campaign has no pages.
     """
-    for suffix, place_in_it in ((".html", place), (".md", "")):
-        page = run / "worklog" / f"{family}{suffix}"
-        if page.is_file():
-            return quote(os.path.relpath(page.resolve(), output.resolve())) + place_in_it
-    return ""
+    page = run / "worklog" / f"{family}.html"
+    return quote(os.path.relpath(page.resolve(), output.resolve())) + place if page.is_file() else ""

@@ -5,16 +5,16 @@ It is the index of a site, and results/index.html, the page to open after a run.
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from markupsafe import Markup
 
+from warplog.core.columns import number
 from warplog.core.numbers import rate_unit
 from warplog.core.text import Table
+from warplog.records.campaign import Campaign
 from warplog.tables import published, regimes
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
-from warplog.worklog.asides import number
 from warplog.worklog.html import Look, css, render
 from warplog.worklog.site.beside import Section
 
@@ -23,7 +23,7 @@ def page(
     families: Sequence[FigureTables],
     teaches: Mapping[str, str],
     figures: Mapping[str, Sequence[str]],
-    campaign: Mapping[str, Any],
+    campaign: Campaign,
     troubles: Table,
 ) -> str:
     """Returns results/index.html, whose links are relative to the folder of results.
@@ -76,7 +76,7 @@ def _more() -> tuple[list[str], Table]:
 def site_index(
     families: Sequence[tuple[str, int, FigureTables]],
     more: Section | None,
-    campaign: Mapping[str, Any],
+    campaign: Campaign,
     look: Look,
 ) -> str:
     """Returns the index of a site, from title, number of variants and tables of each family."""
@@ -91,12 +91,12 @@ def site_index(
 
 
 def _render(
-    look: Look, families: Sequence[FigureTables], campaign: Mapping[str, Any], found: Sequence[Section]
+    look: Look, families: Sequence[FigureTables], campaign: Campaign, found: Sequence[Section]
 ) -> str:
     timed = regimes.where_timed(row for tables in families for row in as_rows(tables.measurements))
-    about = [str(campaign.get("gpu_name", "GPU unknown")), str(campaign.get("started", ""))[:10]]
-    facts = {"Campaign": "campaign", "driver": "driver", "CUDA": "cuda", "clocks": "clocks"}
-    known = [f"{word} {campaign[key]}" for word, key in facts.items() if campaign.get(key)]
+    about = [campaign.gpu_name, campaign.started[:10]]
+    facts = {"Campaign": campaign.campaign, "driver": campaign.driver, "CUDA": campaign.cuda}
+    known = [f"{word} {text}" for word, text in {**facts, "clocks": campaign.clocks}.items() if text]
     lead = f"{', '.join(known)}. Speeds are medians {timed} at the case named."
     content = {"title": ", ".join(filter(None, about)), "lead": lead, "trail": (), "rung": None, "most": 0}
     return render("site.html.j2", look, **content, tables=found)
@@ -106,13 +106,13 @@ def fastest(tables: FigureTables) -> tuple[str, str, str, str, str]:
     """Returns the headline case, the fastest variant besides the baseline, its speed and share, and the baseline."""
     quantity = tables.quantity()
     rows = [row for row in as_rows(tables.ladder(tables.case)) if row["status"] == "ok"]
-    own = [row for row in rows if not row["is_baseline"] and number(row["median_us"]) > 0]
+    own = [row for row in rows if not row["is_baseline"] and number(row, "median_us") > 0]
     if not own:
         return tables.case, "none", "", "", ""
-    unit, factor = rate_unit(quantity.unit, (number(row.get(quantity.column)) for row in rows))
-    best = min(own, key=lambda row: number(row["median_us"]))
-    rate = number(best.get(quantity.column)) * factor
-    share, baseline = share_text(number(best.get("ratio_to_baseline"))), str(best.get("baseline") or "")
+    unit, factor = rate_unit(quantity.unit, (number(row, quantity.column) for row in rows))
+    best = min(own, key=lambda row: number(row, "median_us"))
+    rate = number(best, quantity.column) * factor
+    share, baseline = share_text(number(best, "ratio_to_baseline")), str(best.get("baseline") or "")
     row = next((row for row in as_rows(tables.variants) if share and row["variant"] == baseline), {})
     note = f" ({row['note']})" if isinstance(row.get("note"), str) and row["note"] else ""
     return (

@@ -12,20 +12,19 @@ All addresses are relative, so that the folder may lie anywhere.
 import math
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from markupsafe import Markup
 
+from warplog.core.columns import Row, number, text
 from warplog.core.files import write_text
 from warplog.core.numbers import rate_unit
 from warplog.core.text import Table
+from warplog.records.campaign import Campaign
 from warplog.tables import published, regimes, view
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables, words
-from warplog.worklog.asides import number
-from warplog.worklog.asides import text as plain
 from warplog.worklog.html import Look, css, linked_script, render
 from warplog.worklog.page import Page
 from warplog.worklog.sentences import time_text
@@ -106,7 +105,7 @@ class Site:
         """Returns the look of a page without charts whose path to the site's folder is `root`."""
         return Look(Markup(_STYLE.format(root)), Markup(""), root)  # noqa: S704
 
-    def finish(self, campaign: Mapping[str, Any]) -> None:
+    def finish(self, campaign: Campaign) -> None:
         """Writes the index of the campaign."""
         families = [(page.title, len(page.rungs), tables) for page, tables in self._families]
         more: Section | None = None
@@ -154,29 +153,27 @@ def case_file(case: str) -> str:
     return f"at-{re.sub(r'[^A-Za-z0-9_.-]', '-', case)}.html"
 
 
-def _case_table(rows: Sequence[Mapping[str, Any]], tables: FigureTables) -> Table:
+def _case_table(rows: Sequence[Row], tables: FigureTables) -> Table:
     """Returns time, spread, speed and share of the baseline of each variant, and its time in a long run."""
     quantity = tables.quantity()
-    unit, factor = rate_unit(quantity.unit, (number(row.get(quantity.column)) for row in rows))
-    long = "sustained_us" if any(regimes.value(row, "sustained_us") > 0 for row in rows) else "hot_us"
+    unit, factor = rate_unit(quantity.unit, (number(row, quantity.column) for row in rows))
+    long = "sustained_us" if any(number(row, "sustained_us") > 0 for row in rows) else "hot_us"
     lines = []
     for row in rows:
         if row["status"] != "ok":
-            lines.append(
-                (str(row["variant"]), words(row["status"], plain(row.get("own_limits"))), "", "", "", "")
-            )
+            lines.append((str(row["variant"]), words(row["status"], text(row, "own_limits")), "", "", "", ""))
             continue
         ends = " to ".join(_time(end) for end in regimes.interval_us(row))
-        rate = published.speed(number(row.get(quantity.column)) * factor, "ok")
-        share = share_text(number(row.get("ratio_to_baseline")))
+        rate = published.speed(number(row, quantity.column) * factor, "ok")
+        share = share_text(number(row, "ratio_to_baseline"))
         lines.append(
             (
                 str(row["variant"]),
-                _time(number(row["median_us"])),
+                _time(number(row, "median_us")),
                 ends,
                 rate,
                 share,
-                _time(number(row.get(long))),
+                _time(number(row, long)),
             )
         )
     titles = ("variant", f"time {regimes.where_timed(rows)}", regimes.interval_words(rows), unit,

@@ -1,7 +1,6 @@
 """The figure of a family on several GPUs: the speed of each variant, and its share of each GPU's peak."""
 
-from collections.abc import Hashable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -10,12 +9,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
+from warplog.core.columns import number
 from warplog.core.numbers import rate_unit
 from warplog.plotting.labels import FAINT, bar_rows, gap_note, legend_above, row_in, tick
 from warplog.plotting.style import MARKERS, Look, new_figure, styled
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
-from warplog.worklog.asides import number
 
 TITLE = "Speed on several GPUs"
 NOTE = (
@@ -41,7 +40,7 @@ def data(campaigns: Mapping[str, FigureTables]) -> pd.DataFrame:
         own = tables.quantity()
         peak = own.peak if own.column == quantity.column else np.nan
         for row in as_rows(tables.ladder(case)):
-            value = number(row.get(quantity.column)) if row["status"] == "ok" else np.nan
+            value = number(row, quantity.column) if row["status"] == "ok" else np.nan
             found.append(
                 {
                     **{name: row[name] for name in ("family", "case", "variant", "is_baseline")},
@@ -124,8 +123,7 @@ def _mark(place: int, gpu: str) -> Line2D:
 def _gaps(rows: pd.DataFrame) -> dict[str, str]:
     """Returns why there is nothing to draw, for variants without a value on any GPU."""
     empty = rows.groupby("variant", sort=False).filter(lambda mine: mine["value"].isna().all())
-    texts: dict[Hashable, Any] = dict(zip(empty["variant"], empty["gap"], strict=True))
-    return {str(name): str(text) or "n/a" for name, text in texts.items()}
+    return {str(name): str(gap) or "n/a" for name, gap in zip(empty["variant"], empty["gap"], strict=True)}
 
 
 def _stamp(rows: pd.DataFrame) -> str:

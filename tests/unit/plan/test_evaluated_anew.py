@@ -1,0 +1,83 @@
+"""`warplog record NAME --from-records` makes tables anew and leaves the records of a campaign as they are."""
+
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from small_campaign import FOLDER
+from warplog.cli.main import main
+from warplog.core import store
+from warplog.measure import provenance
+from warplog.records import door, recorded
+from warplog.records.campaign import Campaign
+from warplog.records.verification import manifest
+
+ROOT = Path("results") / "recorded" / "small"
+NOW = "f" * 40
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, project: Path) -> dict[str, bytes]:
+    """The archives of a recorded campaign, in a project whose kernels may be changed."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(provenance, "commit_of", lambda project: NOW)
+    for family in ("include", "transpose"):
+        shutil.copytree(project / "kernels" / family, tmp_path / "kernels" / family)
+    about = door.read(FOLDER / "campaign" / "h200.json", Campaign)
+    recorded.write(ROOT, recorded.kept(FOLDER, ["figures/sgemm/ladder.png"]), about)
+    return archives()
+
+
+def archives() -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (ROOT / store.FOLDER).iterdir()}
+
+
+def test_the_tables_follow_the_code_of_today_and_the_records_stay(
+    kept: dict[str, bytes], capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = pd.read_parquet(FOLDER / "tables" / "measurements.parquet")
+    Path("config").mkdir()
+    Path("config/config.yaml").write_text("cases: ['8192']\n")
+    family = Path("kernels/transpose/family.yaml")
+    family.write_text(family.read_text().replace("title: ", "title: Another ", 1))
+    source = Path("kernels/transpose/naive.cu")
+    source.write_text(source.read_text() + "// edited since\n")
+    assert main(["record", "small", "--from-records"]) == 0
+    assert "MB; use it with" in capsys.readouterr().out
+    assert archives() == kept
+    assert manifest.problems(ROOT) == []
+    assert (ROOT / "figures" / "sgemm" / "ladder.png").is_file()
+    titles = pd.read_parquet(ROOT / "tables" / "variants.parquet")["title"]
+    assert all(title.startswith("Another ") for title in titles)
+    rows = pd.read_parquet(ROOT / "tables" / "measurements.parquet")
+    assert set(rows["origin"]) == {"live"}, "the tables are those that the machine with the GPU would make"
+    assert set(rows["case"]) == {"8192"}, "those of the configuration"
+    was = before[(before["family"] == "transpose") & (before["case"] == "8192")]
+    keys = ["variant", "case"]
+    assert rows.set_index(keys)["median_us"].to_dict() == was.set_index(keys)["median_us"].to_dict()
+    assert not rows["remarks"].str.contains("earlier_source").any()
+    assert not Path("results", "build").exists(), "nothing is compiled"
+
+
+def test_the_campaign_names_the_commit_that_measured_and_the_one_that_evaluated(
+    kept: dict[str, bytes],
+) -> None:
+    measured = door.read(ROOT / "campaign" / "h200.json", Campaign)
+    assert main(["record", "small", "--from-records"]) == 0
+    campaign = door.read(ROOT / "campaign" / "h200.json", Campaign)
+    assert (campaign.commit, campaign.evaluated_commit) == (measured.commit, NOW)
+    assert campaign.commits == f"{measured.commit[:12]}, evaluated at {NOW[:12]}"
+    assert door.read(ROOT / "manifest.json", manifest.Manifest).commit == measured.commit
+
+
+def test_a_campaign_that_was_changed_is_not_evaluated(
+    kept: dict[str, bytes], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = ROOT / store.FOLDER / "time.tar.xz"
+    path.write_bytes(kept["check.tar.xz"])
+    assert main(["record", "small", "--from-records"]) == 1
+    assert f"{path.name}: was changed after it was written" in capsys.readouterr().err
+    assert main(["record", "nowhere", "--from-records"]) == 1
+    assert "nowhere: no such recorded campaign" in capsys.readouterr().err

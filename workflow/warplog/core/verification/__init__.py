@@ -1,1 +1,0 @@
-"""Verifies what was written before: records against each other, files against their digests."""

@@ -1,0 +1,82 @@
+"""Carries records of version 1 to version 2: one record, or the file of a build, a search, a campaign or a family."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from warplog.core.errors import WarplogError
+from warplog.core.hashing import sha256_of
+from warplog.migration.words import of_case
+from warplog.records import door
+from warplog.records.build import Build
+from warplog.records.campaign import Campaign
+from warplog.records.family_file import FOLDERS, FamilyRecord
+from warplog.records.fields import VERSION
+from warplog.records.tune import Tune
+
+_KINDS: Mapping[str, type] = {
+    "campaign": Campaign,
+    "build": Build,
+    "tune": Tune,
+    **{stage: kind for kind, stage in FOLDERS.items()},
+}
+_BOARD = (
+    *("sm_mhz", "sm_mhz_min", "sm_mhz_max", "power_w", "power_w_max", "power_kind"),
+    *("temperature_c", "throttle_reasons", "state_samples"),
+)
+
+
+def migrated(data: Any, where: str) -> Any:
+    """Returns the JSON of one record in the present format; what is not of version 1 stays as it is.
+
+    Args:
+        where: prefix of the error, usually the file.
+
+    Raises:
+        WarplogError: A remark is not known to this release, or the record does not fit.
+    """
+    if not isinstance(data, dict) or data.get("schema") != VERSION - 1:
+        return data
+    if data.get("stage") not in _KINDS:
+        raise WarplogError(f"{where}: stage is {data.get('stage')!r}, which no record of version 1 has")
+    found = {**data, "schema": VERSION}
+    if data["stage"] == "campaign":
+        found.setdefault("id", sha256_of(data)[:16])  # by which its runs in a tracking store are known
+    if data["stage"] == "time":
+        try:
+            found["cases"] = [_timed(case, where) for case in data["cases"]]
+        except (KeyError, TypeError, AttributeError):
+            raise WarplogError(f"{where}: its cases are not those of a record of version 1") from None
+    return door.plain(door.decode(found, _KINDS[data["stage"]], where))
+
+
+def migrated_file(data: Any, path: Path) -> str:
+    """Returns the text of a file of records of version 1 in the present format.
+
+    Raises:
+        WarplogError: As for `migrated`.
+    """
+    if not isinstance(variants := data.get("variants"), dict):
+        return door.as_json(migrated(data, str(path)), indent=1) + "\n"
+    kind = next((kind for kind, stage in FOLDERS.items() if stage == data["stage"]), None)
+    if kind is None or not variants:
+        raise WarplogError(f"{path}: holds no records of version 1; delete it")
+    found = FamilyRecord(path, kind, {})
+    for name, record in variants.items():
+        where = f"{path}: variants.{name}"
+        found.variants[name] = door.decode(migrated(record, where), kind, where)
+    return found.text()
+
+
+def _timed(case: Mapping[str, Any], where: str) -> dict[str, Any]:
+    try:
+        found = of_case(case)
+    except ValueError as error:
+        what = f"the remark {str(error)!r} is not known to this release"
+        raise WarplogError(
+            f"{where}: case {case['case']}: {what}; delete the entry and measure it again"
+        ) from None
+    if found["status"] == "ok":
+        found["board"] = {key: found.pop(key) for key in _BOARD if key in found}
+        found |= {f"no_{name}": "not_recorded" for name in ("hot", "sustained") if name not in found}
+    return found

@@ -1,0 +1,95 @@
+"""Writes the tables of a campaign from its records: for the rules of a run, and for a campaign recorded before."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from warplog.analysis.quantities import Quantities
+from warplog.core.columns import CLAIMS, FLOORS, MEASUREMENTS, METRICS, ORACLE, SANITIZE, Cell, Row
+from warplog.judge import claims, floors, samples
+from warplog.judge.oracle import Oracle
+from warplog.machine import device
+from warplog.measure import sanitize
+from warplog.plan.plan import Plan
+from warplog.records.family_file import FamilyRecord
+from warplog.records.sanitize import Sanitize
+from warplog.tables.files import as_frame, write_table, write_tables
+from warplog.tables.records import Source
+from warplog.tables.rows import make_rows
+
+
+def write_all(plan: Plan, source: Source, folder: Path) -> None:
+    """Writes every table of a campaign; those of the oracle and of compute-sanitizer only if it has their records.
+
+    Raises:
+        WarplogError: A record is damaged, or a table cannot be written.
+    """
+    write_measured(plan, source, folder)
+    write_floors(plan, source, folder)
+    write_claims(plan, folder)
+    probes = plan.oracle()
+    if probes.records("time"):
+        write_oracle(probes, source, folder)
+    if found := [*plan.records("sanitize"), *probes.records("sanitize")]:
+        write_findings(plan, source, found, folder)
+
+
+def write_measured(plan: Plan, source: Source, folder: Path) -> dict[str, list[Row]]:
+    """Writes the tables of `core.columns.TABLES`, and returns their rows."""
+    rows = _rows(plan, source)
+    write_tables(rows, folder)
+    return rows
+
+
+def write_floors(plan: Plan, source: Source, folder: Path) -> None:
+    """Writes the smallest gap that counts, case by case, from the processes of the campaign and of its A/A rounds."""
+    chosen = {(f, v, case) for f, v in plan.pairs() for case in plan.cases[f]}
+    timed = samples.load(plan.root, plan.gpu, counted=False) if plan.records("time") else None
+    rows = floors.table_rows(timed) if timed else ()
+    shown = [row for row in rows if (row["family"], row["variant"], row["case"]) in chosen]
+    write_table([{**row, **source.labels()} for row in shown], FLOORS, folder / "floors")
+
+
+def write_claims(plan: Plan, folder: Path) -> None:
+    """Writes the verdicts on the claims of the families, based on the tables in `folder`."""
+    write_table(claims.judge_all(plan.families, folder), CLAIMS, folder / "claims")
+
+
+def write_oracle(plan: Plan, source: Source, folder: Path) -> None:
+    """Writes the measurements of the oracle beside their known true values; `plan` is that of its families."""
+    rows = _rows(plan, source)
+    numbers = Quantities(
+        as_frame(rows["measurements"], MEASUREMENTS, "measurements"),
+        as_frame(rows["metrics"], METRICS, "metrics"),
+    )
+    verdicts = Oracle(numbers, source.campaign.device.compute_capability).judge(
+        plan.families[f] for f in plan.chosen
+    )
+    labels = labels_of(source, {str(row["commit"]) for row in rows["measurements"]})
+    write_table([{**row, **labels} for row in verdicts], ORACLE, folder / "oracle")
+
+
+def labels_of(source: Source, commits: set[str]) -> dict[str, Cell]:
+    """Returns the origin columns: the campaign, or the commits of measurements outside of it."""
+    others = sorted(commits - {"", source.campaign.commit})
+    named = " and ".join(f"commit {commit[:7]}, not of the campaign" for commit in others)
+    return {**source.labels(), **({"campaign": named} if named else {})}
+
+
+def write_findings(plan: Plan, source: Source, records: Iterable[Path], folder: Path) -> list[Row]:
+    """Writes the findings of compute-sanitizer in these records, and returns the rows."""
+    both = {**plan.oracle().chosen, **plan.chosen}
+    chosen = {family: {variant.name for variant in variants} for family, variants in both.items()}
+    found: list[Row] = [
+        {**row, "campaign": source.campaign.campaign}
+        for path in records
+        for variant, record in FamilyRecord.read(path, Sanitize).variants.items()
+        if variant in chosen[path.stem]
+        for row in sanitize.rows(record)
+    ]
+    write_table(found, SANITIZE, folder / "sanitize")
+    return found
+
+
+def _rows(plan: Plan, source: Source) -> dict[str, list[Row]]:
+    peaks = device.peaks(source.campaign.device, device.known_gpus(plan.project))
+    return make_rows(source, plan.families, plan.cases, plan.chosen, peaks)
