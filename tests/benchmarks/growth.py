@@ -87,7 +87,7 @@ def multiply(record: Path, target: Path, times: int) -> None:
 
 def make_history(place: Path, count: int) -> None:
     """Writes a project with `count` recorded campaigns of sgemm, whose samples are drawn again."""
-    sys.path.insert(0, str(PROJECT / "tests" / "support"))
+    sys.path[:0] = [str(PROJECT / "tests" / "support"), str(PROJECT / "tests" / "support" / "made_up")]
     import made_up_campaigns
     from warplog.records.verification import manifest
 

@@ -19,7 +19,12 @@ from pathlib import Path
 from typing import Any
 
 TESTS = Path(__file__).parents[1]
-sys.path[:0] = [str(TESTS.parent / "workflow"), str(TESTS / "support"), str(TESTS / "unit" / "track")]
+sys.path[:0] = [
+    str(TESTS.parent / "workflow"),
+    str(TESTS / "support"),
+    str(TESTS / "support" / "made_up"),
+    str(TESTS / "unit" / "track"),
+]
 os.environ.update(DO_NOT_TRACK="true", MLFLOW_DISABLE_TELEMETRY="true", OMP_NUM_THREADS="1")
 RECORDED = TESTS.parent / "results" / "recorded" / "h200" / "check" / "h200" / "overlap.json"
 KEPT = ("cublas", "naive")  # variants: a run each

@@ -136,7 +136,12 @@ Project(Path({root!r})).log()
 
 def test_two_processes_that_log_to_a_new_store_log_each_run_once(tmp_path):
     project = Project(tmp_path / "shared").make()
-    folders = [str(TESTS.parent / "workflow"), str(TESTS / "support"), str(TESTS / "unit" / "track")]
+    folders = [
+        str(TESTS.parent / "workflow"),
+        str(TESTS / "support"),
+        str(TESTS / "support" / "made_up"),
+        str(TESTS / "unit" / "track"),
+    ]
     script = tmp_path / "log.py"
     script.write_text(LOG.format(folders=folders, root=str(project.root)))
     environment = {**os.environ, "DO_NOT_TRACK": "true"}
