@@ -69,6 +69,8 @@ def test_right_family_is_read(tmp_path: Path) -> None:
         ("- {name: right,", "- {name: right, memory: {x: managed},", "'managed' is not one of"),
         ("baseline: right", "measuring: {timing: cpu}", "'cpu' is not one of"),
         ("baseline: right", "measuring: {hot_second: 2}", "did you mean 'hot_seconds'?"),
+        ("baseline: right", "measuring: {hot_seconds: null}", "measuring.hot_seconds: has no value"),
+        ("- {name: right,", "- {name: right, tune: null,", "variants.right.tune: has no value"),
         ("baseline: right", "measuring: {profilers: [gdb]}", "'gdb' is not one of"),
         (
             "baseline: right",

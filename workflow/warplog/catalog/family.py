@@ -27,7 +27,7 @@ from warplog.catalog.space import Space, space_of
 from warplog.core import formula, paths
 from warplog.core.errors import WarplogError
 from warplog.core.hashing import sha256_file, sha256_of
-from warplog.core.schema import suggest
+from warplog.core.schema import load_yaml, refuse_empty, suggest
 from warplog.records import door
 from warplog.records.build import Compiled
 from warplog.records.remarks import TuneRemark
@@ -259,7 +259,9 @@ def load_family(path: Path) -> Family:
 
 def _read(path: Path) -> Family:
     """Returns the content of a family.yaml that fits its type, unchecked."""
-    file = door.read_yaml(path, FamilyFile)
+    data = load_yaml(path)
+    file = door.decode(data, FamilyFile, str(path))
+    refuse_empty(data, str(path), allowed=("defines", "parent"))
     names = (*file.timed, *file.checked)
     resolved = {
         "profile_cases": matched(file.profile_cases, names),

@@ -3,7 +3,7 @@
 import difflib
 import pickle
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache, reduce
 from itertools import islice
 from pathlib import Path
@@ -76,6 +76,30 @@ def explain(data: Any, schema: Any, where: str) -> None:
         raise WarplogError(f"{where}: {_not_json(data) or error}") from None
     if misfits:
         raise WarplogError(f"{where}: {_explain(_deepest(misfits), data, schema)}")
+
+
+def refuse_empty(data: Any, where: str, allowed: Collection[str]) -> None:
+    """Raises an error for the first key without a value, except the keys in `allowed` and those below them.
+
+    Args:
+        data: the parsed content of a file that fits its type, in which a value may be left out with its key only.
+        where: prefix of the error, usually the file.
+
+    Raises:
+        WarplogError: A key has no value.
+    """
+    if (path := _empty(data, allowed)) is not None:
+        raise WarplogError(f"{where}: {_dotted(path, data)}: has no value; give it one, or remove the key")
+
+
+def _empty(data: Any, allowed: Collection[str]) -> tuple[str | int, ...] | None:
+    if data is None:
+        return ()
+    items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for key, value in items:
+        if key not in allowed and (below := _empty(value, allowed)) is not None:
+            return (key, *below)
+    return None
 
 
 def _deepest(misfits: Iterable[Any]) -> Any:
