@@ -32,6 +32,7 @@ def test_a_section_that_is_given_partly_is_completed() -> None:
         ({"check": {"rounds": 0}}, "check.rounds: 0 is less than the minimum of 1"),
         ({"recorded": "../secrets"}, "recorded: '../secrets': expected up to 64 small letters, digits and -"),
         ({"sanitize": {"tools": ["memcheck", "memcheck"]}}, "sanitize.tools: "),
+        ({"gpu": [0, 0]}, "gpu: "),
         ({"figures": {"width_in": None}}, "figures.width_in: expected a number, got no value"),
     ],
 )

@@ -141,7 +141,7 @@ Gpus = (
             "'auto', 'all', a model such as h200, or indices or UUIDs of GPUs, separated by commas",
         ),
     ]
-    | Annotated[tuple[int | str, ...], Meta(min_length=1)]
+    | Annotated[tuple[int | str, ...], Meta(min_length=1), UNIQUE]
 )
 
 
@@ -284,6 +284,10 @@ class Config(Frozen, frozen=True, kw_only=True):
         ),
     ] = "all"
     strict: Annotated[bool, Meta(description="Whether a run fails if a variant is not ok")] = False
+
+    def __post_init__(self) -> None:
+        """Raises ValueError if a GPU is named twice."""
+        each_once(self.gpu if isinstance(self.gpu, tuple) else ())
 
 
 def configured(project: Path) -> Config:
