@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+import made_up_records
 from host_family import PYTHON_RIGHT, make_python_family
 from warplog.catalog.family import Family
 from warplog.core.errors import WarplogError
@@ -26,20 +27,7 @@ from warplog.records.fields import Status
 from warplog.records.measured import Session
 
 CUBIN = Path(__file__).parents[2] / "data" / "parsers" / "triton_scale.cubin"  # by Triton 3.6, for sm_90
-GPU = Gpu(
-    slug="h200",
-    name="NVIDIA H200",
-    uuid="GPU-1",
-    compute_capability=(9, 0),
-    arch="sm_90",
-    sms=132,
-    memory_bytes=1 << 37,
-    driver="580",
-    cuda_driver="13.0",
-    max_sm_mhz=1980,
-    power_limit_w=700.0,
-    pci_bus_id="",
-)
+GPU = made_up_records.gpu(memory_bytes=1 << 37, driver="580", cuda_driver="13.0")
 
 
 @pytest.fixture

@@ -6,28 +6,25 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
+import made_up_records
 from warplog.core import paths
 from warplog.measure import job as jobs
 from warplog.measure import provenance
 from warplog.records import door
-from warplog.records.campaign import Campaign, Gpu, Project
+from warplog.records.campaign import Campaign, Project
 from warplog.records.config import CheckSettings
 from warplog.records.measured import Session
 
 KERNELS = Path(__file__).parents[3] / "kernels"
-GPU = Gpu(
+GPU = made_up_records.gpu(
     slug="host",
     name="a GPU",
-    uuid="GPU-1",
-    compute_capability=(9, 0),
-    arch="sm_90",
     sms=4,
     memory_bytes=1 << 30,
     driver="580",
     cuda_driver="13.0",
     max_sm_mhz=1000,
     power_limit_w=None,
-    pci_bus_id="",
 )
 CHECKED_OUT, NAMED = "0" * 40, "1234567"
 

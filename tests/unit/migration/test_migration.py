@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from recorded_campaigns import unpacked
+from stopped_process import Stopped, stop_at
 from warplog.cli.main import main
 from warplog.core import store
 from warplog.core.errors import WarplogError
@@ -216,26 +217,6 @@ def test_a_recorded_campaign_that_was_changed_is_refused(campaign: Path) -> None
     with pytest.raises(WarplogError, match=rf"^{path}: was changed after it was written"):
         migrate(campaign, quiet)
     assert path.is_file()
-
-
-class Stopped(BaseException):
-    """The process ends here."""
-
-
-def stop_at(step: int, patch: pytest.MonkeyPatch) -> None:
-    """Lets only `step` changes of a folder happen; the next one raises Stopped."""
-    left = iter(range(step))
-
-    def counted(change: Callable[..., object]) -> Callable[..., object]:
-        def stopping(*arguments: Any, **options: Any) -> object:
-            if next(left, None) is None:
-                raise Stopped
-            return change(*arguments, **options)
-
-        return stopping
-
-    for name in ("mkdir", "rename", "replace", "rmdir", "unlink"):
-        patch.setattr(os, name, counted(getattr(os, name)))
 
 
 @pytest.mark.parametrize("kind", ["results", "campaign"])

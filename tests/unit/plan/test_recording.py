@@ -9,11 +9,11 @@ import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import recorded_campaigns
+from stopped_process import Stopped, stop_at
 from warplog.cli.main import main
 from warplog.cli.recording import record_campaign
 from warplog.core import store
@@ -255,26 +255,6 @@ def test_a_recorded_campaign_is_replaced_only_if_that_is_asked_for(
     assert main(["record", "h200", "--replace"]) == 0
     assert not (folder / "records" / "time.tar.xz").exists()
     assert [path.name for path in folder.parent.iterdir()] == ["h200"], "nothing is left beside it"
-
-
-class Stopped(BaseException):
-    """The process ends here."""
-
-
-def stop_at(step: int, patch: pytest.MonkeyPatch) -> None:
-    """Lets only `step` changes of a folder happen; the next one raises Stopped."""
-    left = iter(range(step))
-
-    def counted(change: Callable[..., object]) -> Callable[..., object]:
-        def stopping(*arguments: Any, **options: Any) -> object:
-            if next(left, None) is None:
-                raise Stopped
-            return change(*arguments, **options)
-
-        return stopping
-
-    for name in ("mkdir", "rename", "replace", "rmdir", "unlink"):
-        patch.setattr(os, name, counted(getattr(os, name)))
 
 
 def test_a_replacement_that_stops_at_any_step_leaves_a_whole_campaign(

@@ -7,12 +7,12 @@ A 1, B 2 kills the process of the search as long as the file `trap` exists.
 import sys
 from pathlib import Path
 
+import made_up_records
 from host_family import REFERENCE, YAML, compile_c
 from warplog.catalog.family import load_family
 from warplog.machine.toolchain import Tool
 from warplog.measure.job import Job
 from warplog.measure.tuning.search import Search, make_search
-from warplog.records.campaign import Gpu
 from warplog.records.config import TimeSettings, TuneSettings
 
 TUNE = """
@@ -126,19 +126,14 @@ def search(place: Path, minutes: float = 10.0, campaign: str = "c") -> Search:
     job = Job(
         family=family,
         variant=family.variant("right"),
-        gpu=Gpu(
+        gpu=made_up_records.gpu(
             slug="host",
             name="no GPU",
             uuid=f"host {place}",
-            compute_capability=(9, 0),
-            arch="sm_90",
             sms=0,
-            memory_bytes=0,
             driver="d",
-            cuda_driver="",
             max_sm_mhz=0,
             power_limit_w=None,
-            pci_bus_id="",
         ),
         build_folder=record.with_name(".right.work") / "settings",
         record=record,
