@@ -17,7 +17,7 @@ from warplog.tables.conclusions import BY_UNIT, Conclusion, cells, units
 from warplog.tables.conclusions import TABLES as CONCLUSIONS
 
 if TYPE_CHECKING:
-    from markupsafe import Markup
+    pass
 
 MINUS = "\u2212"
 NOT_KNOWN = "n/a"

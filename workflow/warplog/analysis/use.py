@@ -3,8 +3,8 @@
 import math
 from collections.abc import Sequence
 
-from warplog.worklog import bounds
-from warplog.worklog.decomposition import Change, Use, Values
+from warplog.analysis import bounds
+from warplog.analysis.decomposition import Change, Use, Values
 
 _SECTORS = ("global_load_sectors_per_request", "global_store_sectors_per_request")
 _BLOCKS, _WAVES, _OCCUPANCY = "grid_blocks", "waves_per_sm", "theoretical_occupancy_pct"
