@@ -127,6 +127,7 @@ class Use:
         occupancy: Theoretical occupancy in percent, if it changes.
         grid: Blocks and waves of the grid, where it fills the GPU on one side only; otherwise None.
         sectors: Sectors per request of loads and stores, if they change by a factor of 1.5.
+        excess: Excess shared wavefronts, if the difference takes 2 % of the cycles of the kernel with more of them.
         contended: Whether contended global atomics bound the kernel, before and after.
         idle: Whether schedulers issue so rarely, before and after, that the number of instructions does not matter.
         tile_end: Name of the nearest ancestor with a timeline, and the gap at a tile end in it and in the variant, in
@@ -140,6 +141,7 @@ class Use:
     occupancy: Change | None = None
     grid: tuple[Change, Change] | None = None
     sectors: tuple[Change, ...] = ()
+    excess: Change | None = None
     contended: tuple[bool, bool] = (False, False)
     idle: bool = False
     tile_end: tuple[str, float, float] | None = None

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -10,6 +10,8 @@ from warplog.analysis import bounds, decomposition, kinship, paths, use, verdict
 from warplog.analysis.bounds import Bound
 from warplog.analysis.decomposition import StateChange, Step
 from warplog.analysis.waits import Wait
+from warplog.catalog.family import Variant
+from warplog.catalog.header import read_source
 from warplog.core.columns import Row, number, text
 from warplog.metrics import STALL_REASONS
 from warplog.metrics.kernels import bare_name
@@ -27,6 +29,14 @@ _SASS = "sass_"
 Sources = Mapping[str, Mapping[str, str]]
 _LAUNCH = ("registers_per_thread", "block_threads", "shared_bytes_per_block")
 TRAFFIC = ("dram_bytes", "shared_wavefronts", "shared_wavefronts_excess", "instructions_executed")
+
+
+def sources_of(variants: Iterable[Variant]) -> Sources:
+    """Returns the text of each variant's source and headers by file name."""
+    return {
+        variant.name: {path.name: read_source(path) for path in (variant.file, *variant.headers())}
+        for variant in variants
+    }
 
 
 @dataclass(frozen=True)

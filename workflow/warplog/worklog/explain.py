@@ -11,8 +11,6 @@ from types import MappingProxyType
 from warplog.analysis.bounds import Bound
 from warplog.analysis.decomposition import Step
 from warplog.analysis.explanation import Explanation, Sources
-from warplog.catalog.family import Family
-from warplog.catalog.header import read_source
 from warplog.core.text import escape_markdown, markdown_table
 from warplog.tables.files import as_rows, read_table
 from warplog.tables.view import FigureTables
@@ -27,14 +25,6 @@ def families(folder: Path) -> list[str]:
         WarplogError: if the table of variants is missing or not readable.
     """
     return [str(name) for name in read_table(folder, "variants")["family"].drop_duplicates()]
-
-
-def sources_of(family: Family) -> Sources:
-    """Returns the text of each variant's source and headers by file name."""
-    return {
-        variant.name: {path.name: read_source(path) for path in (variant.file, *variant.headers())}
-        for variant in family.variants
-    }
 
 
 def markdown(tables: FigureTables, sources: Sources = MappingProxyType({}), whole: bool = False) -> str:
