@@ -48,8 +48,9 @@ def code(stage: str) -> set[str]:
         ("parsers/ncu/report.py", {"extract"}),
         (
             "analysis/verdicts.py",
-            {"claims", "floors", "judge", "oracle", "plot", "plot_tuning", "summary", "track", "worklog"},
+            {"analysis", "claims", "floors", "judge", "oracle", "plot", "plot_tuning", "summary", "track", "worklog"},
         ),
+        ("analysis/roles.py", {"analysis"}),
         ("analysis/noise.py", {"judge", "floors"}),
         ("judge/summary/gather.py", {"summary"}),
         ("judge/floors.py", {"judge", "floors"}),
@@ -111,6 +112,7 @@ def test_every_rule_that_makes_results_lists_the_code_of_its_stage(project: Path
         "extract_family": "extract",
         "make_tables": "tables",
         "judge_claims": "claims",
+        "analyse": "analysis",
         "judge_floors": "floors",
         "plot_family": "plot",
         **dict.fromkeys(("write_worklog", "write_site"), "worklog"),

@@ -100,6 +100,7 @@ class Cells:
         self._row: Row = cells(row) if isinstance(row, Conclusion) else row
 
     def __getattr__(self, name: str) -> "Number | Cell":
+        """Returns a number or a text of the row."""
         try:
             value = self._row[name]
         except KeyError:
