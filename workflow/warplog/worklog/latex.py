@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warplog.core.text import Table, one_line
-from warplog.worklog.page import Page, Picture, Rung
+from warplog.worklog.rungs import Page, Picture, Rung
 
 _SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from warplog.core import text as tabular
 from warplog.core.text import Table, escape_markdown, visible
-from warplog.worklog.page import Page, Picture, Rung
+from warplog.worklog.rungs import Page, Picture, Rung
 from warplog.worklog.pictures.story import path_table
 
 

@@ -22,7 +22,7 @@ from warplog.worklog import kinship
 from warplog.worklog.asides import CLAIM_NOTE, LINE_NOTES, claims_table
 from warplog.worklog.kinship import faster_ancestor
 from warplog.worklog.ladder import Ladder
-from warplog.worklog.page import Page, Picture, Rung, Summary
+from warplog.worklog.rungs import Page, Picture, Rung, Summary
 from warplog.worklog.pictures import charts
 from warplog.worklog.pictures.captions import caption
 from warplog.worklog.sentences import times_text
