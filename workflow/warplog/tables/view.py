@@ -18,7 +18,9 @@ TABLES = (
     *("measurements", "metrics", "timeline", "variants", "gpus"),
     *("power_trace", "lines", "launches", "tracks"),
 )
-OPTIONAL = ("claims", "floors")  # made by jobs of their own, after the others
+# Made by jobs of their own, after the others; the table `ladder` is the field `places`.
+OPTIONAL = ("claims", "floors", "answers", "verdicts", "ladder", "steps", "changes", "bounds")
+_FIELDS = {"ladder": "places"}
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,12 @@ class FigureTables:
     floors: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["floors"]))
     launches: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["launches"]))
     tracks: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["tracks"]))
+    verdicts: pd.DataFrame = field(default_factory=pd.DataFrame)
+    places: pd.DataFrame = field(default_factory=pd.DataFrame)
+    steps: pd.DataFrame = field(default_factory=pd.DataFrame)
+    changes: pd.DataFrame = field(default_factory=pd.DataFrame)
+    bounds: pd.DataFrame = field(default_factory=pd.DataFrame)
+    answers: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @property
     def family(self) -> str:
@@ -259,4 +267,4 @@ def of_family(tables: Mapping[str, pd.DataFrame], folder: Path, family: str) -> 
         raise WarplogError(f"{folder}/variants: {family}: no such family; the table contains {known}")
     if "floors" in mine:
         mine["measurements"] = with_floors(mine["measurements"], mine["floors"])
-    return FigureTables(**{name: table.reset_index(drop=True) for name, table in mine.items()})
+    return FigureTables(**{_FIELDS.get(name, name): one.reset_index(drop=True) for name, one in mine.items()})
