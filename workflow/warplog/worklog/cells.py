@@ -108,7 +108,7 @@ class Number:
 
 
 class Cells:
-    """A row of a table whose numbers are shown with their places; `row.speedup` is a Number, `row.word` a text.
+    """A row of a table whose numbers are shown with their places; `row.speedup` is a Number, `row.word` a text, "" if missing.
 
     An unknown name is an AttributeError, so that a template with a wrong name fails.
     """
@@ -122,6 +122,8 @@ class Cells:
             value = self._row[name]
         except KeyError:
             raise AttributeError(f"{self._table} has no column {name!r}") from None
+        if value is None:
+            return ""
         if isinstance(value, bool) or not isinstance(value, int | float):
             return value
         return Number(float(value), self._unit(name), self._place(name))

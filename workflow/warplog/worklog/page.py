@@ -81,11 +81,11 @@ class Section:
         answers, claims, published: Rows of these tables; answers are the predictions and what came of them.
         lines: of `lines`: its hottest ones.
         overlap: of `metrics` by metric: copies and kernels at once.
-        resources: of `metrics` by metric: registers, threads, shared memory, spills.
+        resources: of `metrics` by metric: registers, threads and shared memory of its longest kernel.
+        built: of `variants`; `spill_bytes` is there.
         remarks: What to know of its numbers, as the records say it.
-        same_kernel: First variant of the ladder that launches the same kernel at the headline case; "" for none.
-        code: Its code as a diff to its parent's; without changes if another one shows it.
-        same_source: The earlier variant whose code it is; "" for none.
+        same_kernel: First variant of the ladder that launches the same kernel, if its parent does too; else "".
+        code: Its code as a diff to its parent's.
         heat: Where the samples of its longest kernel fall in `sources`.
         sass: The machine code of its longest kernel; empty where the campaign did not keep it.
         memory: The memory charts of its parent, if that has counters, and of its own longest kernel.
@@ -112,10 +112,10 @@ class Section:
     lines: tuple[Cells, ...]
     overlap: Mapping[str, Cells]
     resources: Mapping[str, Cells]
+    built: Cells
     remarks: tuple[str, ...]
     same_kernel: str
     code: Code
-    same_source: str = ""
     heat: HeatMap = field(default_factory=HeatMap)
     sources: tuple[SourceView, ...] = ()
     sass: tuple[str, ...] = ()

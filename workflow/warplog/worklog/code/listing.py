@@ -52,7 +52,8 @@ class Code:
     Attributes:
         changes: The lines; all "same" if there is no diff.
         parent: The variant that the diff compares with; "" if there is no diff.
-        remark: Why there is no diff, or what is not shown; "" for nothing.
+        remark: Why there is no diff: rewritten (little in common with the parent), equal, or same_source (only
+            parameters differ); "" for nothing.
     """
 
     changes: tuple[Change, ...]
@@ -153,10 +154,10 @@ def code(mine: Sequence[Line], parents: Sequence[Line], parent: str, shared: Col
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     if before != after and matcher.ratio() < _LEAST_IN_COMMON:
         same_language = {Path(line.file).suffix for line in own} == {Path(line.file).suffix for line in old}
-        remark = f"Rewritten: it has little code in common with {parent}." if same_language else ""
-        return Code(tuple(Change("same", line) for line in mine), "", remark)
+        whole = tuple(Change("same", line) for line in mine)
+        return Code(whole, "", "rewritten" if same_language else "")
     if before == after and mine:
-        return Code((), parent, f"Its own code does not differ from that of {parent}.")
+        return Code((), parent, "equal")
     rest = tuple(Change("same", line) for line in mine if line.file in shared)
     return Code((*_diff(matcher, old, own), *rest), parent)
 

@@ -1,0 +1,267 @@
+"""Selects what a family's worklog page shows: rows of its tables, the campaign's record and its figures."""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from warplog.catalog.family import Family
+from warplog.core.columns import Row, number, text
+from warplog.core.numbers import rate_unit
+from warplog.plotting.highlight import of_family
+from warplog.records.campaign import Campaign
+from warplog.records.remarks import own_limits
+from warplog.tables import activity, regimes
+from warplog.tables.conclusions import Place, Verdict
+from warplog.tables.files import as_rows
+from warplog.tables.view import FigureTables
+from warplog.worklog.cells import Cells
+from warplog.worklog.page import Draft, Facts, Lead, Method, Page, PathStep, Picture, Section, Waterfall
+from warplog.worklog.pictures import charts
+from warplog.worklog.pictures.captions import caption
+from warplog.worklog.sections import Rows
+
+_ORDER = (
+    "warp_stalls",
+    "roofline",
+    "memory_chart",
+    "throughput_vs_size",
+    "occupancy",
+    "bank_conflicts",
+    "timeline",
+)
+_TITLES = {  # where the name of a figure does not say what it shows
+    "power_trace": "Clock, power and speed over time",
+    "swim_lanes": "Warps of one SM over time",
+    "throughput_vs_size": "Throughput by problem size",
+    "timeline": "Timeline of launches",
+}
+# The ladder opens the page; claims are shown in tables beside the variants.
+_ELSEWHERE = ("ladder", "claims")
+_LONG_NOISE = 1.02
+_LEAST_PATH = 3
+
+
+def gather(
+    family: Family,
+    tables: FigureTables,
+    campaign: Campaign,
+    pictures: Sequence[Path],
+    captions: Path,
+    machine_code: Mapping[str, Path] | None = None,
+) -> Page:
+    """Returns the worklog page of a family.
+
+    Args:
+        family: The family.
+        tables: Its tables, with those of the conclusions.
+        campaign: The campaign's record.
+        pictures: The PNGs of the family's figures; a timeline that only repeats the times is left out, and so are bank
+            conflicts if there are none.
+        captions: The folder with `<figure>.rst`.
+        machine_code: The disassembly of each variant's library, by variant, where it was kept.
+
+    Raises:
+        WarplogError: if a source cannot be read.
+    """
+    rows = Rows(family, tables, machine_code or {})
+    shown = (path for path in pictures if not _shows_nothing(path.stem, tables))
+    drawn = {path.stem: _picture(path, captions, tables) for path in shown}
+    order = [
+        *(n for n in _ORDER if n in drawn),
+        *sorted(set(drawn) - {*_ELSEWHERE, *_ORDER, *family.figures}),
+    ]
+    sections = rows.sections()
+    path = sorted((one for one in rows.places.values() if one.step > 0), key=lambda one: one.step)
+    by_size = as_rows(tables.measurements.sort_values("size", kind="stable"))
+    return Page(
+        family=family.name,
+        title=family.title,
+        summary=family.summary,
+        case=tables.case,
+        profiled_case=tables.profiled_case,
+        baseline=family.baseline if family.baseline in rows.places else "",
+        speed=tables.quantity().column,
+        size_label=str(tables.variants["size_label"].iloc[0]),
+        facts=_facts(rows, campaign),
+        lead=_lead(rows, path),
+        method=_method(rows),
+        sections=sections,
+        claims=tuple(Cells("claims", one) for one in rows.claims.get("", ())),
+        timed=_timed(by_size),
+        not_run=_not_run(by_size),
+        states=_states(sections),
+        key=tuple(drawn[name] for name in family.figures if name in drawn),
+        ladder=drawn.get("ladder"),
+        pictures=tuple(drawn[name] for name in order),
+        drafts=tuple(
+            Draft(v.name, v.parent or "", v.idea, tuple(f"{p.value:g} {p.unit}, {p.gpu} ({p.source})" for p in v.published))
+            for v in family.variants
+            if v.draft and v.name not in rows.places
+        ),
+        waterfall=_waterfall(rows, path),
+        chart=_chart(rows, by_size, path),
+    )
+
+
+def _shows_nothing(figure: str, tables: FigureTables) -> bool:
+    if figure == "timeline":
+        return activity.is_one_activity(tables)
+    excess = tables.metrics["metric"] == "shared_wavefronts_excess"
+    return figure == "bank_conflicts" and not (tables.metrics.loc[excess, "value"] > 0).any()
+
+
+def _picture(path: Path, captions: Path, tables: FigureTables) -> Picture:
+    """Returns the figure with the sentences of its .rst file that apply."""
+    title = _TITLES.get(path.stem, path.stem.replace("_", " ").capitalize())
+    return Picture(path.stem, title, caption(captions / f"{path.stem}.rst", tables), path)
+
+
+def _chart(rows: Rows, by_size: Sequence[Row], path: Sequence[Place]) -> str:
+    """Returns the specification of the interactive charts."""
+    tables, quantity = rows.tables, rows.tables.quantity()
+    unit, factor = rate_unit(quantity.unit, (number(row, quantity.column) for row in by_size))
+    speed = quantity.column, unit, factor
+    values = charts.points(by_size, list(rows.places), [one.variant for one in path], speed)
+    label = str(tables.variants["size_label"].iloc[0])
+    return charts.chart(values, tables.case, rows.family.baseline, unit, label, of_family(tables))
+
+
+def _facts(rows: Rows, campaign: Campaign) -> Facts:
+    tables = rows.tables
+    clocked = [row for row in rows.measured.values() if number(row, "sm_mhz") > 0]
+    ends = [Cells("measurements", end(clocked, key=_clock)) for end in (min, max)] if clocked else [None, None]
+    gpu = next(iter(as_rows(tables.gpus)), None)
+    return Facts(
+        gpu=Cells("gpus", gpu) if gpu else None,
+        gpu_name=campaign.gpu_name,
+        driver=campaign.driver,
+        cuda=campaign.cuda,
+        campaign=campaign.campaign,
+        origins=tuple(sorted(set(tables.measurements["origin"].dropna().astype(str)))),
+        started=campaign.started,
+        commits=campaign.commits,
+        clocks=campaign.clocks,
+        tools=tuple((n, campaign.tools[n]) for n in ("nvcc", "ncu", "nsys") if campaign.tools.get(n)),
+        slowest=ends[0],
+        fastest=ends[1],
+        shared_remarks=rows.shared_remarks,
+    )
+
+
+def _clock(row: Row) -> float:
+    return number(row, "sm_mhz")
+
+
+def _lead(rows: Rows, path: Sequence[Place]) -> Lead:
+    best = next((one for one in rows.places.values() if one.fastest == "best"), None)
+    if best is None:
+        return Lead(None)
+    total = rows.verdicts.get((best.variant, path[0].variant), ()) if len(path) > 1 else ()
+    here = next((one for one in total if one.case == rows.tables.case), None)
+    return Lead(
+        Cells(Place.TABLE, best),
+        tuple(one.variant for one in rows.places.values() if one.fastest == "tied"),
+        Cells(Verdict.TABLE, here) if here else None,
+        Cells(Place.TABLE, path[0]) if path else None,
+        len(path) - 1,
+        _longest(rows, best),
+    )
+
+
+def _longest(rows: Rows, best: Place) -> Cells | None:
+    """Returns the fastest variant in a long run, if a long run is slower than the fastest one at rest."""
+    if math.isnan(best.long_speed):
+        return None
+
+    def speed(one: Place) -> float:
+        value = one.speed if math.isnan(one.long_speed) else one.long_speed
+        return -value if rows.tables.quantity().column == "median_us" else value
+
+    own = [one for one in rows.places.values() if one.variant != rows.family.baseline and one.speed > 0]
+    first = max(own, key=speed)
+    return Cells(Place.TABLE, first if abs(speed(first)) > _LONG_NOISE * abs(speed(best)) else best)
+
+
+def _method(rows: Rows) -> Method:
+    family, tables = rows.family, rows.tables
+    timed = [row for row in rows.measured.values() if number(row, "processes") > 1]
+    ends = [end(timed, key=lambda row: number(row, "processes")) for end in (min, max)] if timed else []
+    counted = "ncu" in family.measuring.profilers
+    runs = filter(None, map(regimes.long_run, as_rows(tables.measurements)))
+    return Method(
+        is_exact=not family.value(family.work.flops, family.cases[family.headline_case]),
+        is_host=family.measuring.timing == "host",
+        is_at_rest=regimes.at_rest(rows.measured.values()),
+        processes=tuple(Cells("measurements", row) for row in ends),
+        sizes=_sizes(family, tables.case),
+        counters="ncu" if counted else "serial" if "overlap" in family.figures else "copies",
+        regimes=tuple(sorted({run.regime.replace(" ", "_") for run in runs})),
+    )
+
+
+def _sizes(family: Family, case: str) -> tuple[tuple[str, str], ...]:
+    """Returns the dimensions that the name of the headline case stands for, if it is one size; none if it says it."""
+    values = family.cases[case].values if case in family.cases else {}
+    sizes = {name: value for name, value in values.items() if name.isupper() or name == "n"}
+    if not sizes or len(set(sizes.values())) > 1:
+        return ()
+    if "n" in sizes and (
+        case == f"{sizes['n']:.0f}" or family.value(family.work.size, family.cases[case]) != sizes["n"]
+    ):
+        return ()  # the name says it, or is about bytes
+    return tuple((name, f"{value:.0f}") for name, value in sizes.items())
+
+
+def _timed(by_size: Sequence[Row]) -> dict[str, dict[str, Cells]]:
+    found: dict[str, dict[str, Cells]] = {}
+    for row in by_size:
+        found.setdefault(str(row["case"]), {})[str(row["variant"])] = Cells("measurements", row)
+    return found
+
+
+def _not_run(rows: Sequence[Row]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Returns the sizes that variants exclude themselves, with their names."""
+    limits: dict[str, dict[str, None]] = {}
+    for row in rows:
+        if exceeded := own_limits(text(row, "own_limits")):
+            limit = " and ".join(f"{name} <= {most}" for name, most in exceeded.items())
+            limits.setdefault(limit, {})[str(row["variant"])] = None
+    return tuple((limit, tuple(names)) for limit, names in limits.items())
+
+
+def _states(sections: Sequence[Section]) -> frozenset[str]:
+    """Returns the warp states that the page names."""
+    changes = [one for s in sections if s.step for one in (*s.step.argument, *s.step.details)]
+    found = {str(one.quantity) for one in changes if one.kind == "state"}
+    found |= {str(s.bound.stall) for s in sections if s.bound}
+    return frozenset(found | {str(line.stall) for s in sections for line in s.lines} - {""})
+
+
+def _waterfall(rows: Rows, path: Sequence[Place]) -> Waterfall | None:
+    if len(path) < _LEAST_PATH:
+        return None
+    rates = {name: 1 / us for name, row in rows.measured.items() if (us := number(row, "median_us")) > 0}
+    baseline = rows.family.baseline if rows.family.baseline in rates else ""
+    shown = [*(one.variant for one in path), *([baseline] if baseline else [])]
+    logs = [math.log10(rates[name]) for name in shown]
+    spread = max(logs) - min(logs)
+    low, high = min(logs) - 0.04 * spread, max(logs) + 0.02 * spread
+
+    def place(rate: float) -> float:
+        return (math.log10(rate) - low) / (high - low)
+
+    names = [one.variant for one in path]
+    beside = {
+        name: tuple(Cells(Place.TABLE, o) for o in rows.places.values() if o.step == 0 and o.previous == name)
+        for name in names
+    }
+    steps = [
+        PathStep(Cells(Place.TABLE, one), place(rates[before]), place(rates[one.variant]), beside[one.variant])
+        for before, one in zip((names[0], *names), path, strict=False)
+    ]
+    relative = baseline or names[-1]
+    marks = [digit * 10.0**power for power in range(-3, 3) for digit in (1, 2, 5)]
+    ticks = [(place(mark * rates[relative] / 100), mark) for mark in marks]
+    ticks = [tick for tick in ticks if 0 <= tick[0] <= 1]
+    ticks = ticks if len(ticks) < 9 else [tick for tick in ticks if f"{tick[1]:e}".startswith("1")]
+    return Waterfall(tuple(steps), place(rates[baseline]) if baseline else None, relative, tuple(ticks))
