@@ -40,7 +40,7 @@ _SAID = (
     *("wavefront", "sector/request", "inst/cycle", "cycle/inst", "ratio", "index"),
 )
 SHARE = "share"  # of 1, shown in percent
-_SHARES = ("ratio_to_baseline", "published_ratio", "sample_share", "instruction_share")
+_SHARES = ("ratio_to_baseline", "published_ratio", "sample_share", "instruction_share", "off")
 # Columns of other tables whose unit is in the column `unit` of the row.
 _BY_ROW: Mapping[str, tuple[str, ...]] = {
     "metrics": ("value",),
@@ -103,8 +103,8 @@ class Number:
         return f'<data value="{self.value!r}" data-cell="{escape(self.place)}">{escape(str(self))}</data>'
 
     def __bool__(self) -> bool:
-        """Returns whether the number is known."""
-        return not math.isnan(self.value)
+        """Returns whether the number is known, and a limit on both sides."""
+        return math.isfinite(self.value)
 
 
 class Cells:
