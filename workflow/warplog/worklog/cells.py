@@ -17,7 +17,7 @@ from warplog.tables.conclusions import BY_UNIT, Conclusion, cells, units
 from warplog.tables.conclusions import TABLES as CONCLUSIONS
 
 if TYPE_CHECKING:
-    from markupsafe import Markup
+    pass
 
 MINUS = "\u2212"
 NOT_KNOWN = "n/a"
@@ -36,7 +36,19 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 }
 # Units that the name of the quantity says: "sectors per global load 2.5", "instructions 6.6 G".
 _SAID = (
-    *("barrier", "block", "blocks", "conflict", "inst", "launch", "register", "sector", "thread", "warp", "wave"),
+    *(
+        "barrier",
+        "block",
+        "blocks",
+        "conflict",
+        "inst",
+        "launch",
+        "register",
+        "sector",
+        "thread",
+        "warp",
+        "wave",
+    ),
     *("wavefront", "sector/request", "inst/cycle", "cycle/inst", "ratio", "index"),
 )
 SHARE = "share"  # of 1, shown in percent
@@ -108,7 +120,9 @@ class Number:
 
 
 class Cells:
-    """A row of a table whose numbers are shown with their places; `row.speedup` is a Number, `row.word` a text, "" if missing.
+    """A row of a table whose numbers are shown with their places.
+
+    `row.speedup` is a Number, `row.word` a text; what is missing is "".
 
     An unknown name is an AttributeError, so that a template with a wrong name fails.
     """
@@ -118,6 +132,7 @@ class Cells:
         self._row: Row = _known(row) if isinstance(row, Conclusion) else row
 
     def __getattr__(self, name: str) -> "Number | Cell":
+        """Returns a number or a text of the row."""
         try:
             value = self._row[name]
         except KeyError:

@@ -108,7 +108,7 @@ def _environment() -> "Environment":
     environment.filters.update(
         states=_mark_states, image=_image, anchor=_anchor, width=_width, sentence=_sentence, quoted=_mark_quoted,
         changes=_changes, source=_source, linked=_linked, place=_place, web=_web, name=_name, code=_code,
-        counted=_counted, groups=_groups, tally=_tally, shares=_shares, address=_address,
+        counted=_counted, groups=_groups, tally=_tally, shares=shares, address=_address,
     )  # fmt: skip
     return environment
 
@@ -230,7 +230,9 @@ def _linked(text: str, section: Section) -> "Markup":
         place = found[1], int(found[2])
         file, number = section.heat.moved.get(place, place)
         return (
-            f'<a href="#{_place(section, file, number)}">{found[0]}</a>' if (file, number) in known else found[0]
+            f'<a href="#{_place(section, file, number)}">{found[0]}</a>'
+            if (file, number) in known
+            else found[0]
         )
 
     safe = text if isinstance(text, Markup) else escape(visible(text))
@@ -298,7 +300,7 @@ def _tally(claims: Sequence[Cells]) -> "Markup":
     return Markup(", ").join(_counted(count) + Markup(" {}").format(what) for what, count in counts.items())
 
 
-def _shares(sections: Sequence[Section]) -> list[float]:
+def shares(sections: Sequence[Section]) -> list[float]:
     """Returns the known shares of the baseline in percent."""
     shares = (float(str(section.place.raw("share_pct"))) for section in sections)
     return [share for share in shares if share > 0]

@@ -307,7 +307,11 @@ def _headline(changes: Sequence[Change]) -> list[Change]:
     states = [one for one in causes if one.kind == "state" and one.quantity not in _RATES]
     work = [one for one in causes if one.kind in _PHYSICAL]
     work += [one for one in causes if one.quantity == "instructions_executed"]
-    work += [one for one in changes if states and one.of == states[0].quantity and _EVIDENCE.fullmatch(one.quantity)]
+    work += [
+        one
+        for one in changes
+        if states and one.of == states[0].quantity and _EVIDENCE.fullmatch(one.quantity)
+    ]
     if work and work[0].kind == "sectors":  # then loads and stores say all
         return work[:2] if len(work) > 1 and work[1].kind == "sectors" else [work[0], *states[:1]]
     best = [*work[:1], *states[:1]] if work else states[:2]
