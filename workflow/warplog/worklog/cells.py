@@ -17,7 +17,7 @@ from warplog.tables.conclusions import BY_UNIT, Conclusion, cells, units
 from warplog.tables.conclusions import TABLES as CONCLUSIONS
 
 if TYPE_CHECKING:
-    from markupsafe import Markup
+    pass
 
 MINUS = "\u2212"
 NOT_KNOWN = "n/a"
@@ -36,11 +36,23 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 }
 # Units that the name of the quantity says: "sectors per global load 2.5", "instructions 6.6 G".
 _SAID = (
-    *("barrier", "block", "blocks", "conflict", "inst", "launch", "register", "sector", "thread", "warp", "wave"),
+    *(
+        "barrier",
+        "block",
+        "blocks",
+        "conflict",
+        "inst",
+        "launch",
+        "register",
+        "sector",
+        "thread",
+        "warp",
+        "wave",
+    ),
     *("wavefront", "sector/request", "inst/cycle", "cycle/inst", "ratio", "index"),
 )
 SHARE = "share"  # of 1, shown in percent
-_SHARES = ("ratio_to_baseline", "published_ratio", "sample_share", "instruction_share")
+_SHARES = ("ratio_to_baseline", "published_ratio", "sample_share", "instruction_share", "off")
 # Columns of other tables whose unit is in the column `unit` of the row.
 _BY_ROW: Mapping[str, tuple[str, ...]] = {
     "metrics": ("value",),
@@ -103,12 +115,14 @@ class Number:
         return f'<data value="{self.value!r}" data-cell="{escape(self.place)}">{escape(str(self))}</data>'
 
     def __bool__(self) -> bool:
-        """Returns whether the number is known."""
-        return not math.isnan(self.value)
+        """Returns whether the number is known, and a limit on both sides."""
+        return math.isfinite(self.value)
 
 
 class Cells:
-    """A row of a table whose numbers are shown with their places; `row.speedup` is a Number, `row.word` a text, "" if missing.
+    """A row of a table whose numbers are shown with their places.
+
+    `row.speedup` is a Number, `row.word` a text; what is missing is "".
 
     An unknown name is an AttributeError, so that a template with a wrong name fails.
     """
@@ -118,6 +132,7 @@ class Cells:
         self._row: Row = _known(row) if isinstance(row, Conclusion) else row
 
     def __getattr__(self, name: str) -> "Number | Cell":
+        """Returns a number or a text of the row."""
         try:
             value = self._row[name]
         except KeyError:

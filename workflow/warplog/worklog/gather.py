@@ -94,7 +94,12 @@ def gather(
         ladder=drawn.get("ladder"),
         pictures=tuple(drawn[name] for name in order),
         drafts=tuple(
-            Draft(v.name, v.parent or "", v.idea, tuple(f"{p.value:g} {p.unit}, {p.gpu} ({p.source})" for p in v.published))
+            Draft(
+                v.name,
+                v.parent or "",
+                v.idea,
+                tuple(f"{p.value:g} {p.unit}, {p.gpu} ({p.source})" for p in v.published),
+            )
             for v in family.variants
             if v.draft and v.name not in rows.places
         ),
@@ -129,7 +134,9 @@ def _chart(rows: Rows, by_size: Sequence[Row], path: Sequence[Place]) -> str:
 def _facts(rows: Rows, campaign: Campaign) -> Facts:
     tables = rows.tables
     clocked = [row for row in rows.measured.values() if number(row, "sm_mhz") > 0]
-    ends = [Cells("measurements", end(clocked, key=_clock)) for end in (min, max)] if clocked else [None, None]
+    ends = (
+        [Cells("measurements", end(clocked, key=_clock)) for end in (min, max)] if clocked else [None, None]
+    )
     gpu = next(iter(as_rows(tables.gpus)), None)
     return Facts(
         gpu=Cells("gpus", gpu) if gpu else None,
@@ -141,7 +148,7 @@ def _facts(rows: Rows, campaign: Campaign) -> Facts:
         started=campaign.started,
         commits=campaign.commits,
         clocks=campaign.clocks,
-        tools=tuple((n, campaign.tools[n]) for n in ("nvcc", "ncu", "nsys") if campaign.tools.get(n)),
+        tools=tuple((n, version) for n in ("nvcc", "ncu", "nsys") if (version := campaign.tools.get(n))),
         slowest=ends[0],
         fastest=ends[1],
         shared_remarks=rows.shared_remarks,
@@ -256,7 +263,9 @@ def _waterfall(rows: Rows, path: Sequence[Place]) -> Waterfall | None:
         for name in names
     }
     steps = [
-        PathStep(Cells(Place.TABLE, one), place(rates[before]), place(rates[one.variant]), beside[one.variant])
+        PathStep(
+            Cells(Place.TABLE, one), place(rates[before]), place(rates[one.variant]), beside[one.variant]
+        )
         for before, one in zip((names[0], *names), path, strict=False)
     ]
     relative = baseline or names[-1]

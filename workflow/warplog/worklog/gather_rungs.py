@@ -22,9 +22,9 @@ from warplog.worklog import kinship
 from warplog.worklog.asides import CLAIM_NOTE, LINE_NOTES, claims_table
 from warplog.worklog.kinship import faster_ancestor
 from warplog.worklog.ladder import Ladder
-from warplog.worklog.rungs import Page, Picture, Rung, Summary
 from warplog.worklog.pictures import charts
 from warplog.worklog.pictures.captions import caption
+from warplog.worklog.rungs import Page, Picture, Rung, Summary
 from warplog.worklog.sentences import times_text
 from warplog.worklog.step_tables import (
     BOUND_NOTE,

@@ -38,8 +38,8 @@ from warplog.worklog.decomposition import Step
 from warplog.worklog.excerpt import Excerpt, excerpt
 from warplog.worklog.explain import Explanation
 from warplog.worklog.kinship import faster_ancestor
-from warplog.worklog.rungs import Rung
 from warplog.worklog.pictures.story import Waterfall, counters, main_path, waterfall
+from warplog.worklog.rungs import Rung
 from warplog.worklog.sentences import (
     LEAST_TRAFFIC,
     OVERLAP,

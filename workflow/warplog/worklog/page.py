@@ -150,7 +150,7 @@ class Waterfall:
     steps: tuple[PathStep, ...]
     baseline: float | None
     relative: str
-    ticks: tuple[tuple[float, str], ...]
+    ticks: tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True)

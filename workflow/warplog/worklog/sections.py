@@ -32,7 +32,7 @@ _LAUNCH = ("registers_per_thread", "block_threads", "shared_bytes_per_block")
 _OVERLAP = ("wall_us", "kernel_us", "to_device_us", "to_host_us", "copy_hidden_pct")
 # What a change is to the time, the best reason first: work and parallelism, then waits, then rates that follow from
 # them. A unit's use at equal work restates the gain, and is none.
-_PHYSICAL = ("grid", "sectors", "atomics", "traffic", "counter")
+_PHYSICAL = ("grid", "sectors", "atomics", "traffic")
 _RATES = ("ipc", "sm_busy_pct", "issuing_or_ready")
 _EVIDENCE = re.compile(r".*(?:wavefronts|bytes|waves_per_sm).*")
 
@@ -279,7 +279,9 @@ class Rows:
             return Code((), parent, "same_source")
         own = {path.name for path in self._texts[variant.name] if path != variant.file}
         shared = own & {path.name for path in self._texts[parent] if path != above.file}
-        return code(self._listings[variant.name], self._listings[parent], parent, shared)
+        return code(
+            self._listings[variant.name], self._listings[parent], parent, shared, self._heat[variant.name]
+        )
 
     def _machine_code(self, variant: Variant) -> tuple[str, ...]:
         """Returns the instructions of a variant's longest kernel; empty where they were not kept."""
@@ -303,16 +305,17 @@ def _headline(changes: Sequence[Change]) -> list[Change]:
     """Returns the one or two changes that say why a step is faster or slower, the better reason first."""
     causes = [one for one in changes if one.role == "cause" and one.kind != "unit"]
     states = [one for one in causes if one.kind == "state" and one.quantity not in _RATES]
-    names = {one.quantity for one in states}
-    evidence = [
+    work = [one for one in causes if one.kind in _PHYSICAL]
+    work += [one for one in causes if one.quantity == "instructions_executed"]
+    work += [
         one
         for one in changes
-        if one.kind == "counter" and one.of in names and _EVIDENCE.fullmatch(one.quantity)
+        if states and one.of == states[0].quantity and _EVIDENCE.fullmatch(one.quantity)
     ]
-    work = [one for one in causes if one.kind in _PHYSICAL] or evidence[:1]
-    work += [one for one in causes if one.quantity == "instructions_executed"]
-    best = [*work[:1], *(states[:1] or work[1:2])] if work and work[0].kind != "sectors" else work[:2]
-    return best or states[:2] or [one for one in causes if one.quantity in _RATES][:1]
+    if work and work[0].kind == "sectors":  # then loads and stores say all
+        return work[:2] if len(work) > 1 and work[1].kind == "sectors" else [work[0], *states[:1]]
+    best = [*work[:1], *states[:1]] if work else states[:2]
+    return best or [one for one in causes if one.quantity in _RATES][:1]
 
 
 def _turned(here: Verdict | None, over: Iterable[Verdict]) -> list[Verdict]:

@@ -88,7 +88,7 @@ def _page(
     pages = "Pages of each GPU", links, Table(("page", "campaign"), tuple(rows))
     first, *others = runs
     names = (first, others[0] if len(others) == 1 else "the other GPU")
-    content = {"title": " beside ".join(runs), "lead": lead(names), "trail": (), "rung": None, "most": 0}
+    content = {"title": " beside ".join(runs), "lead": lead(names), "trail": (), "section": None}
     found = [*(overview(both, pair) for pair, both in pairs.items()), *found, pages]
     look = Look(Markup(f"<style>{css()}</style>"), Markup(""))  # noqa: S704
     return render("site.html.j2", look, **content, tables=found, pictures=shown)
