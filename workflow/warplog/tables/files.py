@@ -18,6 +18,7 @@ from warplog.core.errors import WarplogError
 from warplog.core.files import write_bytes, write_text
 from warplog.core.text import one_line
 from warplog.records.verification import manifest
+from warplog.tables import conclusions
 
 _check_once = cache(manifest.check)  # a recorded campaign, when the first of its tables is read
 
@@ -45,6 +46,7 @@ def columns() -> str:
         "floors": FLOORS,
         "tune": TUNE,
         "oracle": ORACLE,
+        **{kind.TABLE: conclusions.columns(kind) for kind in conclusions.TABLES},
     }
     lines += [
         (t, c, d.kind, d.unit, d.meaning) for t, columns in described.items() for c, d in columns.items()
@@ -126,6 +128,7 @@ NEEDED = {
     "tracks": ["family", "variant", "case", "slot", "warp", "role", "region", "start_us", "duration_us"],
     "floors": ["family", "variant", "case", "gpu", "regime", "deviation", "freedom", "groups"],
     "stages": ["family", "variant", "stage", "seconds"],
+    **{kind.TABLE: list(conclusions.columns(kind)) for kind in conclusions.TABLES},
 }
 
 
