@@ -128,6 +128,8 @@ def test_the_value_may_be_written_with_character_references(folder):
         "<summary>in 3 steps</summary>",
         "<svg></svg>7",
         f"{SHOWN}7",
+        "L1.5 and L21 of L2: 7",
+        '<p class="axes">50 %</p>',
     ],
 )  # fmt: skip
 def test_a_number_without_a_cell_is_found(folder, text):
@@ -144,6 +146,7 @@ def test_a_number_without_a_cell_is_found(folder, text):
         "<pre>x[3]</pre> <code>sm_90</code> <time>2026-11-20</time>",
         '<a class="name" href="#v2" title="wide2">wide2</a>',
         '<span class="count">2</span> claims',
+        '<p class="axis"><b>50 %</b></p> L1/TEX (L2)',
         "<svg viewBox='0 0 9 9'><path d='M 1 1'/><text>9</text></svg>",
         "<script>var a = 7</script><style>a {top: 1px}</style>",
         '<i style="left:3.8%"></i><img src="data:image/png;base64,A1"><!-- 7 -->',

@@ -1,8 +1,8 @@
 """Audits the pages of a campaign: every number on them is a cell of a table, rounded by the one rule.
 
 A digit that a reader sees is in a `<data>` that names its cell (worklog/cells.py). Exempt are texts of authors (class
-"authored"), code, names (class "name" or `<time>`), pictures, and whole numbers that count what the page lists (class
-"count").
+"authored"), code, names (class "name" or `<time>`, L1 and L2 anywhere), pictures (also the marks of class "axis"), and
+whole numbers that count what the page lists (class "count").
 """
 
 import re
@@ -26,7 +26,8 @@ _DEEPEST = 200
 _MOST_TEXT = 160  # characters of a finding
 _VOID = frozenset(("area", "base", "br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"))
 _EXEMPT_TAGS = frozenset(("pre", "code", "time", "svg", "script", "style"))
-_EXEMPT_CLASSES = frozenset(("authored", "name"))
+_EXEMPT_CLASSES = frozenset(("authored", "name", "axis"))
+_CACHES = re.compile(r"\bL[12]\b(?!\.\d)")
 _COUNT = re.compile(r"\s*[0-9]+\s*")
 _READ = ("title", "alt", "aria-label", "aria-description", "placeholder", "label")  # attributes for readers
 
@@ -166,7 +167,8 @@ class _Page(HTMLParser):
 
     def _check_bare(self, text: str) -> None:
         element = self._open[-1]
-        first = next((place for place, letter in enumerate(text) if letter.isnumeric()), None)
+        letters = enumerate(_CACHES.sub("L_", text))
+        first = next((place for place, letter in letters if letter.isnumeric()), None)
         if first is None or element.is_exempt:
             return
         if "count" not in element.attributes.get("class", "").split() or not _COUNT.fullmatch(text):
