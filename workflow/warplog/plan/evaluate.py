@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from warplog.analysis import assertions
 from warplog.analysis.quantities import Quantities
-from warplog.core.columns import CLAIMS, FLOORS, MEASUREMENTS, METRICS, ORACLE, SANITIZE, Cell, Row
+from warplog.core.columns import ANSWERS, CLAIMS, FLOORS, MEASUREMENTS, METRICS, ORACLE, SANITIZE, Cell, Row
 from warplog.judge import claims, floors, samples
 from warplog.judge.oracle import Oracle
 from warplog.machine import device
@@ -12,7 +13,7 @@ from warplog.measure import sanitize
 from warplog.plan.plan import Plan
 from warplog.records.family_file import FamilyRecord
 from warplog.records.sanitize import Sanitize
-from warplog.tables.files import as_frame, write_table, write_tables
+from warplog.tables.files import as_frame, write_parquet, write_table, write_tables
 from warplog.tables.records import Source
 from warplog.tables.rows import make_rows
 
@@ -50,8 +51,9 @@ def write_floors(plan: Plan, source: Source, folder: Path) -> None:
 
 
 def write_claims(plan: Plan, folder: Path) -> None:
-    """Writes the verdicts on the claims of the families, based on the tables in `folder`."""
+    """Writes the verdicts on the claims of the families, and the answers to all assertions, by the tables there."""
     write_table(claims.judge_all(plan.families, folder), CLAIMS, folder / "claims")
+    write_parquet(assertions.answer_all(plan.families, folder), ANSWERS, folder / "answers")
 
 
 def write_oracle(plan: Plan, source: Source, folder: Path) -> None:

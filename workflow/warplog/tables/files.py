@@ -12,7 +12,7 @@ from pyarrow import ArrowException
 from pyarrow.parquet import read_metadata
 
 from warplog.core import paths
-from warplog.core.columns import CLAIMS, FLOORS, ORACLE, ORIGIN, TABLES, TUNE, Cell, Column, Row
+from warplog.core.columns import ANSWERS, CLAIMS, FLOORS, ORACLE, ORIGIN, TABLES, TUNE, Cell, Column, Row
 from warplog.core.csv_text import csv_of_table, restored
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_bytes, write_text
@@ -42,6 +42,7 @@ def columns() -> str:
     described = {
         **TABLES,
         "claims": CLAIMS,
+        "answers": ANSWERS,
         "floors": FLOORS,
         "tune": TUNE,
         "oracle": ORACLE,
@@ -61,6 +62,15 @@ def write_table(rows: Sequence[Row], columns: Mapping[str, Column], path: Path) 
     table = as_frame(rows, columns, path.name)
     write_text(path.with_name(f"{path.name}.csv"), csv_of_table(table))
     write_bytes(path.with_name(f"{path.name}.parquet"), as_parquet(table))
+
+
+def write_parquet(rows: Sequence[Row], columns: Mapping[str, Column], path: Path) -> None:
+    """Writes <path>.parquet with exactly the documented columns.
+
+    Raises:
+        WarplogError: if a row has an undocumented column, or the file cannot be written.
+    """
+    write_bytes(path.with_name(f"{path.name}.parquet"), as_parquet(as_frame(rows, columns, path.name)))
 
 
 def as_parquet(table: pd.DataFrame) -> bytes:
@@ -122,6 +132,7 @@ NEEDED = {
     "power_trace": ["family", "variant", "case", "time_s", "sm_mhz", "power_w", "gflops"],
     "lines": ["family", "variant", "case", "kernel", "file", "line", "text", "stall"],
     "claims": ["family", "id", "claim", "verdict", "measured", "unit", "condition", "reason"],
+    "answers": ["family", "variant", "kind", "quantity", "case", "measured", "word", "reason"],
     "launches": ["family", "variant", "case", "status", "reason", "sm_mhz", "overhead_pct", "noise_pct"],
     "tracks": ["family", "variant", "case", "slot", "warp", "role", "region", "start_us", "duration_us"],
     "floors": ["family", "variant", "case", "gpu", "regime", "deviation", "freedom", "groups"],

@@ -18,7 +18,7 @@ TABLES = (
     *("measurements", "metrics", "timeline", "variants", "gpus"),
     *("power_trace", "lines", "launches", "tracks"),
 )
-OPTIONAL = ("claims", "floors")  # made by jobs of their own, after the others
+OPTIONAL = ("claims", "answers", "floors")  # made by jobs of their own, after the others
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ class FigureTables:
     gpus: pd.DataFrame
     power_trace: pd.DataFrame = field(default_factory=pd.DataFrame)
     claims: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["claims"]))
+    answers: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["answers"]))
     lines: pd.DataFrame = field(default_factory=pd.DataFrame)
     floors: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["floors"]))
     launches: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["launches"]))
