@@ -116,13 +116,9 @@ def read(tables: Path) -> Campaign:
     return Campaign(measurements, Quantities(measurements, metrics, floors), peaks)
 
 
-def answer_all(families: Mapping[str, Family], tables: Path) -> list[dict[str, Cell]]:
-    """Returns the rows of the table `answers` for the families and variants in the tables that are also in `families`.
-
-    Raises:
-        WarplogError: A table is not readable.
-    """
-    campaign, found = read(tables), []
+def answer_all(families: Mapping[str, Family], campaign: Campaign) -> list[dict[str, Cell]]:
+    """Returns the rows of the table `answers`, of the families and variants in both `families` and the tables."""
+    found = []
     for name, measured in campaign.measurements.groupby("family", sort=False):
         if family := families.get(str(name)):
             origin = campaign.origin(family.name)

@@ -74,38 +74,28 @@ def predicted(variant: VariantEntry, family: str, headline_case: str, where: str
         WarplogError: A quantity is unknown, or not known in the regime, or has nothing to compare with.
     """
     for one in variant.predicts:
-        text, unit = DEFINED.get(one.quantity, (f"{one.quantity}(variant)", ""))
-        known = [*DEFINED, *NUMERIC_COLUMNS, *METRICS]
-        if one.quantity.removeprefix(TOTAL) not in known:
-            raise WarplogError(
-                f"{where}: predicts: unknown quantity {one.quantity!r}; {suggest(one.quantity, known)}"
-            )
-        compares = "against" in text
-        others = one.variants or ((variant.parent or "",) if compares else ("",))
-        if compares and "" in others:
-            raise WarplogError(
-                f"{where}: predicts: {one.quantity}: requires `against`, as the variant has no parent"
-            )
-        if one.variants and not compares:
-            text, unit = f"({text}) / ({text.replace('(variant)', '(against)')})", "x"
-        for against in others:
+        here = f"{where}: predicts: {one.quantity}"
+        allowed = Range(-math.inf if one.low is None else one.low, math.inf if one.high is None else one.high)
+        if allowed.low > allowed.high:
+            raise WarplogError(f"{here}: low: {one.low:g} is larger than high: {one.high:g}; swap them")
+        text, unit, compared = _definition(one, variant.parent, where)
+        for against in compared:
             for case in one.cases or (headline_case,):
-                here = f"{where}: predicts: {one.quantity}"
-                parsed = parse_formula(text, family, case, here)
+                formula = parse_formula(text, family, case, here)
                 names = {"variant": variant.name, "against": against}
                 terms = {
                     name: replace(
-                        term, variant=names[term.variant], quantity=_column(term.quantity, one, here)
+                        term, variant=names[term.variant], quantity=_column(term.quantity, one.regime, here)
                     )
-                    for name, term in parsed.terms.items()
+                    for name, term in formula.terms.items()
                 }
                 timed = any(term.quantity in MEASUREMENTS for term in terms.values())
                 yield Assertion(
                     "predicts",
                     variant.name,
                     one.quantity,
-                    replace(parsed, terms=terms),
-                    Range(*_ends(one)),
+                    replace(formula, terms=terms),
+                    allowed,
                     against=against,
                     case=case,
                     regime=one.regime if timed else "",
@@ -176,16 +166,30 @@ def check_predictions(
         check_formula(one.formula, family, variants, cases, f"{where}: predicts: {one.quantity}")
 
 
-def _column(quantity: str, one: Prediction, where: str) -> str:
-    """Returns the column of a quantity in the regime of a prediction."""
-    if one.regime == "rest":
+def _definition(one: Prediction, parent: str | None, where: str) -> tuple[str, str, tuple[str, ...]]:
+    """Returns the formula of what is predicted of `variant`, its unit, and the variants that `against` stands for."""
+    text, unit = DEFINED.get(one.quantity, (f"{one.quantity}(variant)", ""))
+    known = [*DEFINED, *NUMERIC_COLUMNS, *METRICS]
+    if one.quantity.removeprefix(TOTAL) not in known:
+        raise WarplogError(
+            f"{where}: predicts: unknown quantity {one.quantity!r}; {suggest(one.quantity, known)}"
+        )
+    if "(against)" in text:
+        if not (one.variants or parent):
+            raise WarplogError(
+                f"{where}: predicts: {one.quantity}: requires `against`, since the variant has no parent"
+            )
+        return text, unit, one.variants or (str(parent),)
+    if one.variants:
+        return f"({text}) / ({text.replace('(variant)', '(against)')})", "x", one.variants
+    return text, unit, ("",)
+
+
+def _column(quantity: str, regime: str, where: str) -> str:
+    """Returns the column of a quantity in a regime."""
+    if regime == "rest":
         return quantity
-    times = {"hot": "hot_us", "sustained": "sustained_us"}
-    found = times[one.regime] if quantity == "median_us" else f"{one.regime}_{quantity}"
+    found = f"{regime}_us" if quantity == "median_us" else f"{regime}_{quantity}"
     if found not in NUMERIC_COLUMNS:
-        raise WarplogError(f"{where}: is not known in the regime {one.regime!r}; remove `regime`")
+        raise WarplogError(f"{where}: is not known in the regime {regime!r}; remove `regime`")
     return found
-
-
-def _ends(one: Prediction) -> tuple[float, float]:
-    return (-math.inf if one.low is None else one.low, math.inf if one.high is None else one.high)

@@ -276,8 +276,6 @@ class Prediction(Frozen, frozen=True, kw_only=True):
         """Checks that there is a range, and that nothing is named twice."""
         if self.low is None and self.high is None:
             raise ValueError("the required key 'low' or 'high' is missing")
-        if self.low is not None and self.high is not None and self.low > self.high:
-            raise ValueError(f"low: {self.low:g} is larger than high: {self.high:g}")
         each_once(self.variants, self.cases)
 
     @property

@@ -53,7 +53,8 @@ def write_floors(plan: Plan, source: Source, folder: Path) -> None:
 def write_claims(plan: Plan, folder: Path) -> None:
     """Writes the verdicts on the claims of the families, and the answers to all assertions, by the tables there."""
     write_table(claims.judge_all(plan.families, folder), CLAIMS, folder / "claims")
-    write_parquet(assertions.answer_all(plan.families, folder), ANSWERS, folder / "answers")
+    answers = assertions.answer_all(plan.families, assertions.read(folder))
+    write_parquet(answers, ANSWERS, folder / "answers")
 
 
 def write_oracle(plan: Plan, source: Source, folder: Path) -> None:
