@@ -11,7 +11,8 @@ from host_family import YAML, make_family
 from warplog.analysis.assertions import Campaign, answer_all, is_same_gpu
 from warplog.analysis.quantities import Quantities
 from warplog.catalog.family import Family, load_family
-from warplog.core.columns import ANSWERS, Row
+from warplog.core.columns import Row
+from warplog.tables.conclusions import Answer, columns
 from warplog.tables.files import as_frame
 
 GPU = "NVIDIA H200"
@@ -79,7 +80,7 @@ def family(tmp_path: Path) -> Callable[..., Family]:
 
 def rows(made: Family, us: Mapping[str, float], **more: float) -> list[Row]:
     found = answer_all({made.name: made}, campaign(us, **more))
-    return list(as_frame(found, ANSWERS, "answers").to_dict("records"))
+    return list(as_frame(found, columns(Answer), "answers").to_dict("records"))
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import pytest
 from worklog_pages import FAMILY, Page, rung, told
 
 from warplog import worklog
+from warplog.analysis.decomposition import Change, Factor, StateChange, Step, Use
 from warplog.worklog import explain
-from warplog.worklog.decomposition import Change, Factor, StateChange, Step, Use
 from warplog.worklog.html import html
 from warplog.worklog.pictures.story import counters, main_path, path_table, waterfall
 

@@ -8,7 +8,7 @@ if none of it does, and within noise otherwise.
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +21,7 @@ from warplog.catalog.family import Family
 from warplog.core import formula as arithmetic
 from warplog.core.columns import Cell
 from warplog.core.errors import WarplogError
+from warplog.tables.conclusions import Answer, cells
 from warplog.tables.files import ORIGIN_COLUMNS, as_rows, read_table
 
 if TYPE_CHECKING:
@@ -76,32 +77,6 @@ class Evaluation:
 _NOTHING = Evaluation(math.nan, math.nan, math.nan, "", {}, {})
 
 
-@dataclass(frozen=True)
-class Answer:
-    """The answer to one assertion: the columns of the table `answers` except the origin, which says what they mean."""
-
-    family: str
-    variant: str
-    kind: str
-    id: str
-    quantity: str
-    against: str
-    case: str
-    regime: str
-    low: float
-    high: float
-    unit: str
-    said_of: str
-    source: str
-    measured: float
-    measured_low: float
-    measured_high: float
-    word: str
-    off: float
-    reason: str
-    reason_of: str
-
-
 def read(tables: Path) -> Campaign:
     """Returns the campaign in a folder of tables.
 
@@ -123,7 +98,7 @@ def answer_all(families: Mapping[str, Family], campaign: Campaign) -> list[dict[
         if family := families.get(str(name)):
             origin = campaign.origin(family.name)
             for one in _asserted(family, set(measured["variant"])):
-                found.append(asdict(answer(one, family, campaign, str(origin["gpu_name"]))) | origin)
+                found.append(cells(answer(one, family, campaign, str(origin["gpu_name"]))) | origin)
     return found
 
 

@@ -531,54 +531,6 @@ CLAIMS: Mapping[str, Column] = {
     "reason": Column("str", "", "why the claim is not measurable; else notes on the rows behind the verdict"),
     **ORIGIN,
 }
-ANSWERS: Mapping[str, Column] = {
-    "family": KEY["family"],
-    "variant": Column("str", "", "variant that is spoken of; empty for a claim about several"),
-    "kind": Column("str", "", "key of family.yaml: predicts, expects or claim"),
-    "id": Column("str", "", "identifier of a claim; else empty"),
-    "quantity": Column(
-        "str",
-        "",
-        "quantity of a prediction, spill_bytes or sass_<opcode> (number of instructions whose opcode begins so) of the"
-        " compiled code, or the formula of a claim",
-    ),
-    "against": Column(
-        "str",
-        "",
-        "variant that is compared with: speedup and saved_us say how; of another quantity, `measured` is its ratio to"
-        " that of this variant; empty for none",
-    ),
-    "case": Column("str", "", "problem case; empty if the value applies to all cases"),
-    "regime": Column("str", "", "regime of the times: rest, hot or sustained; empty if it depends on none"),
-    "low": Column("float", "", "smallest value that is asserted, in `unit`; empty if there is none"),
-    "high": Column("float", "", "largest value that is asserted, in `unit`; empty if there is none"),
-    "unit": Column("str", "", "unit of the values; x for ratios"),
-    "said_of": Column("str", "", "GPU that the assertion is about; empty for any"),
-    "source": Column("str", "", "publication that makes a claim; else empty"),
-    "measured": Column("float", "", "value in this campaign, in `unit`; empty if it has none"),
-    "measured_low": Column(
-        "float", "", "lower end of the values that the same code shows in other runs, with p = 0.998"
-    ),
-    "measured_high": Column(
-        "float", "", "upper end of the values that the same code shows in other runs, with p = 0.998"
-    ),
-    "word": Column(
-        "str",
-        "",
-        "met: all values between `measured_low` and `measured_high` are as asserted; missed: none is; within_noise:"
-        " some are; or not_measurable",
-    ),
-    "off": Column("float", "", "measured over the end that it misses, minus 1; empty if it is not missed"),
-    "reason": Column(
-        "str",
-        "",
-        "why it is not measurable: other_gpu (it is about another one), not_judged (a claim without a condition),"
-        " not_measured (the case is not in the campaign), no_time, no_value, no_peak (of the GPU), not_captured,"
-        " not_compiled, or the status of the measurement or the metric; else empty",
-    ),
-    "reason_of": Column("str", "", "variant, or GPU or its peak, that `reason` refers to"),
-    **ORIGIN,
-}
 FLOORS: Mapping[str, Column] = {
     **KEY,
     "regime": Column(

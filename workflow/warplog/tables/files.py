@@ -12,12 +12,13 @@ from pyarrow import ArrowException
 from pyarrow.parquet import read_metadata
 
 from warplog.core import paths
-from warplog.core.columns import ANSWERS, CLAIMS, FLOORS, ORACLE, ORIGIN, TABLES, TUNE, Cell, Column, Row
+from warplog.core.columns import CLAIMS, FLOORS, ORACLE, ORIGIN, TABLES, TUNE, Cell, Column, Row
 from warplog.core.csv_text import csv_of_table, restored
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_bytes, write_text
 from warplog.core.text import one_line
 from warplog.records.verification import manifest
+from warplog.tables import conclusions
 
 _check_once = cache(manifest.check)  # a recorded campaign, when the first of its tables is read
 
@@ -42,10 +43,10 @@ def columns() -> str:
     described = {
         **TABLES,
         "claims": CLAIMS,
-        "answers": ANSWERS,
         "floors": FLOORS,
         "tune": TUNE,
         "oracle": ORACLE,
+        **{kind.TABLE: conclusions.columns(kind) for kind in conclusions.TABLES},
     }
     lines += [
         (t, c, d.kind, d.unit, d.meaning) for t, columns in described.items() for c, d in columns.items()
@@ -132,11 +133,11 @@ NEEDED = {
     "power_trace": ["family", "variant", "case", "time_s", "sm_mhz", "power_w", "gflops"],
     "lines": ["family", "variant", "case", "kernel", "file", "line", "text", "stall"],
     "claims": ["family", "id", "claim", "verdict", "measured", "unit", "condition", "reason"],
-    "answers": ["family", "variant", "kind", "quantity", "case", "measured", "word", "reason"],
     "launches": ["family", "variant", "case", "status", "reason", "sm_mhz", "overhead_pct", "noise_pct"],
     "tracks": ["family", "variant", "case", "slot", "warp", "role", "region", "start_us", "duration_us"],
     "floors": ["family", "variant", "case", "gpu", "regime", "deviation", "freedom", "groups"],
     "stages": ["family", "variant", "stage", "seconds"],
+    **{kind.TABLE: list(conclusions.columns(kind)) for kind in conclusions.TABLES},
 }
 
 

@@ -12,13 +12,15 @@ from warplog.catalog.contract import status_words
 from warplog.core.errors import WarplogError
 from warplog.core.text import one_line
 from warplog.metrics.kernels import kernel_key, longest_kernel
+from warplog.tables import conclusions
 from warplog.tables.files import NEEDED, ORIGIN_COLUMNS, as_rows, read_table
 
 TABLES = (
     *("measurements", "metrics", "timeline", "variants", "gpus"),
     *("power_trace", "lines", "launches", "tracks"),
 )
-OPTIONAL = ("claims", "answers", "floors")  # made by jobs of their own, after the others
+# Made by jobs of their own, after the others.
+OPTIONAL = ("claims", "floors", *(kind.TABLE for kind in conclusions.TABLES))
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Quantity:
 
 @dataclass(frozen=True)
 class FigureTables:
-    """The tables of one family on one GPU, with the columns of results/tables."""
+    """The tables of one family on one GPU, with the columns of results/tables; `places` is the table `ladder`."""
 
     measurements: pd.DataFrame
     metrics: pd.DataFrame
@@ -43,11 +45,16 @@ class FigureTables:
     gpus: pd.DataFrame
     power_trace: pd.DataFrame = field(default_factory=pd.DataFrame)
     claims: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["claims"]))
-    answers: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["answers"]))
     lines: pd.DataFrame = field(default_factory=pd.DataFrame)
     floors: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["floors"]))
     launches: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["launches"]))
     tracks: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["tracks"]))
+    verdicts: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["verdicts"]))
+    places: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["ladder"]))
+    steps: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["steps"]))
+    changes: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["changes"]))
+    answers: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["answers"]))
+    bounds: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["bounds"]))
 
     @property
     def family(self) -> str:
@@ -260,4 +267,6 @@ def of_family(tables: Mapping[str, pd.DataFrame], folder: Path, family: str) -> 
         raise WarplogError(f"{folder}/variants: {family}: no such family; the table contains {known}")
     if "floors" in mine:
         mine["measurements"] = with_floors(mine["measurements"], mine["floors"])
+    if "ladder" in mine:
+        mine["places"] = mine.pop("ladder")
     return FigureTables(**{name: table.reset_index(drop=True) for name, table in mine.items()})

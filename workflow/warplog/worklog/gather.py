@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from warplog.analysis import verdicts
+from warplog.analysis import kinship, verdicts
+from warplog.analysis.kinship import faster_ancestor
 from warplog.catalog.claims import WITHIN_NOISE
 from warplog.catalog.family import Family, Variant
 from warplog.core.columns import Row, number, text
@@ -18,9 +19,7 @@ from warplog.records.remarks import own_limits
 from warplog.tables import activity, published, regimes
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
-from warplog.worklog import kinship
 from warplog.worklog.asides import CLAIM_NOTE, LINE_NOTES, claims_table
-from warplog.worklog.kinship import faster_ancestor
 from warplog.worklog.ladder import Ladder
 from warplog.worklog.page import Page, Picture, Rung, Summary
 from warplog.worklog.pictures import charts
@@ -443,7 +442,7 @@ def _resources(ladder: Ladder) -> Table:
         launch, bound = ladder.launches[name], ladder.bounds[name]
         counts = [launch[m] for m in ("registers_per_thread", "block_threads", "shared_bytes_per_block")]
         cells = [_count(value) for value in counts]
-        cells += [_spills(ladder.spills(row), number(row, "spill_bytes"))]
+        cells += [_spills(ladder.explanation.spills(name), number(row, "spill_bytes"))]
         cells += [_one(bound.theoretical_pct), _one(bound.achieved_pct)]
         lines.append((name, *cells))
     notes = ("Shared memory includes the part that the driver reserves.",)
