@@ -54,6 +54,7 @@ def code(stage: str) -> set[str]:
         ("judge/summary/gather.py", {"summary"}),
         ("judge/floors.py", {"judge", "floors"}),
         ("judge/claims.py", {"claims"}),
+        ("analysis/assertions.py", {"claims"}),
         ("judge/oracle.py", {"oracle"}),
         ("figures/ladder.py", {"plot"}),
         ("track/notes.py", {"track"}),

@@ -65,6 +65,15 @@ def write_table(rows: Sequence[Row], columns: Mapping[str, Column], path: Path) 
     write_bytes(path.with_name(f"{path.name}.parquet"), as_parquet(table))
 
 
+def write_parquet(rows: Sequence[Row], columns: Mapping[str, Column], path: Path) -> None:
+    """Writes <path>.parquet with exactly the documented columns.
+
+    Raises:
+        WarplogError: if a row has an undocumented column, or the file cannot be written.
+    """
+    write_bytes(path.with_name(f"{path.name}.parquet"), as_parquet(as_frame(rows, columns, path.name)))
+
+
 def as_parquet(table: pd.DataFrame) -> bytes:
     """Returns a table as Parquet, with a checksum of each page."""
     return table.to_parquet(index=False, write_page_checksum=True, compression="zstd")

@@ -53,6 +53,7 @@ class FigureTables:
     places: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["ladder"]))
     steps: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["steps"]))
     changes: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["changes"]))
+    answers: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["answers"]))
     bounds: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["bounds"]))
     answers: pd.DataFrame = field(default_factory=pd.DataFrame)
 
