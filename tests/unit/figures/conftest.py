@@ -37,7 +37,6 @@ def failed():
 def recorded():
     """Returns the sgemm tables of the small campaign, as figures and pages read them."""
     from small_campaign import FOLDER
-
     from warplog.tables import view
 
     return view.load(FOLDER / "tables", "sgemm")

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from warplog.analysis import verdicts
+from warplog.analysis.paths import main_path
 from warplog.catalog.contract import Published
 from warplog.catalog.family import Family, Variant
 from warplog.catalog.header import read_header, read_source
@@ -39,7 +40,7 @@ from warplog.worklog.excerpt import Excerpt, excerpt
 from warplog.worklog.explain import Explanation
 from warplog.worklog.kinship import faster_ancestor
 from warplog.worklog.page import Rung
-from warplog.worklog.pictures.story import Waterfall, counters, main_path, waterfall
+from warplog.worklog.pictures.story import Waterfall, counters, waterfall
 from warplog.worklog.sentences import (
     LEAST_TRAFFIC,
     OVERLAP,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from warplog.analysis import verdicts
+from warplog.analysis.paths import main_path
 from warplog.core.columns import Row, text
 from warplog.core.text import Table
 from warplog.worklog.bounds import NAMES as UNITS
@@ -79,24 +80,6 @@ class Waterfall:
     baseline: float | None
     baseline_name: str
     ticks: tuple[tuple[float, str], ...]
-
-
-def main_path(rows: Mapping[str, Row], best: str = "") -> tuple[str, ...]:
-    """Returns the steps from a variant without a parent, which may be the baseline, to the fastest one besides it.
-
-    `rows` are the rows of the ladder at the headline case, by variant; `best` is the fastest one, if it is known. Empty
-    if no variant has a time.
-    """
-    own = {name: row for name, row in rows.items() if time_us(row) > 0 and not row["is_baseline"]}
-    if not own:
-        return ()
-    way = [best or min(own, key=lambda name: time_us(own[name]))]
-    while (parent := text(own[way[-1]], "parent")) in own and parent not in way:
-        way.append(parent)
-    root = text(own[way[-1]], "parent")
-    if root in rows and rows[root]["is_baseline"] and time_us(rows[root]) > 0:
-        way.append(root)
-    return tuple(reversed(way))
 
 
 def waterfall(
