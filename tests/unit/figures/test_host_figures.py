@@ -13,7 +13,7 @@ from made_up_tables import MadeUpTables
 from warplog import figures
 from warplog.catalog.family import load_family
 from warplog.extract.timeline import overlap_metrics
-from warplog.plotting import style
+from warplog.figures.shared import style
 
 ROOT = Path(__file__).parents[3]
 ENGINES = ("Host-to-Device", "kernel", "Device-to-Host")
