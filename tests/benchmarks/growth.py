@@ -145,7 +145,7 @@ def do_tables() -> None:
     evaluate.write_measured(plan, source, folder)
     evaluate.write_floors(plan, source, folder)
     evaluate.write_claims(plan, folder)
-    evaluate.write_analysis(plan, folder)
+    evaluate.write_analysis(plan.chosen, folder)  # type: ignore[attr-defined]
 
 
 def do_figures() -> None:

@@ -111,7 +111,7 @@ def by_key(found):
             }
             for one in found.rows(kind.TABLE)
         }
-        for kind in conclusions.TABLES
+        for kind in conclusions.ANALYSED
     }
 
 
@@ -169,7 +169,7 @@ def test_the_order_of_variants_in_the_ladder_changes_only_their_position():
 
 def test_rows_come_back_from_their_table_as_they_were(recorded):
     found = conclude(recorded, {})
-    for kind in conclusions.TABLES:
+    for kind in conclusions.ANALYSED:
         rows = found.rows(kind.TABLE)
         cells = [conclusions.cells(one) for one in rows]
         table = as_frame(cells, conclusions.columns(kind), kind.TABLE)
