@@ -11,10 +11,10 @@ from pathlib import Path
 from warplog.catalog.family import Family, Variant
 from warplog.catalog.header import read_header, read_source
 from warplog.core.columns import Row, number, text
-from warplog.metrics.kernels import bare_name
-from warplog.parsers import sass
 from warplog.figures.shared import memory_boxes as memory_chart
 from warplog.figures.shared.memory_boxes import MemoryChart
+from warplog.metrics.kernels import bare_name
+from warplog.parsers import sass
 from warplog.records import remarks
 from warplog.tables import conclusions, published, regimes
 from warplog.tables.conclusions import Bound, Change, Place, Verdict, by_variant
