@@ -322,6 +322,7 @@ def _compare(options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
+    from warplog.analysis.explanation import sources_of
     from warplog.tables import view
     from warplog.worklog import explain
 
@@ -331,7 +332,7 @@ def _explain(options: argparse.Namespace) -> int:
     folder = _tables(options)
     known = {family.name: family for family in _families(None)} if (_project() / "kernels").is_dir() else {}
     for name in [options.family] if options.family else explain.families(folder):
-        sources = explain.sources_of(known[name]) if name in known else {}
+        sources = sources_of(known[name].variants) if name in known else {}
         print(explain.markdown(view.load(folder, name), sources, options.whole))
     if not options.whole:
         print("All factors and warp states, and what bounds each variant: warplog explain --all")

@@ -35,6 +35,7 @@ ROOTS: Mapping[str, tuple[str, ...]] = {
     "oracle": ("judge.oracle", "tables.rows", "analysis.quantities"),
     "claims": ("judge.claims",),
     "floors": ("judge.floors",),
+    "analysis": ("analysis.conclude",),
     "summary": ("judge.summary", "worklog.site.index"),
     "judge": ("judge.aa", "judge.comparison", "judge.history", "judge.figures"),
     "plot": ("figures",),

@@ -1,4 +1,4 @@
-"""The rows of what is concluded from a campaign, a type and a table per kind: verdicts, ladder, steps, changes, bounds.
+"""The rows of what is concluded from a campaign, a type and a table per kind: verdicts, ladder, steps, ...
 
 A row holds codes and values with their units, never a sentence. Pages, `explain` and the text formats make words of
 them; the audit of the pages looks their numbers up here.
@@ -6,13 +6,13 @@ them; the audit of the pages looks their numbers up here.
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Annotated, ClassVar, TypeVar, get_type_hints
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Annotated, ClassVar, TypeVar, get_args, get_type_hints
 
-import pandas as pd
+from warplog.core.columns import KEY, ORIGIN, Cell, Column
 
-from warplog.core.columns import KEY, ORIGIN, Cell, Column, Row
-from warplog.tables.files import as_rows
+if TYPE_CHECKING:
+    import pandas as pd
 
 NAN = math.nan
 Text = str
@@ -120,7 +120,8 @@ class Step(Conclusion):
         "",
         "counters (they account for at least half of it), tied, same_kernel, other_kernels (of the launch make at least"
         " half of it), within_runs (smaller than the difference between profiled and timed launches), little (the"
-        " counters account for less than half); empty with a gap",
+        " counters account for less than half), no_cause (they account for it, but only show what follows from the"
+        " time); empty with a gap",
     ]
     remainder: Annotated[float, "x", "factor that no counter accounts for"]
     kernel_us: Annotated[float, "us", "time of the longest kernel under ncu"]
@@ -135,11 +136,11 @@ class Step(Conclusion):
     twin_code: Annotated[str, "", "same or recompiled (different machine code)"]
     twin_word: _WORD
     twin_speedup: Annotated[float, "x", "the twin's time divided by the variant's"]
-    twin_instructions: Annotated[int, "", "instructions in the machine code of the twin's kernel"]
+    twin_instructions: Annotated[int, "inst", "instructions in the machine code of the twin's kernel"]
     instructions: Annotated[
-        int, "", "instructions in the machine code of the variant's kernel, if it has a twin"
+        int, "inst", "instructions in the machine code of the variant's kernel, if it has a twin"
     ]
-    registers: Annotated[int, "", "registers per thread, if it has a twin"]
+    registers: Annotated[int, "register", "registers per thread, if it has a twin"]
     is_idle: Annotated[
         bool,
         "",
@@ -170,7 +171,12 @@ class Change(Conclusion):
         "factor (of the time), state (of warps), unit (use of it), traffic, sectors, grid, occupancy, blocks, atomics,"
         " bubble (at the end of a tile), clock or counter",
     ]
-    quantity: Annotated[str, "", "metric in the registry, warp state, or sm_busy_pct"]
+    quantity: Annotated[
+        str,
+        "",
+        "metric in the registry, warp state (issuing_or_ready: it issues or could), sm_busy_pct, sm_mhz, blocks_per_sm,"
+        " bubble_us or contended_atomics (0 or 1)",
+    ]
     before: Annotated[float, BY_UNIT, "the parent's value in `unit`"]
     after: Annotated[float, BY_UNIT, "the variant's value in `unit`"]
     unit: Annotated[str, "", "unit of the values"]
@@ -204,18 +210,26 @@ class Bound(Conclusion):
     kind: Annotated[
         str,
         "",
-        "memory or compute (a ceiling is reached), near (one is close), latency, atomics (contention on few addresses),"
+        "memory or compute (a ceiling is reached), near (one is close), latency, queue (the largest stall is a full"
+        " queue: throughput, not latency), atomics (contention on few addresses),"
         " launch (the grid does not fill the GPU); empty if unknown",
     ]
     ceiling: Annotated[str, "", "metric of the closest ceiling"]
     ceiling_pct: Annotated[float, "%", "how much of it is used"]
+    ceiling_2: Annotated[
+        str,
+        "",
+        "metric of another ceiling within 2 percentage points, or of the pipe whose instructions fill the issue slots;"
+        " empty for none",
+    ]
+    ceiling_2_pct: Annotated[float, "%", "how much of that is used"]
     beside: Annotated[str, "", "metric of L2 or device memory where the other one is the ceiling"]
     beside_pct: Annotated[float, "%", "how much of that is used"]
     l1_bytes_pct: Annotated[
         float, "%", "bandwidth of L1/TEX that global and local accesses use, if it is the ceiling"
     ]
     shared_wavefronts: Annotated[
-        float, "", "shared-memory wavefronts, if they take most of what L1/TEX does as the ceiling"
+        float, "wavefront", "shared-memory wavefronts, if they take most of what L1/TEX does as the ceiling"
     ]
     stall: Annotated[str, "", "warp stall with most cycles"]
     stall_pct: Annotated[float, "%", "its share of a warp's cycles"]
@@ -224,15 +238,17 @@ class Bound(Conclusion):
     theoretical_pct: Annotated[float, "%", "theoretical occupancy"]
     achieved_pct: Annotated[float, "%", "achieved occupancy"]
     limiters: Annotated[str, "", "resources that limit the theoretical occupancy, comma-separated"]
-    blocks: Annotated[int, "", "blocks of a grid of less than one wave; else empty"]
-    waves: Annotated[float, "", "part of a wave of such a grid; else empty"]
+    blocks: Annotated[int, "block", "blocks of a grid of less than one wave; else empty"]
+    waves: Annotated[float, "wave", "part of a wave of such a grid; else empty"]
     sms: Annotated[int, "", "SMs of the GPU"]
     profiled_cycles: Annotated[float, "x", "cycles of the profiled launch over those of the timed ones"]
     copies_us: Annotated[float, "us", "time of the copies of a launch, which are no kernels"]
-    dram_bytes: Annotated[float, "B", "bytes moved to and from device memory"]
-    compulsory_bytes: Annotated[float, "B", "compulsory traffic"]
+    dram_bytes: Annotated[float, "byte", "bytes moved to and from device memory"]
+    compulsory_bytes: Annotated[float, "byte", "compulsory traffic"]
     traffic: Annotated[float, "x", "dram_bytes divided by compulsory_bytes"]
     conflicts_pct: Annotated[float, "%", "share of bank conflicts in the shared-memory wavefronts"]
+    spill_store_bytes: Annotated[int, "byte", "spill stores per thread of the kernel; empty if unknown"]
+    spill_load_bytes: Annotated[int, "byte", "spill loads per thread of the kernel; empty if unknown"]
     rest_us: Annotated[float, "us", "time at rest, if a long run is slower"]
     long_us: Annotated[float, "us", "time per launch in a long run, if that is slower"]
     long_slowdown: Annotated[float, "x", "long_us divided by the time at rest"]
@@ -243,48 +259,101 @@ class Bound(Conclusion):
     power_w: Annotated[float, "W", "mean board power in a long run"]
 
 
-TABLES: tuple[type[Conclusion], ...] = (Verdict, Place, Step, Change, Bound)
+@dataclass(frozen=True)
+class Answer(Conclusion):
+    """Whether what family.yaml asserts holds: a claim, a prediction, or a property of the compiled code."""
+
+    TABLE = "answers"
+    KEYS = ("family", "kind", "variant", "id", "quantity", "against", "case", "regime", "said_of")
+
+    family: _FAMILY
+    variant: Annotated[str, "", "variant that it is about; empty for a claim about several"]
+    kind: Annotated[str, "", "predicts, expects or claim"]
+    id: Annotated[str, "", "identifier of a claim; else empty"]
+    quantity: Annotated[
+        str,
+        "",
+        "quantity of a prediction; of the compiled code, spill_bytes or sass_<opcode> (instructions whose opcode begins"
+        " so); the formula of a claim",
+    ]
+    against: Annotated[
+        str,
+        "",
+        "variant that is compared with, empty for none; unless the quantity is speedup or saved_us, the values are"
+        " ratios to its value",
+    ]
+    case: _CASE
+    regime: Annotated[str, "", "rest, hot or sustained; empty if the quantity depends on none"]
+    low: Annotated[float, BY_UNIT, "smallest value that is asserted, in `unit`; empty if there is none"]
+    high: Annotated[float, BY_UNIT, "largest value that is asserted, in `unit`; empty if there is none"]
+    unit: Annotated[str, "", "unit of the values; x for ratios"]
+    said_of: Annotated[str, "", "GPU that the assertion is about; empty for any"]
+    source: Annotated[str, "", "publication that makes a claim; else empty"]
+    measured: Annotated[float, BY_UNIT, "value in this campaign, in `unit`; empty if it has none"]
+    measured_low: Annotated[
+        float, BY_UNIT, "lower end of the interval in which the same code shows it (p = 0.002 to be outside)"
+    ]
+    measured_high: Annotated[float, BY_UNIT, "upper end of that interval"]
+    word: Annotated[
+        str,
+        "",
+        "met: all values between `measured_low` and `measured_high` are as asserted; missed: none is; within_noise:"
+        " some are; or not_measurable",
+    ]
+    off: Annotated[float, "", "`measured` over the end that it misses, minus 1; empty if it is not missed"]
+    reason: Annotated[
+        str,
+        "",
+        "why it is not measurable: other_gpu (it is about another one), not_judged (a claim without a condition),"
+        " not_measured (the case is not in the campaign), no_time, no_value, no_peak (of the GPU), not_captured,"
+        " not_compiled, or the status of the measurement or the metric; else empty",
+    ]
+    reason_of: Annotated[str, "", "variant, GPU or column of `gpus` that `reason` refers to"]
+
+
+ANALYSED: tuple[type[Conclusion], ...] = (Verdict, Place, Step, Change, Bound)  # by the rule `analyse`
+TABLES: tuple[type[Conclusion], ...] = (*ANALYSED, Answer)
 Of = TypeVar("Of", bound=Conclusion)
+
+
+def _described(kind: type[Conclusion]) -> dict[str, tuple[type, str, str]]:
+    hints = get_type_hints(kind, include_extras=True)
+    return {one.name: get_args(hints[one.name]) for one in fields(kind)}
+
+
+_COLUMNS = {kind: _described(kind) for kind in TABLES}  # type, unit and meaning
 
 
 def columns(kind: type[Conclusion]) -> Mapping[str, Column]:
     """Returns the columns of the table of a type, with those of the origin."""
-    hints = get_type_hints(kind, include_extras=True)
-    found = {}
-    for one in fields(kind):
-        base, unit, meaning = hints[one.name].__origin__, *hints[one.name].__metadata__
-        found[one.name] = Column(base.__name__, "" if unit == BY_UNIT else unit, meaning)
+    found = {
+        name: Column(base.__name__, "" if unit == BY_UNIT else unit, meaning)
+        for name, (base, unit, meaning) in _COLUMNS[kind].items()
+    }
     return {**found, **ORIGIN}
 
 
 def units(kind: type[Conclusion]) -> Mapping[str, str]:
     """Returns the unit of each column of numbers; BY_UNIT if the row names it."""
-    hints = get_type_hints(kind, include_extras=True)
-    return {one.name: hints[one.name].__metadata__[0] for one in fields(kind)}
+    return {name: unit for name, (_, unit, _) in _COLUMNS[kind].items()}
 
 
 def cells(row: Conclusion) -> dict[str, Cell]:
-    """Returns a row by column."""
-    found: dict[str, Cell] = asdict(row)
-    return found
+    """Returns a row by column; an integer that is not known is NaN instead of -1."""
+    return {
+        name: NAN if base is int and getattr(row, name) == -1 else getattr(row, name)
+        for name, (base, _, _) in _COLUMNS[type(row)].items()
+    }
 
 
-def rows(table: pd.DataFrame, kind: type[Of], family: str = "") -> list[Of]:
-    """Returns the rows of a table as values, those of one family if it is named; a missing integer is -1."""
-    names = [one.name for one in fields(kind)]
-    integers = {name for name, column in columns(kind).items() if column.kind == "int"}
+def rows(table: "pd.DataFrame", kind: type[Of], family: str = "") -> list[Of]:
+    """Returns the rows of a table as values, those of one family if it is named; an integer that is not known is -1."""
     shown = table[table["family"] == family] if family else table
-    return [
-        kind(**{name: _value(row, name, name in integers) for name in names})  # type: ignore[arg-type]
-        for row in as_rows(shown)
+    by_column = [
+        shown[name].fillna(-1).astype(int).tolist() if base is int else shown[name].tolist()
+        for name, (base, _, _) in _COLUMNS[kind].items()
     ]
-
-
-def _value(row: Row, name: str, is_integer: bool) -> Cell:
-    value = row[name]
-    if not is_integer:
-        return value
-    return -1 if value is None or value is pd.NA or value != value else int(value)  # NaN differs from itself
+    return [kind(*values) for values in zip(*by_column, strict=True)]
 
 
 def by_variant(found: Iterable[Of]) -> dict[str, list[Of]]:

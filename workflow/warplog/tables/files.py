@@ -18,6 +18,7 @@ from warplog.core.errors import WarplogError
 from warplog.core.files import write_bytes, write_text
 from warplog.core.text import one_line
 from warplog.records.verification import manifest
+from warplog.tables import conclusions
 
 _check_once = cache(manifest.check)  # a recorded campaign, when the first of its tables is read
 
@@ -45,6 +46,7 @@ def columns() -> str:
         "floors": FLOORS,
         "tune": TUNE,
         "oracle": ORACLE,
+        **{kind.TABLE: conclusions.columns(kind) for kind in conclusions.TABLES},
     }
     lines += [
         (t, c, d.kind, d.unit, d.meaning) for t, columns in described.items() for c, d in columns.items()
@@ -61,6 +63,15 @@ def write_table(rows: Sequence[Row], columns: Mapping[str, Column], path: Path) 
     table = as_frame(rows, columns, path.name)
     write_text(path.with_name(f"{path.name}.csv"), csv_of_table(table))
     write_bytes(path.with_name(f"{path.name}.parquet"), as_parquet(table))
+
+
+def write_parquet(rows: Sequence[Row], columns: Mapping[str, Column], path: Path) -> None:
+    """Writes <path>.parquet with exactly the documented columns.
+
+    Raises:
+        WarplogError: if a row has an undocumented column, or the file cannot be written.
+    """
+    write_bytes(path.with_name(f"{path.name}.parquet"), as_parquet(as_frame(rows, columns, path.name)))
 
 
 def as_parquet(table: pd.DataFrame) -> bytes:
@@ -126,6 +137,7 @@ NEEDED = {
     "tracks": ["family", "variant", "case", "slot", "warp", "role", "region", "start_us", "duration_us"],
     "floors": ["family", "variant", "case", "gpu", "regime", "deviation", "freedom", "groups"],
     "stages": ["family", "variant", "stage", "seconds"],
+    **{kind.TABLE: list(conclusions.columns(kind)) for kind in conclusions.TABLES},
 }
 
 
