@@ -1,4 +1,4 @@
-"""What holds in the conclusions about any campaign, on two families of each recorded one."""
+"""What holds in the conclusions about any campaign, on three families of each recorded one."""
 
 import itertools
 import math
@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from shipped_families import FAMILIES
+from warplog.analysis.conclude import conclude
+from warplog.analysis.explanation import sources_of
 from warplog.analysis.verdicts import AMBIGUOUS, FASTER, SAME, SLOWER, WORDS
 from warplog.metrics import METRICS
 from warplog.tables import view
-from warplog.worklog.conclusions import conclude
 
 RECORDED = Path(__file__).parents[3] / "results" / "recorded"
 CAMPAIGNS = ("h200", "h100")
@@ -27,12 +28,14 @@ def tables(campaign):
     return view.read_all(RECORDED / campaign / "tables")
 
 
-@pytest.fixture(scope="module", params=itertools.product(CAMPAIGNS, ("sgemm", "transpose")), ids="-".join)
+@pytest.fixture(
+    scope="module", params=itertools.product(CAMPAIGNS, ("sgemm", "bf16_gemm", "transpose")), ids="-".join
+)
 def found(request):
     """The rows of each table about a family of a recorded campaign."""
     campaign, family = request.param
     own = view.of_family(tables(campaign), RECORDED / campaign / "tables", family)
-    rows = conclude(FAMILIES[family], own, {})
+    rows = vars(conclude(own, sources_of(FAMILIES[family].variants)))
     assert all(rows.values())
     return rows
 
