@@ -57,7 +57,7 @@ rule write_worklog:
         # Not part of the report: a browser opens no address of more than 2 MB, which is how it would hold the page.
         html="results/worklog/{family}.html",
         md="results/worklog/{family}.md",
-        tex="results/worklog/{family}.tex",
+        latex=directory("results/latex/{family}"),
     log:
         "results/logs/worklog/{family}.log",
     params:

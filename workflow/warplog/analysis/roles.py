@@ -80,17 +80,17 @@ def _parallelism(step: Step) -> Iterator[rows.Change]:
     yield from (_row(step, CAUSE, "sectors", one) for one in _sectors(step))
     if excess := step.use.excess:
         yield _row(step, _role(step, excess.after < excess.before), "counter", excess)
-    if step.use.tile_end and step.use.tile_end[0] == step.parent:
-        gaps = step.use.tile_end[1:]
-        if abs(math.log(gaps[1] / gaps[0])) >= _LEAST_GAP:
-            yield _bubble(step, _role(step, gaps[1] < gaps[0]))
+    if step.use.tile_end:
+        _, old, new = step.use.tile_end
+        if abs(math.log(new / old)) >= _LEAST_GAP:
+            yield _bubble(step, _role(step, new < old))
 
 
 def _factors(step: Step, sides: list[Bound]) -> Iterator[rows.Change]:
     """Yields the factors that weigh enough, none where atomics or parallelism account for the ratio."""
     if any(step.use.contended) or _grid(step) or _sectors(step):
         return
-    by_memory = any(one.kind in ("memory", "near") and one.ceiling in (DRAM, L2) for one in sides)
+    by_memory = any(one.kind in ("memory", "near") and {one.ceiling, one.ceiling_2} & {DRAM, L2} for one in sides)
     for factor in step.factors:
         if _weight(factor, step) < _LEAST_FACTOR or (factor not in step.causes and factor != step.clock):
             continue

@@ -142,7 +142,7 @@ NEEDED = {
 
 
 def read_table(folder: Path, name: str) -> pd.DataFrame:
-    """Reads a table listed in NEEDED from `folder`/<name>.parquet, or from .csv if that does not exist.
+    """Reads a table from `folder`/<name>.parquet, or from .csv if that does not exist.
 
     Integer columns are float64 if they have missing values, otherwise int64.
 
@@ -158,7 +158,7 @@ def read_table(folder: Path, name: str) -> pd.DataFrame:
     table = read_file(path)
     for column in table.select_dtypes("Int64"):
         table[column] = table[column].astype("float64" if table[column].isna().any() else "int64")
-    missing = [column for column in NEEDED[name] if column not in table]
+    missing = [column for column in NEEDED.get(name, ()) if column not in table]
     if missing:
         why = f"lacks the column {missing[0]!r}"
         raise WarplogError(f"{path}: not a readable table ({why}); run `{paths.command('tables')}`")
