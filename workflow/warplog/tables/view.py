@@ -20,7 +20,7 @@ TABLES = (
     *("power_trace", "lines", "launches", "tracks"),
 )
 # Made by jobs of their own, after the others.
-OPTIONAL = ("claims", "floors", "answers", *(kind.TABLE for kind in conclusions.TABLES))
+OPTIONAL = ("claims", "floors", *(kind.TABLE for kind in conclusions.TABLES))
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,6 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "variants": ("family", "variant"),
     "gpus": ("gpu",),
     "claims": ("family", "id"),
-    "answers": ("family", "variant", "kind", "id", "quantity", "against", "case", "regime"),
     "launches": ("family", "variant", "case"),
     "published": ("family", "variant", "case", "published_source", "published_gpu", "published_case"),
     **{kind.TABLE: kind.KEYS for kind in CONCLUSIONS},
@@ -58,7 +57,6 @@ _BY_ROW: Mapping[str, tuple[str, ...]] = {
     "metrics": ("value",),
     "published": ("value", "published"),
     "claims": ("measured",),
-    "answers": ("low", "high", "measured", "measured_low", "measured_high"),
 }
 _UNITS = {kind.TABLE: units(kind) for kind in CONCLUSIONS}
 
