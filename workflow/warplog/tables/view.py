@@ -55,7 +55,6 @@ class FigureTables:
     changes: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["changes"]))
     answers: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["answers"]))
     bounds: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["bounds"]))
-    answers: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @property
     def family(self) -> str:

@@ -17,7 +17,7 @@ from warplog.plotting import memory_chart
 from warplog.plotting.memory_chart import MemoryChart
 from warplog.records import remarks
 from warplog.tables import conclusions, published, regimes
-from warplog.tables.conclusions import Bound, Change, Place, Verdict, by_variant
+from warplog.tables.conclusions import Answer, Bound, Change, Place, Verdict, by_variant
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
 from warplog.worklog.cells import Cells
@@ -74,14 +74,13 @@ class Rows:
     def claims(self) -> dict[str, list[Row]]:
         """The claims by the variant that they are about; "" for those about the whole ladder."""
         answered = {
-            str(row["id"]): text(row, "variant")
-            for row in as_rows(self.tables.answers)
-            if row["kind"] == "claim"
+            one.id: one.variant
+            for one in conclusions.rows(self.tables.answers, Answer)
+            if one.kind == "claim"
         }
         found: dict[str, list[Row]] = {}
         for row in as_rows(self.tables.claims):
-            about = answered.get(str(row["id"]))
-            found.setdefault(self._about(row) if about is None else about, []).append(row)
+            found.setdefault(answered.get(str(row["id"])) or self._about(row), []).append(row)
         return found
 
     def _about(self, claim: Row) -> str:
@@ -137,9 +136,9 @@ class Rows:
             step=self._step(name) if is_ok and not is_same else None,
             bound=self._bounds.get(name) if is_ok and not is_same else None,
             answers=tuple(
-                Cells("answers", one)
-                for one in as_rows(self.tables.answers)
-                if one["variant"] == name and one["kind"] != "claim"
+                Cells(Answer.TABLE, one)
+                for one in conclusions.rows(self.tables.answers, Answer)
+                if one.variant == name and one.kind != "claim"
             ),
             claims=tuple(Cells("claims", one) for one in self.claims.get(name, ())),
             published=tuple(Cells("published", one) for one in self._published.get(name, ())),
