@@ -73,6 +73,7 @@ rule judge_claims:
     output:
         parquet="results/tables/claims.parquet",
         csv="results/tables/claims.csv",
+        answers="results/tables/answers.parquet",
     log:
         "results/logs/claims.log",
     params:

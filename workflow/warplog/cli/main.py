@@ -228,11 +228,10 @@ def _add_beside(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
 
 
 def _add_audit(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    audit = commands.add_parser("audit", help="compute every number of the pages again from the tables")
+    audit = commands.add_parser("audit", help="look up every number on the pages in the tables")
     audit.description = (
-        "Computes every number and comparison in the pages (worklog/*.md) of a campaign again from its tables, with"
-        " code that the pages do not use. Exit status 1: a number is wrong, or belongs to no known form of sentence or"
-        " table."
+        "Looks up every number on the pages (worklog/*.html) of a campaign in its tables. Exit status 1: a number"
+        " differs from its cell or is rounded differently, or names no cell."
     )
     audit.add_argument("campaign", nargs="?", metavar="CAMPAIGN", help=_CAMPAIGN)
     audit.set_defaults(command="audit")
@@ -363,7 +362,7 @@ def _beside(options: argparse.Namespace) -> int:
 
 
 def _audit(options: argparse.Namespace) -> int:
-    from warplog.judge.audit import audit
+    from warplog.worklog.audit import audit
 
     return 0 if audit(_campaign(options), sys.stdout).passed else _FAILED
 

@@ -1,4 +1,4 @@
-"""The rows of what is concluded from a campaign, a type and a table per kind: verdicts, ladder, steps, changes, bounds.
+"""The rows of what is concluded from a campaign, a type and a table per kind: verdicts, ladder, steps, ...
 
 A row holds codes and values with their units, never a sentence. Pages, `explain` and the text formats make words of
 them; the audit of the pages looks their numbers up here.
@@ -259,7 +259,60 @@ class Bound(Conclusion):
     power_w: Annotated[float, "W", "mean board power in a long run"]
 
 
-TABLES: tuple[type[Conclusion], ...] = (Verdict, Place, Step, Change, Bound)
+@dataclass(frozen=True)
+class Answer(Conclusion):
+    """Whether what family.yaml asserts holds: a claim, a prediction, or a property of the compiled code."""
+
+    TABLE = "answers"
+    KEYS = ("family", "kind", "variant", "id", "quantity", "against", "case", "regime", "said_of")
+
+    family: _FAMILY
+    variant: Annotated[str, "", "variant that it is about; empty for a claim about several"]
+    kind: Annotated[str, "", "predicts, expects or claim"]
+    id: Annotated[str, "", "identifier of a claim; else empty"]
+    quantity: Annotated[
+        str,
+        "",
+        "quantity of a prediction; of the compiled code, spill_bytes or sass_<opcode> (instructions whose opcode begins"
+        " so); the formula of a claim",
+    ]
+    against: Annotated[
+        str,
+        "",
+        "variant that is compared with, empty for none; unless the quantity is speedup or saved_us, the values are"
+        " ratios to its value",
+    ]
+    case: _CASE
+    regime: Annotated[str, "", "rest, hot or sustained; empty if the quantity depends on none"]
+    low: Annotated[float, BY_UNIT, "smallest value that is asserted, in `unit`; empty if there is none"]
+    high: Annotated[float, BY_UNIT, "largest value that is asserted, in `unit`; empty if there is none"]
+    unit: Annotated[str, "", "unit of the values; x for ratios"]
+    said_of: Annotated[str, "", "GPU that the assertion is about; empty for any"]
+    source: Annotated[str, "", "publication that makes a claim; else empty"]
+    measured: Annotated[float, BY_UNIT, "value in this campaign, in `unit`; empty if it has none"]
+    measured_low: Annotated[
+        float, BY_UNIT, "lower end of the interval in which the same code shows it (p = 0.002 to be outside)"
+    ]
+    measured_high: Annotated[float, BY_UNIT, "upper end of that interval"]
+    word: Annotated[
+        str,
+        "",
+        "met: all values between `measured_low` and `measured_high` are as asserted; missed: none is; within_noise:"
+        " some are; or not_measurable",
+    ]
+    off: Annotated[float, "", "`measured` over the end that it misses, minus 1; empty if it is not missed"]
+    reason: Annotated[
+        str,
+        "",
+        "why it is not measurable: other_gpu (it is about another one), not_judged (a claim without a condition),"
+        " not_measured (the case is not in the campaign), no_time, no_value, no_peak (of the GPU), not_captured,"
+        " not_compiled, or the status of the measurement or the metric; else empty",
+    ]
+    reason_of: Annotated[str, "", "variant, GPU or column of `gpus` that `reason` refers to"]
+
+
+ANALYSED: tuple[type[Conclusion], ...] = (Verdict, Place, Step, Change, Bound)  # by the rule `analyse`
+TABLES: tuple[type[Conclusion], ...] = (*ANALYSED, Answer)
 Of = TypeVar("Of", bound=Conclusion)
 
 

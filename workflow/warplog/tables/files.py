@@ -65,6 +65,15 @@ def write_table(rows: Sequence[Row], columns: Mapping[str, Column], path: Path) 
     write_bytes(path.with_name(f"{path.name}.parquet"), as_parquet(table))
 
 
+def write_parquet(rows: Sequence[Row], columns: Mapping[str, Column], path: Path) -> None:
+    """Writes <path>.parquet with exactly the documented columns.
+
+    Raises:
+        WarplogError: if a row has an undocumented column, or the file cannot be written.
+    """
+    write_bytes(path.with_name(f"{path.name}.parquet"), as_parquet(as_frame(rows, columns, path.name)))
+
+
 def as_parquet(table: pd.DataFrame) -> bytes:
     """Returns a table as Parquet, with a checksum of each page."""
     return table.to_parquet(index=False, write_page_checksum=True, compression="zstd")
@@ -133,7 +142,7 @@ NEEDED = {
 
 
 def read_table(folder: Path, name: str) -> pd.DataFrame:
-    """Reads a table listed in NEEDED from `folder`/<name>.parquet, or from .csv if that does not exist.
+    """Reads a table from `folder`/<name>.parquet, or from .csv if that does not exist.
 
     Integer columns are float64 if they have missing values, otherwise int64.
 
@@ -149,7 +158,7 @@ def read_table(folder: Path, name: str) -> pd.DataFrame:
     table = read_file(path)
     for column in table.select_dtypes("Int64"):
         table[column] = table[column].astype("float64" if table[column].isna().any() else "int64")
-    missing = [column for column in NEEDED[name] if column not in table]
+    missing = [column for column in NEEDED.get(name, ()) if column not in table]
     if missing:
         why = f"lacks the column {missing[0]!r}"
         raise WarplogError(f"{path}: not a readable table ({why}); run `{paths.command('tables')}`")

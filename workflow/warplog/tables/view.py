@@ -53,6 +53,7 @@ class FigureTables:
     places: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["ladder"]))
     steps: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["steps"]))
     changes: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["changes"]))
+    answers: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["answers"]))
     bounds: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["bounds"]))
     answers: pd.DataFrame = field(default_factory=pd.DataFrame)
 
@@ -174,13 +175,10 @@ class FigureTables:
         peak_flops, peak_bytes = self.peak("fp32_tflops_peak") * 1e3, self.peak(f"{limit}_gbytes_per_s_peak")
         below_ridge = flops > 0 and moved > 0 and flops / moved < peak_flops / peak_bytes
         if moved > 0 and (below_ridge or not flops > 0):
-            return Quantity(
-                "gbytes_per_s",
-                "throughput",
-                "GB/s",
-                peak_bytes,
-                {"pcie": "PCIe peak"}.get(limit, "DRAM peak"),
-            )
+            # Copies in both directions exceed the peak of one; then it is no bound, and is not drawn.
+            peak = peak_bytes if peak_bytes > rows["gbytes_per_s"].max() else np.nan
+            label = {"pcie": "PCIe peak"}.get(limit, "DRAM peak")
+            return Quantity("gbytes_per_s", "throughput", "GB/s", peak, label)
         if flops > 0:
             tops = self.ceilings(float(rows["gflops"].max()))
             label, peak = tops[-1] if tops and tops[-1][1] > rows["gflops"].max() else ("", np.nan)

@@ -12,8 +12,8 @@ from warplog.catalog.header import read_header, read_source
 from warplog.core.columns import Row, number, text
 from warplog.metrics.kernels import bare_name
 from warplog.parsers import sass
-from warplog.plotting import memory_chart
-from warplog.plotting.memory_chart import MemoryChart
+from warplog.figures.shared import memory_boxes as memory_chart
+from warplog.figures.shared.memory_boxes import MemoryChart
 from warplog.records import remarks
 from warplog.tables import published, regimes
 from warplog.tables.conclusions import Place, Verdict
