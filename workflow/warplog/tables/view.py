@@ -20,7 +20,7 @@ TABLES = (
     *("power_trace", "lines", "launches", "tracks"),
 )
 # Made by jobs of their own, after the others.
-OPTIONAL = ("claims", "floors", "answers", *(kind.TABLE for kind in conclusions.TABLES))
+OPTIONAL = ("claims", "floors", *(kind.TABLE for kind in conclusions.TABLES))
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,6 @@ class FigureTables:
     changes: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["changes"]))
     answers: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["answers"]))
     bounds: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["bounds"]))
-    answers: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @property
     def family(self) -> str:

@@ -16,7 +16,7 @@ from warplog.worklog.page import Step
 _LEAST_TURNED = 0.02  # by which a variant is slower or faster than its parent at another case, to be told
 # What a change is to the time, the best reason first: work and parallelism, then waits, then rates that follow from
 # them. A unit's use at equal work restates the gain, and is none.
-_PHYSICAL = ("grid", "sectors", "atomics", "traffic")
+_PHYSICAL = ("grid", "sectors", "atomics", "counter", "bubble", "traffic", "occupancy")
 _RATES = ("ipc", "sm_busy_pct", "issuing_or_ready")
 _EVIDENCE = re.compile(r".*(?:wavefronts|bytes|waves_per_sm).*")
 
