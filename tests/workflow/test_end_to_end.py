@@ -22,7 +22,6 @@ from warplog import figures, worklog
 from warplog.core import store
 from warplog.plan.plan import REPORTED, make_plan
 from warplog.plan.selection import choose_figures
-from warplog.plotting import style
 from warplog.records import door
 from warplog.records.campaign import Campaign
 from warplog.records.config import Config

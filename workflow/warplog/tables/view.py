@@ -20,7 +20,7 @@ TABLES = (
     *("power_trace", "lines", "launches", "tracks"),
 )
 # Made by jobs of their own, after the others.
-OPTIONAL = ("claims", "floors", "answers", *(kind.TABLE for kind in conclusions.TABLES))
+OPTIONAL = ("claims", "floors", *(kind.TABLE for kind in conclusions.TABLES))
 
 
 @dataclass(frozen=True)
@@ -174,13 +174,10 @@ class FigureTables:
         peak_flops, peak_bytes = self.peak("fp32_tflops_peak") * 1e3, self.peak(f"{limit}_gbytes_per_s_peak")
         below_ridge = flops > 0 and moved > 0 and flops / moved < peak_flops / peak_bytes
         if moved > 0 and (below_ridge or not flops > 0):
-            return Quantity(
-                "gbytes_per_s",
-                "throughput",
-                "GB/s",
-                peak_bytes,
-                {"pcie": "PCIe peak"}.get(limit, "DRAM peak"),
-            )
+            # Copies in both directions exceed the peak of one; then it is no bound, and is not drawn.
+            peak = peak_bytes if peak_bytes > rows["gbytes_per_s"].max() else np.nan
+            label = {"pcie": "PCIe peak"}.get(limit, "DRAM peak")
+            return Quantity("gbytes_per_s", "throughput", "GB/s", peak, label)
         if flops > 0:
             tops = self.ceilings(float(rows["gflops"].max()))
             label, peak = tops[-1] if tops and tops[-1][1] > rows["gflops"].max() else ("", np.nan)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from warplog.core.errors import WarplogError
 from warplog.core.text import one_line, visible
+from warplog.figures.shared.memory_boxes import EXPLANATION, HEIGHT, WIDTH
 from warplog.metrics import STALL_REASONS
-from warplog.plotting.memory_chart import EXPLANATION, HEIGHT, WIDTH
 from warplog.worklog.cells import Cells
 from warplog.worklog.code.boxes import Part, parts
 from warplog.worklog.code.heat import Heat

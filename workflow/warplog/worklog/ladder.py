@@ -18,10 +18,10 @@ from warplog.catalog.header import read_header, read_source
 from warplog.core.columns import Row, number, text
 from warplog.core.numbers import rate_unit
 from warplog.core.text import Table
+from warplog.figures.shared import memory_boxes
+from warplog.figures.shared.memory_boxes import MemoryChart
 from warplog.metrics.kernels import bare_name
 from warplog.parsers import sass
-from warplog.plotting import memory_chart
-from warplog.plotting.memory_chart import MemoryChart
 from warplog.records import remarks
 from warplog.tables import published, regimes
 from warplog.tables.files import as_rows
@@ -95,10 +95,10 @@ class Ladder:
     @cached_property
     def memory_metrics(self) -> dict[str, dict[str, float]]:
         """The metrics of the memory chart of each variant's longest kernel, of variants that have any."""
-        rows = memory_chart.kernel_metrics(self.tables)
-        rows = rows[rows[list(memory_chart.METRICS)].notna().any(axis=1)]
+        rows = memory_boxes.kernel_metrics(self.tables)
+        rows = rows[rows[list(memory_boxes.METRICS)].notna().any(axis=1)]
         return {
-            str(r["variant"]): {name: number(r, name) for name in memory_chart.METRICS} for r in as_rows(rows)
+            str(r["variant"]): {name: number(r, name) for name in memory_boxes.METRICS} for r in as_rows(rows)
         }
 
     def _memory(self, variant: Variant) -> tuple[MemoryChart, ...]:
@@ -106,8 +106,8 @@ class Ladder:
         known, parent = self.memory_metrics, variant.parent or ""
         if variant.name not in known:
             return ()
-        above = (memory_chart.chart(parent, known[parent]),) if parent in known else ()
-        return (*above, memory_chart.chart(variant.name, known[variant.name], known.get(parent)))
+        above = (memory_boxes.chart(parent, known[parent]),) if parent in known else ()
+        return (*above, memory_boxes.chart(variant.name, known[variant.name], known.get(parent)))
 
     @cached_property
     def kernels(self) -> dict[str, str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from warplog.catalog.header import Header
-from warplog.plotting.memory_chart import MemoryChart
+from warplog.figures.shared.memory_boxes import MemoryChart
 from warplog.worklog.cells import Cells
 from warplog.worklog.code.heat import HeatMap
 from warplog.worklog.code.listing import Code

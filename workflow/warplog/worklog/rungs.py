@@ -5,7 +5,7 @@ from pathlib import Path
 
 from warplog.catalog.header import Header
 from warplog.core.text import Table
-from warplog.plotting.memory_chart import MemoryChart
+from warplog.figures.shared.memory_boxes import MemoryChart
 from warplog.worklog.code.heat import HeatMap
 from warplog.worklog.code.listing import Code
 from warplog.worklog.code.sources import SourceView

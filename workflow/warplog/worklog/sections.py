@@ -1,9 +1,8 @@
 """Selects the rows, texts and code of each variant of a family for its page."""
 
 import json
-import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,23 +10,23 @@ from pathlib import Path
 from warplog.catalog.family import Family, Variant
 from warplog.catalog.header import read_header, read_source
 from warplog.core.columns import Row, number, text
+from warplog.figures.shared import memory_boxes as memory_chart
+from warplog.figures.shared.memory_boxes import MemoryChart
 from warplog.metrics.kernels import bare_name
 from warplog.parsers import sass
-from warplog.plotting import memory_chart
-from warplog.plotting.memory_chart import MemoryChart
 from warplog.records import remarks
-from warplog.tables import conclusions, published, regimes
-from warplog.tables.conclusions import Answer, Bound, Change, Place, Verdict, by_variant
+from warplog.tables import published, regimes
+from warplog.tables.conclusions import Answer, Place, Verdict, rows
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
+from warplog.worklog import conclusions
 from warplog.worklog.cells import Cells
 from warplog.worklog.code.heat import HeatMap, heat_map, kernel_lines
 from warplog.worklog.code.listing import Code, Line, code, listing, without_marks
 from warplog.worklog.code.sources import views
-from warplog.worklog.page import Origin, Section, Step
+from warplog.worklog.conclusions import Concluded
+from warplog.worklog.page import Origin, Section
 
-_LEAST_TURNED = 0.02  # by which a variant is slower or faster than its parent at another case, to be told
-_RATES = ("ipc", "issuing_or_ready")  # they follow from the other causes, if there are any
 _MOST_LINES, _MOST_NAMED = 5, 3
 _LAUNCH = ("registers_per_thread", "block_threads", "shared_bytes_per_block")
 _OVERLAP = ("wall_us", "kernel_us", "to_device_us", "to_host_us", "copy_hidden_pct")
@@ -44,8 +43,7 @@ class Rows:
     @cached_property
     def places(self) -> dict[str, Place]:
         """The variants in the order of the ladder."""
-        found = conclusions.rows(self.tables.places, Place)
-        return {one.variant: one for one in sorted(found, key=lambda one: one.order)}
+        return conclusions.places(self.tables)
 
     @cached_property
     def measured(self) -> dict[str, Row]:
@@ -60,20 +58,16 @@ class Rows:
     @cached_property
     def verdicts(self) -> dict[tuple[str, str], list[Verdict]]:
         """The verdicts at rest of a variant against another one, by both."""
-        found: dict[tuple[str, str], list[Verdict]] = {}
-        for one in conclusions.rows(self.tables.verdicts, Verdict):
-            if one.regime == "rest":
-                found.setdefault((one.variant, one.against), []).append(one)
-        return found
+        return conclusions.verdicts(self.tables)
+
+    @cached_property
+    def _concluded(self) -> dict[str, Concluded]:
+        return conclusions.concluded(self.tables)
 
     @cached_property
     def claims(self) -> dict[str, list[Row]]:
         """The claims by the variant that they are about; "" for those about the whole ladder."""
-        answered = {
-            one.id: one.variant
-            for one in conclusions.rows(self.tables.answers, Answer)
-            if one.kind == "claim"
-        }
+        answered = {one.id: one.variant for one in rows(self.tables.answers, Answer) if one.kind == "claim"}
         found: dict[str, list[Row]] = {}
         for row in as_rows(self.tables.claims):
             found.setdefault(answered.get(str(row["id"])) or self._about(row), []).append(row)
@@ -106,14 +100,11 @@ class Rows:
         return tuple(self._section(self.family.variant(name)) for name in self.places)
 
     def _section(self, variant: Variant) -> Section:
-        name, parent = variant.name, variant.parent or ""
+        name = variant.name
         row, place = self.measured[name], self.places[name]
         is_ok = row["status"] == "ok"
-        root = place.kernel_of or name
-        above = self.places.get(parent)
-        is_same = above is not None and (above.kernel_of or parent) == root
-        over = {one.case: one for one in self.verdicts.get((name, parent), ())}
-        here = over.get(self.tables.case)
+        known = self._concluded[name]
+        is_same, root = bool(known.same_kernel), known.same_kernel or place.kernel_of or name
         heat = HeatMap() if is_same else self._heat[name]
         return Section(
             name=name,
@@ -125,15 +116,15 @@ class Rows:
             origin=self._origin(variant, is_same, root),
             header=replace(read_header(variant.file), expected=text(self.built[name], "expected")),
             measured=Cells("measurements", row) if is_ok else None,
-            place=Cells(Place.TABLE, place),
-            over=Cells(Verdict.TABLE, here) if here else None,
-            turned=tuple(Cells(Verdict.TABLE, one) for one in _turned(here, over.values())),
-            cases=len(over),
-            step=self._step(name) if is_ok and not is_same else None,
-            bound=self._bounds.get(name) if is_ok and not is_same else None,
+            place=known.place,
+            over=known.over,
+            turned=known.turned,
+            cases=known.cases,
+            step=known.step,
+            bound=known.bound,
             answers=tuple(
                 Cells(Answer.TABLE, one)
-                for one in conclusions.rows(self.tables.answers, Answer)
+                for one in rows(self.tables.answers, Answer)
                 if one.variant == name and one.kind != "claim"
             ),
             claims=tuple(Cells("claims", one) for one in self.claims.get(name, ())),
@@ -147,7 +138,7 @@ class Rows:
             resources=self._metrics(_LAUNCH, self.tables.profiled_case, self._kernels).get(name, {}),
             built=Cells("variants", self.built[name]),
             remarks=tuple(one for one in _remarks(row) if one not in self.shared_remarks) if is_ok else (),
-            same_kernel=root if is_same else "",
+            same_kernel=known.same_kernel,
             code=self._code(variant),
             heat=heat,
             sources=views(self._texts[name], heat) if heat.places else (),
@@ -172,34 +163,6 @@ class Rows:
             frozenset(unused),
             tuple(one for one in pairs if one[1] != one[2]),
         )
-
-    def _step(self, name: str) -> Step | None:
-        row = self._steps.get(name)
-        if row is None:
-            return None
-        changes = self._changes.get(name, [])
-        argued = [one for one in changes if one.role in ("cause", "cost")]
-        return Step(
-            Cells(conclusions.Step.TABLE, row),
-            tuple(Cells(Change.TABLE, one) for one in _headline(changes)),
-            tuple(
-                Cells(Change.TABLE, one) for role in ("cause", "cost") for one in argued if one.role == role
-            ),
-            tuple(Cells(Change.TABLE, one) for one in changes if one not in argued),
-        )
-
-    @cached_property
-    def _steps(self) -> dict[str, conclusions.Step]:
-        return {one.variant: one for one in conclusions.rows(self.tables.steps, conclusions.Step)}
-
-    @cached_property
-    def _changes(self) -> dict[str, list[Change]]:
-        found = conclusions.rows(self.tables.changes, Change)
-        return by_variant(sorted(found, key=lambda one: one.rank))
-
-    @cached_property
-    def _bounds(self) -> dict[str, Cells]:
-        return {one.variant: Cells(Bound.TABLE, one) for one in conclusions.rows(self.tables.bounds, Bound)}
 
     @cached_property
     def _published(self) -> dict[str, list[Row]]:
@@ -294,30 +257,6 @@ def _badges(row: Row, is_draft: bool) -> tuple[str, ...]:
     status = "not_run" if text(row, "own_limits") else str(row["status"])
     found = (status != "ok", status), (bool(row["is_baseline"]), "baseline"), (is_draft, "draft")
     return tuple(code for holds, code in found if holds)
-
-
-def _headline(changes: Sequence[Change]) -> list[Change]:
-    """Returns the first cause, and the first one of another kind: what was changed, and the wait that it saves."""
-    causes = [one for one in changes if one.role == "cause"]
-    causes = [one for one in causes if one.quantity not in _RATES] or causes
-    sectors = [one for one in causes if one.kind == "sectors"]
-    if sectors == causes[: len(sectors)] and len(sectors) > 1:
-        return sectors[:2]
-    states = [one for one in causes if one.kind == "state"]
-    return [*causes[:1], *(one for one in states if one != causes[0])][:2]
-
-
-def _turned(here: Verdict | None, over: Iterable[Verdict]) -> list[Verdict]:
-    """Returns the verdicts at other cases that are the opposite of that at the headline case, the largest first."""
-    if here is None:
-        return []
-    opposite = "FASTER" if here.word == "SLOWER" else "SLOWER"
-    found = [one for one in over if one.word == opposite and _apart(one) > math.log1p(_LEAST_TURNED)]
-    return sorted(found, key=_apart, reverse=True)
-
-
-def _apart(one: Verdict) -> float:
-    return abs(math.log(one.speedup))
 
 
 def _hottest(lines: Sequence[Row]) -> list[Row]:

@@ -17,7 +17,7 @@ from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
 from warplog.core.paths import own_command
 from warplog.core.text import Table
-from warplog.plotting import style
+from warplog.figures.shared import style
 from warplog.records.verification import manifest
 from warplog.tables import view
 from warplog.tables.view import FigureTables
