@@ -60,7 +60,6 @@ rule write_worklog:
         "results/logs/worklog/{family}.log",
     params:
         plan=plan.decisions(),
-        figures=plan.family_figures,
     script:
         "../scripts/publish/write_worklog.py"
 
@@ -86,7 +85,6 @@ rule write_site:
         "results/logs/site.log",
     params:
         plan=plan.decisions(),
-        figures=plan.drawn,
     script:
         "../scripts/publish/write_site.py"
 
