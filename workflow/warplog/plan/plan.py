@@ -79,7 +79,7 @@ class Plan:
         live: whether this campaign measures; if not, its records come from a recorded campaign.
         root: folder of the records: results, or results/recorded/<name>.
         message: one line for the user: which GPU, and whether live or recorded.
-        drawn: names of the figures of each family.
+        drawn: names of the figures of each family; one that has nothing to show in the tables is not drawn.
         project: folder of kernels/ and config/.
         boards: the boards of this machine that measure.
     """

@@ -11,7 +11,7 @@ from warplog.figures.captions import caption
 from warplog.figures.shared.highlight import of_family
 from warplog.records.campaign import Campaign
 from warplog.records.remarks import own_limits
-from warplog.tables import activity, regimes
+from warplog.tables import regimes
 from warplog.tables.conclusions import Place, Verdict
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
@@ -55,8 +55,7 @@ def gather(
         family: The family.
         tables: Its tables, with those of the conclusions.
         campaign: The campaign's record.
-        pictures: The PNGs of the family's figures; a timeline that only repeats the times is left out, and so are bank
-            conflicts if there are none.
+        pictures: The PNGs of the family's figures.
         captions: The folder with `<figure>.rst`.
         machine_code: The disassembly of each variant's library, by variant, where it was kept.
 
@@ -64,8 +63,7 @@ def gather(
         WarplogError: if a source cannot be read.
     """
     rows = Rows(family, tables, machine_code or {})
-    shown = (path for path in pictures if not _shows_nothing(path.stem, tables))
-    drawn = {path.stem: _picture(path, captions, tables) for path in shown}
+    drawn = {path.stem: _picture(path, captions, tables) for path in pictures}
     order = [
         *(n for n in _ORDER if n in drawn),
         *sorted(set(drawn) - {*_ELSEWHERE, *_ORDER, *family.figures}),
@@ -108,13 +106,7 @@ def gather(
     )
 
 
-def _shows_nothing(figure: str, tables: FigureTables) -> bool:
-    if figure == "timeline":
-        return activity.is_one_activity(tables)
-    excess = tables.metrics["metric"] == "shared_wavefronts_excess"
-    return figure == "bank_conflicts" and not (tables.metrics.loc[excess, "value"] > 0).any()
-
-
+<<<<<<< HEAD
 def _picture(path: Path, captions: Path, tables: FigureTables) -> Picture:
     """Returns the figure with the sentences of its .rst file that apply."""
     title = _TITLES.get(path.stem, path.stem.replace("_", " ").capitalize())
@@ -122,6 +114,9 @@ def _picture(path: Path, captions: Path, tables: FigureTables) -> Picture:
 
 
 def _chart(rows: Rows, by_size: Sequence[Row], path: Sequence[Place]) -> str:
+=======
+def _chart(ladder: Ladder) -> str:
+>>>>>>> part-f
     """Returns the specification of the interactive charts."""
     tables, quantity = rows.tables, rows.tables.quantity()
     unit, factor = rate_unit(quantity.unit, (number(row, quantity.column) for row in by_size))
