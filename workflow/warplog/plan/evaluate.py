@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from warplog.analysis import sass_steps
 from warplog.analysis.quantities import Quantities
 from warplog.core.columns import CLAIMS, FLOORS, MEASUREMENTS, METRICS, ORACLE, SANITIZE, Cell, Row
 from warplog.judge import claims, floors, samples
@@ -36,6 +37,7 @@ def write_all(plan: Plan, source: Source, folder: Path) -> None:
 def write_measured(plan: Plan, source: Source, folder: Path) -> dict[str, list[Row]]:
     """Writes the tables of `core.columns.TABLES`, and returns their rows."""
     rows = _rows(plan, source)
+    rows["sass_steps"] = sass_steps.rows(rows["instructions"], rows["variants"])
     write_tables(rows, folder)
     return rows
 

@@ -31,7 +31,7 @@ ROOTS: Mapping[str, tuple[str, ...]] = {
     "tune": ("measure.tuning.search", "measure.tuning.record", "measure.worker.tune_setting"),
     "plot_tuning": ("measure.tuning.figure",),
     "extract": ("extract.stage",),
-    "tables": ("tables.rows", "tables.files"),
+    "tables": ("tables.rows", "tables.files", "analysis.sass_steps"),
     "oracle": ("judge.oracle", "tables.rows", "analysis.quantities"),
     "claims": ("judge.claims",),
     "floors": ("judge.floors",),

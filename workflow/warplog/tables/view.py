@@ -18,7 +18,8 @@ TABLES = (
     *("measurements", "metrics", "timeline", "variants", "gpus"),
     *("power_trace", "lines", "launches", "tracks"),
 )
-OPTIONAL = ("claims", "floors")  # made by jobs of their own, after the others
+# Made by jobs of their own, after the others, or missing in campaigns that an earlier release recorded.
+OPTIONAL = ("claims", "floors", "instructions", "sass_steps")
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ class FigureTables:
     floors: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["floors"]))
     launches: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["launches"]))
     tracks: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["tracks"]))
+    instructions: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["instructions"]))
+    sass_steps: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["sass_steps"]))
 
     @property
     def family(self) -> str:
