@@ -31,7 +31,7 @@ KEYS = (
     "kernel",
     "launch",
 )
-KEYS += ("file", "line", "metric", "quantity")
+KEYS += ("file", "line", "metric", "quantity", "against", "said_of")
 
 
 def tables(before: Path, after: Path) -> list[str]:

@@ -32,7 +32,7 @@ _IMPORTED = (
     "mlflow", "mlflow.store.tracking.sqlalchemy_store", "mlflow.store.db.utils", "mlflow.artifacts",
     "mlflow.store.tracking.sqlalchemy_workspace_store", "alembic.command", "alembic.autogenerate",
     "sqlalchemy.dialects.sqlite", "pyarrow.dataset", "pyarrow.pandas_compat", "pandas.io.formats.csvs", "jsonschema_rs",
-    "tracked_project", "warplog.plotting.style", "warplog.cli.recording", "warplog.records.door",
+    "tracked_project", "warplog.figures.shared.style", "warplog.cli.recording", "warplog.records.door",
     "made_up_tables", "warplog.tables.files",
 )  # fmt: skip
 

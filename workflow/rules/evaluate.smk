@@ -73,6 +73,7 @@ rule judge_claims:
     output:
         parquet="results/tables/claims.parquet",
         csv="results/tables/claims.csv",
+        answers="results/tables/answers.parquet",
     log:
         "results/logs/claims.log",
     params:
@@ -82,10 +83,27 @@ rule judge_claims:
         "../scripts/evaluate/judge_claims.py"
 
 
+rule analyse:
+    input:
+        tables=rules.make_tables.output.parquet,
+        floors=rules.judge_floors.output.parquet,
+        sources=plan.all_page_sources(),
+        code=code("analysis"),
+    output:
+        plan.concluded(),
+    log:
+        "results/logs/analyse.log",
+    params:
+        plan=plan.decisions(),
+    script:
+        "../scripts/evaluate/analyse.py"
+
+
 rule summarize:
     input:
         tables=plan.tables(),
         floors=rules.judge_floors.output.parquet,
+        analysis=rules.analyse.output,
         campaign=plan.campaign(),
         order=plan.order_files(),
         code=code("summary"),
@@ -134,4 +152,5 @@ rule tables:
         rules.make_tables.output,
         rules.judge_floors.output,
         rules.judge_claims.output,
+        rules.analyse.output,
         rules.summarize.output,

@@ -143,7 +143,7 @@ rule oracle:
 
 rule audit:
     input:
-        pages=expand("results/worklog/{family}.md", family=plan.chosen),
+        pages=expand("results/worklog/{family}.html", family=plan.chosen),
         tables=rules.tables.input,
     log:
         "results/logs/audit.log",

@@ -5,6 +5,7 @@
 rule plot_family:
     input:
         tables=plan.tables("floors", "claims"),
+        analysis=rules.analyse.output,
         code=code("plot"),
     output:
         report(
@@ -46,6 +47,7 @@ rule write_worklog:
         tables=plan.tables(),
         floors=rules.judge_floors.output.parquet,
         claims=rules.judge_claims.output.parquet,
+        analysis=rules.analyse.output,
         figures="results/figures/{family}",
         library=rules.bundle_charts.output[0],
         sources=plan.page_sources,
@@ -55,7 +57,7 @@ rule write_worklog:
         # Not part of the report: a browser opens no address of more than 2 MB, which is how it would hold the page.
         html="results/worklog/{family}.html",
         md="results/worklog/{family}.md",
-        tex="results/worklog/{family}.tex",
+        latex=directory("results/latex/{family}"),
     log:
         "results/logs/worklog/{family}.log",
     params:
@@ -75,6 +77,7 @@ rule write_site:
         tables=plan.tables(),
         floors=rules.judge_floors.output.parquet,
         claims=rules.judge_claims.output.parquet,
+        analysis=rules.analyse.output,
         figures=plan.figures(),
         library=rules.bundle_charts.output[0],
         sources=plan.all_page_sources(),
@@ -101,6 +104,7 @@ rule log_mlflow:
         tables=rules.make_tables.output.parquet,
         floors=rules.judge_floors.output.parquet,
         claims=rules.judge_claims.output.parquet,
+        analysis=rules.analyse.output,
         campaign=plan.campaign(),
         code=code("track"),
     output:

@@ -32,6 +32,7 @@ RULES = {
     "make_tables": ("tables", 6),
     "judge_floors": ("floors", 2),
     "judge_claims": ("claims", 2),
+    "analyse": ("analysis", 5),
     "summarize": ("summary", 4),
     "plot_family": ("figures", 8),
     "write_worklog": ("page", 3),

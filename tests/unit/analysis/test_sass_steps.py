@@ -35,8 +35,8 @@ def pairs(before, after):
 def changes(before, after):
     """Each quantity before and after, by what it is counted for."""
     found = {}
-    for one in summary(before, after):
-        found.setdefault(one.per, {})[one.quantity] = (one.before, one.after)
+    for quantity, per, *values in summary(before, after):
+        found.setdefault(per, {})[quantity] = tuple(values)
     return found
 
 
@@ -202,7 +202,6 @@ def rows(variant, text, number=0, **changed):
         "iterates": True,
         "iterations": 8,
     }
-    key |= {"gpu": "h200", "gpu_name": "NVIDIA H200", "origin": "live", "campaign": "h200"}
     told = {
         "executed": 8,
         "samples": 10,
@@ -235,8 +234,11 @@ def test_a_step_has_rows_where_both_variants_have_a_loop_at_the_case():
     ]
     table = [*rows("naive", NAIVE), *rows("naive", TILED, 1), *rows("tiled", TILED), *rows("other", NAIVE)]
     found = sass_steps.rows([*table, *rows("tiled", TILED, case="128")], variants)
-    assert {(row["variant"], row["parent"], row["case"]) for row in found} == {("tiled", "naive", "64")}
-    (share,) = (row for row in found if row["quantity"] == "sample_share")
-    assert (share["before"], share["after"]) == (0.25, pytest.approx(0.45))
-    assert (share["per"], share["gpu"], share["origin"]) == ("kernel", "h200", "live")
+    assert {(row.variant, row.parent, row.case) for row in found} == {("tiled", "naive", "64")}
+    (share,) = (row for row in found if row.quantity == "sample_share")
+    assert (share.before, share.after, share.unit) == (25, pytest.approx(45), "%")
+    (loads,) = (row for row in found if (row.quantity, row.per) == ("lds", "ffma"))
+    assert (loads.before, loads.after, loads.unit) == (0, 1, "")
+    keys = [tuple(getattr(row, name) for name in row.KEYS) for row in found]
+    assert len(set(keys)) == len(keys)
     assert sass_steps.rows([], variants) == []

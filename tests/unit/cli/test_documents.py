@@ -13,7 +13,7 @@ import pytest
 from sass_builds import built
 from warplog.catalog import family as catalog
 from warplog.cli import main
-from warplog.plotting import style
+from warplog.figures.shared import style
 from warplog.records.config import Config
 from warplog.tables import view
 from warplog.worklog.excerpt import excerpt

@@ -98,7 +98,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     judged = claims.judge_all({"sgemm": sgemm}, tables)
     write_table([{**row, "reason": PLANTED, "claim": PLANTED} for row in judged], CLAIMS, tables / "claims")
     (place / "results" / "worklog").mkdir()
-    (place / "results" / "worklog" / "sgemm.md").write_text(f"# sgemm\n\n{PLANTED} is 41.5 % faster\n")
+    (place / "results" / "worklog" / "sgemm.html").write_text(f"<p>{PLANTED} is 41.5 % faster</p>")
     write_ncu(place / "a.ncu-rep", [Launch(f"scale{PLANTED}", {"gpu__time_duration.sum": 2000.0})])
     export = Nsys(place / "a.sqlite", gpus=((f"NVIDIA{PLANTED}", 9, 0),))
     export.kernel(f"scale{PLANTED}", 1, 20, 30)

@@ -15,7 +15,7 @@ def good():
 def coarse(request, monkeypatch):
     """Gives PNG files few pixels, unless a test asks for `sharp`: a quarter of the time is spent on pixels."""
     if "sharp" not in request.fixturenames:
-        monkeypatch.setattr("warplog.plotting.style.PNG_DPI", 40)
+        monkeypatch.setattr("warplog.figures.shared.style.PNG_DPI", 40)
 
 
 @pytest.fixture
@@ -31,3 +31,12 @@ def failed():
     from figure_tables import sgemm
 
     return sgemm(FAILED, uncounted=("autotuned",))
+
+
+@pytest.fixture(scope="session")
+def recorded():
+    """Returns the sgemm tables of the small campaign, as figures and pages read them."""
+    from small_campaign import FOLDER
+    from warplog.tables import view
+
+    return view.load(FOLDER / "tables", "sgemm")

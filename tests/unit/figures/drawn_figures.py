@@ -1,7 +1,7 @@
 """Draws figures from made-up tables (fixtures `good` and `failed`) and returns their text and rows."""
 
 from warplog import figures
-from warplog.plotting import style
+from warplog.figures.shared import style
 
 FIGURES = [
     "bank_conflicts", "ladder", "occupancy", "overlap", "power_trace", "quantization", "roofline",

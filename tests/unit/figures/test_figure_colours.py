@@ -9,9 +9,9 @@ from drawn_figures import MODULES, drawn
 from matplotlib.colors import to_hex, to_rgb
 
 from figure_tables import SGEMM, sgemm, twenty
+from warplog.figures.shared import style
+from warplog.figures.shared.highlight import highlighted
 from warplog.metrics import STALL_REASONS
-from warplog.plotting import style
-from warplog.plotting.highlight import highlighted
 
 pytestmark = pytest.mark.filterwarnings("error:.*constrained_layout.*")
 

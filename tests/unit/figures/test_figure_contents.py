@@ -9,7 +9,7 @@ from drawn_figures import MODULES, drawn, row, shown, texts
 
 from figure_tables import overlap, sgemm, vector_add
 from made_up_tables import MadeUpTables
-from warplog.plotting import style
+from warplog.figures.shared import style
 
 pytestmark = pytest.mark.filterwarnings("error:.*constrained_layout.*")
 

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from figure_tables import sgemm
-from warplog.plotting import style
-from warplog.plotting.labels import fit, number, spread, text_width_in, tick, wrap
+from warplog.figures.shared import style
+from warplog.figures.shared.labels import fit, number, spread, text_width_in, tick, wrap
 from warplog.records import remarks as coded
 
 

@@ -15,8 +15,8 @@ from made_up_tables import write
 from script_modules import script
 from warplog import figures
 from warplog.core.errors import WarplogError
-from warplog.plotting import style
-from warplog.plotting.settings import for_pages, settings_of
+from warplog.figures.shared import style
+from warplog.figures.shared.settings import for_pages, settings_of
 from warplog.records import door
 from warplog.records.config import Config, FigureSettings
 

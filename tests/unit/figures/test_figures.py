@@ -18,7 +18,7 @@ from made_up_tables import write
 from script_modules import script
 from warplog import figures
 from warplog.core.errors import WarplogError
-from warplog.plotting import style
+from warplog.figures.shared import style
 from warplog.tables import view
 
 pytestmark = pytest.mark.filterwarnings("error:.*constrained_layout.*")

@@ -1,6 +1,7 @@
 """Figures for special families: overlap of copies and kernels, power over time, tiles and waves."""
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from made_up_tables import MadeUpTables
 from warplog import figures
 from warplog.catalog.family import load_family
 from warplog.extract.timeline import overlap_metrics
-from warplog.plotting import style
+from warplog.figures.shared import style
 
 ROOT = Path(__file__).parents[3]
 ENGINES = ("Host-to-Device", "kernel", "Device-to-Host")
@@ -80,6 +81,8 @@ def test_copies_across_the_bus_are_measured_by_its_peak():
     quantity = over.quantity()
     assert (quantity.column, quantity.peak, quantity.peak_label) == ("gbytes_per_s", 63.0, "PCIe peak")
     assert replace(over, variants=tables.variants).quantity().peak_label == "DRAM peak"
+    both_ways = replace(over, measurements=slow.assign(gbytes_per_s=89.0)).quantity()
+    assert math.isnan(both_ways.peak), "that of one direction is no bound for copies in both"
 
 
 def test_overlap_lanes_do_not_share_a_place(pipelines):

@@ -9,9 +9,9 @@ from drawn_figures import texts
 
 from figure_tables import sgemm
 from warplog import figures
-from warplog.plotting import style
-from warplog.plotting.memory_chart import METRICS, chart
-from warplog.plotting.settings import settings_of
+from warplog.figures.shared import style
+from warplog.figures.shared.memory_boxes import METRICS, chart
+from warplog.figures.shared.settings import settings_of
 from warplog.records.config import FigureSettings
 
 FIGURE = figures.module("memory_chart")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from warplog.plotting.placement import along, sampled
+from warplog.figures.shared.placement import along, sampled
 
 LIMITS, TEXT = (5.0, 3.0), (1.0, 0.1)
 NOTHING = np.empty((0, 2))

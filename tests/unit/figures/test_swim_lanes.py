@@ -17,8 +17,8 @@ from made_up_tables import write
 from script_modules import script
 from shipped_families import FAMILIES
 from warplog import figures
-from warplog.plotting import style
-from warplog.plotting.settings import settings_of
+from warplog.figures.shared import style
+from warplog.figures.shared.settings import settings_of
 from warplog.records.config import FigureSettings
 from warplog.records.timeline import TimelineCase
 from warplog.tables import timelines, view

@@ -18,10 +18,10 @@ from warplog.catalog.claims import SASS, counts, make_claim
 from warplog.catalog.contract import ClaimEntry
 from warplog.cli.main import main as warplog
 from warplog.core.columns import CLAIMS, FLOORS, MEASUREMENTS
+from warplog.figures.shared import style
+from warplog.figures.shared.settings import settings_of
 from warplog.judge import claims
 from warplog.metrics import METRICS
-from warplog.plotting import style
-from warplog.plotting.settings import settings_of
 from warplog.records.config import FigureSettings
 from warplog.tables import files, view
 

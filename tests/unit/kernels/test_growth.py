@@ -9,7 +9,7 @@ from benchmarks import growth
 def test_every_step_runs_on_a_campaign_of_one_family(tmp_path, monkeypatch):
     growth.make_campaign(tmp_path, ["power"], 1)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("warplog.plotting.style.PNG_DPI", 20)
+    monkeypatch.setattr("warplog.figures.shared.style.PNG_DPI", 20)
     for step in growth.STEPS.values():
         step()
     made = (

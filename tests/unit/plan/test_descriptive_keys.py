@@ -22,6 +22,7 @@ DESCRIPTIVE = [
     (ENTRY, f"{ENTRY}, note: its time includes a copy"),
     (ENTRY, f"{ENTRY}, credit: somebody"),
     (ENTRY, f"{ENTRY}, expected: twice as fast"),
+    (ENTRY, f"{ENTRY}, predicts: [{{quantity: tflops, low: 1, high: 2, gpu: H100}}]"),
     (ENTRY, f"{ENTRY}, published: [{{value: 1, unit: GFLOP/s, gpu: H100, source: somebody}}]"),
     (
         "variants:",

@@ -412,6 +412,7 @@ def test_a_borrowed_baseline_is_run_with_the_family_that_borrows_it(
     assert "results/build/sm_90/mine/cublas/record.json" in made.files("build")
     again = plan.Plan.made_of(made.decisions())
     assert again.families["mine"].variant("cublas").file == Path("kernels/sgemm/cublas.cu")
+    assert again.families["mine"].variant("cublas").predicts == (), "they name cases of the other family"
 
 
 def test_jobs_on_other_machines_read_the_plan_that_was_made(place: Path) -> None:

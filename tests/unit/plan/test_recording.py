@@ -18,12 +18,12 @@ from warplog.cli.main import main
 from warplog.cli.recording import record_campaign
 from warplog.core import store
 from warplog.core.errors import WarplogError
-from warplog.judge.audit import audit
 from warplog.judge.sources import Sources, recorded_campaign
 from warplog.records import door
 from warplog.records.config import Config
 from warplog.records.verification import manifest
 from warplog.tables.files import read_table
+from warplog.worklog.audit import audit
 
 INTERRUPTED = "its replacement was interrupted and had left it as .mine.old\n"
 CAMPAIGN = recorded_campaigns.campaign(campaign="h200-2026-01-01-abcdef0", commit="abcdef0")

@@ -56,6 +56,7 @@ def code(stage: str) -> set[str]:
         ("judge/summary/gather.py", {"summary"}),
         ("judge/floors.py", {"judge", "floors"}),
         ("judge/claims.py", {"claims"}),
+        ("analysis/assertions.py", {"claims"}),
         ("judge/oracle.py", {"oracle"}),
         ("figures/ladder.py", {"plot"}),
         ("track/notes.py", {"track"}),
@@ -83,7 +84,7 @@ def test_a_module_is_code_of_the_stages_whose_results_it_decides(module: str, st
         ("core/columns.py", {"tables", "claims", "oracle"}),
         ("core/text.py", {"trial", "tables", "worklog"}),
         ("parsers/sass.py", {"build", "claims"}),
-        ("plotting/labels.py", {"plot", "judge", "plot_tuning"}),
+        ("figures/shared/labels.py", {"plot", "judge", "plot_tuning"}),
     ],
 )
 def test_a_shared_module_is_code_of_at_least_these_stages(module: str, stages: set[str]) -> None:

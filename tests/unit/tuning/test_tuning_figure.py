@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import made_up_records
+from warplog.figures.shared import style
 from warplog.measure.tuning import figure as tuning_figure
-from warplog.plotting import style
 from warplog.records.tune import Look, Setting, Tune, TuneCheck, TunedCase
 
 

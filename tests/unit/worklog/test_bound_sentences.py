@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 from worklog_pages import told
 
+from warplog.analysis.bounds import Bound, bound
+from warplog.analysis.waits import Wait
 from warplog.tables.regimes import LongRun
-from warplog.worklog.bounds import Bound, bound
-from warplog.worklog.code.waits import Wait
 from warplog.worklog.sentences import bound_sentences, occupancy_sentences, traffic_sentences
 
 REGISTERS = Bound("a", "memory", "L2", 71.0, "wait", 40.0, 25.0, 24.3, ("registers",))

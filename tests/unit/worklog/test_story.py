@@ -7,10 +7,10 @@ import pytest
 from worklog_pages import FAMILY, Page, rung, told
 
 from warplog import worklog
+from warplog.analysis.decomposition import Change, Factor, StateChange, Step, Use
 from warplog.worklog import explain
-from warplog.worklog.decomposition import Change, Factor, StateChange, Step, Use
 from warplog.worklog.html import html
-from warplog.worklog.pictures.story import counters, main_path, path_table, waterfall
+from warplog.worklog.pictures.story import counters, path_table, waterfall
 
 
 def row(parent, us, **more):
@@ -31,19 +31,12 @@ LADDER = {
 SPEEDS = dict.fromkeys(LADDER, "")
 
 
-def test_the_main_path_leads_from_the_first_step_to_the_fastest_variant_that_is_no_baseline():
-    assert main_path(LADDER) == ("first", "second", "third")
-    assert main_path({"wrong": LADDER["wrong"]}) == ()
-    assert main_path(LADDER, "deeper") == ("first", "second", "dead_end", "deeper"), "the best one is known"
-
-
 def test_a_path_may_begin_at_the_baseline():
     rows = {
         "plain": row(None, 9.0, is_baseline=True),
         "better": row("plain", 3.0),
         "best": row("better", 1.0),
     }
-    assert main_path(rows) == ("plain", "better", "best")
     assert [step.name for step in waterfall(rows, dict.fromkeys(rows, ""), "plain").steps] == list(rows)
 
 

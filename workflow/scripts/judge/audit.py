@@ -1,10 +1,10 @@
-"""Audits the pages against the tables; exit status 1 if a number is wrong or cannot be attributed."""
+"""Audits the pages against the tables; exit status 1 if a number differs from its cell or has none."""
 
 import sys
 from pathlib import Path
 
-from warplog.judge.audit import audit
 from warplog.plan.script import job
+from warplog.worklog.audit import audit
 
 
 def main(folder: Path) -> int:

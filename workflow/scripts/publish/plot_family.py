@@ -10,9 +10,9 @@ from warplog import figures
 from warplog.core.csv_text import csv_of_table
 from warplog.core.files import write_text
 from warplog.core.hashing import sha256_file, sha256_of
+from warplog.figures.shared import style
+from warplog.figures.shared.settings import WEB, Settings, for_pages, settings_of
 from warplog.plan.script import job
-from warplog.plotting import style
-from warplog.plotting.settings import WEB, Settings, for_pages, settings_of
 from warplog.records import door
 from warplog.records.config import FigureSettings
 from warplog.tables import view

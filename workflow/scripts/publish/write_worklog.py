@@ -1,4 +1,4 @@
-"""Writes the worklog page of a family as one HTML file and as Markdown, and its tables as LaTeX."""
+"""Writes the worklog page of a family as one HTML file and as Markdown, and its tables and figures as LaTeX."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +13,9 @@ from warplog.records.campaign import Campaign
 from warplog.tables import view
 
 
-def main(plan: Plan, family: str, tables: Path, figures: Sequence[Path], library: Path, output: Path) -> None:
+def main(
+    plan: Plan, family: str, tables: Path, figures: Sequence[Path], library: Path, output: Path, latex: Path
+) -> None:
     kept = {v.name: plan.build_record(v).with_name("kernel.sass") for v in plan.chosen[family]}
     page = worklog.gather(
         plan.families[family],
@@ -25,7 +27,8 @@ def main(plan: Plan, family: str, tables: Path, figures: Sequence[Path], library
     )
     write_text(output.with_suffix(".html"), worklog.html(page, library.read_text(encoding="utf-8")))
     write_text(output.with_suffix(".md"), worklog.markdown(page, output.parent))
-    write_text(output.with_suffix(".tex"), worklog.latex(page, output.parent))
+    for name, text in worklog.latex(page).items():
+        write_text(latex / f"{name}.tex", text)
 
 
 if "snakemake" in globals():
@@ -38,4 +41,5 @@ if "snakemake" in globals():
             [folder / f"{name}.png" for name in snakemake.params.figures],
             Path(snakemake.input.library),
             Path(snakemake.output.html),
+            Path(snakemake.output.latex),
         )

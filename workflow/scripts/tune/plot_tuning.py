@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from warplog.figures.shared import style
 from warplog.measure.tuning import figure
 from warplog.plan.script import job
-from warplog.plotting import style
 from warplog.records import door
 from warplog.records.tune import Tune
 

@@ -4,8 +4,10 @@ Claims and the probes of the oracle are judged by these numbers. A missing numbe
 """
 
 import math
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from warplog.analysis.verdicts import ASSUMED, EXACT, Noise, between, noise_of
@@ -22,13 +24,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Key = tuple[str, str, str]
-_TOTAL, _KEY = "total_", ("family", "variant", "case", "regime")
+_TOTAL, _SASS, _KEY = "total_", "sass_", ("family", "variant", "case", "regime")
 _OF_TIMES = ("median_us", "gflops", "gbytes_per_s", "ratio_to_baseline")  # at rest
 
 
 @dataclass(frozen=True)
 class Found:
-    """A number in its unit; if it is NaN, `reason` gives the cause ("" otherwise).
+    """A number in its unit; if it is NaN, `code` and `reason` give the cause in a word and in words ("" otherwise).
 
     `remarks` are those on the variant's row of `measurements` at the case, whose status is ok. `noise` is what the
     same code shows of a number that depends on a time; it is relative to `value`, and EXACT for other numbers.
@@ -37,6 +39,7 @@ class Found:
     value: float
     unit: str
     reason: str = ""
+    code: str = ""
     remarks: Sequence[Remark] = ()
     noise: Noise = EXACT
 
@@ -74,19 +77,21 @@ class Quantities:
         Columns of `measurements` take precedence over metrics. For a launch with several kernels, a metric is that of
         the kernel with the longest `duration_us`, and `total_<metric>` is the sum over all kernels. Metrics from
         compiling (`registers_per_thread`, `sass_ffma`, ...) apply to all cases: the value is that of the kernel
-        captured at the case, or the largest of the variant's kernels if none was captured. A case that is not timed
-        has only metrics.
+        captured at the case, or the largest of the variant's kernels if none was captured, or `case` is "". A case that
+        is not timed has only metrics.
 
         Raises:
             WarplogError: if `name` is a text column.
         """
         row = self._measured.get((family, variant, case))
-        if row is None and (family, variant, case) in self._captured and name not in MEASUREMENTS:
+        captured = not case or (family, variant, case) in self._captured
+        if row is None and captured and name not in MEASUREMENTS:
             return self._metric(family, variant, case, name)
         if row is None:
-            return Found(math.nan, "", f"{variant} was not measured at {case}")
+            return Found(math.nan, "", f"{variant} was not measured at {case}", "not_measured")
         if row["status"] != "ok":
-            return Found(math.nan, "", f"{variant} at {case}: {row['status']}: {row['reason']}")
+            why = f"{variant} at {case}: {row['status']}: {row['reason']}"
+            return Found(math.nan, "", why, str(row["status"]))
         found = remarks.read(row.get("remarks"))
         if name not in MEASUREMENTS:  # a counter does not depend on how the times were taken
             found = tuple(one for one in found if not isinstance(one, TimeRemark))
@@ -98,8 +103,11 @@ class Quantities:
             if column.kind not in ("int", "float"):
                 raise WarplogError(f"measurements: {name!r} is a text column; choose a numeric one")
             value = number(row, name)
-            reason = f"{variant} at {case} has no {name}" if math.isnan(value) else ""
-            return Found(value, column.unit, reason, noise=self._noise_of(name, row))
+            noise = self._noise_of(name, row)
+            if math.isnan(value):
+                code = "no_time" if column.unit == "us" else "no_value"
+                return Found(value, column.unit, f"{variant} at {case} has no {name}", code, noise=noise)
+            return Found(value, column.unit, noise=noise)
         return self._metric(family, variant, case, name)
 
     def _noise_of(self, name: str, row: Row) -> Noise:
@@ -117,13 +125,30 @@ class Quantities:
         return between(*known) if len(known) > 1 else known[0]
 
     def opcodes(self, family: str, variant: str, prefix: str) -> Found:
-        """Counts the instructions with the opcode `prefix` and any modifiers in the SASS of the variant's kernels."""
-        mine = {k[3]: p for k, p in self._places.items() if k[:3] == (family, variant, "")}
-        if "sass_instructions" not in mine:
-            return Found(math.nan, "", f"{variant} has no recorded SASS")
-        values = self._rows["value"]
-        counts = {name.removeprefix("sass_"): int(values.iloc[p].sum()) for name, p in mine.items()}
-        return Found(float(matching(counts, prefix)), "instructions")
+        """Counts the instructions with the opcode `prefix` and any modifiers in the SASS of the variant's kernels.
+
+        `RED*` also counts other opcodes that begin with RED, such as REDG.
+        """
+        counts = self._opcodes.get((family, variant), {})
+        if "instructions" not in counts:
+            return Found(math.nan, "", f"{variant} has no recorded SASS", "not_compiled")
+        if prefix.endswith("*"):
+            found = sum(count for opcode, count in counts.items() if opcode.startswith(prefix[:-1]))
+        else:
+            found = matching(counts, prefix)
+        return Found(float(found), "instructions")
+
+    @cached_property
+    def _opcodes(self) -> dict[tuple[str, str], dict[str, int]]:
+        """The number of instructions by family and variant, and by opcode, in the SASS of its kernels."""
+        metrics, found = self._rows, defaultdict[tuple[str, str], Counter[str]](Counter)
+        compiled = metrics[
+            (metrics["case"] == "") & metrics["metric"].str.startswith(_SASS) & metrics["value"].notna()
+        ]
+        for row in as_rows(compiled[["family", "variant", "metric", "value"]]):
+            opcode = str(row["metric"]).removeprefix(_SASS)
+            found[str(row["family"]), str(row["variant"])][opcode] += int(number(row, "value"))
+        return dict(found)
 
     def _metric(self, family: str, variant: str, case: str, name: str) -> Found:
         metric = name.removeprefix(_TOTAL)
@@ -132,7 +157,8 @@ class Quantities:
         if rows is None:
             rows = self._of((family, variant, "", metric))
             if rows is None:
-                return Found(math.nan, "", f"{variant} at {case} has no {metric}: it was not captured")
+                why = f"{variant} at {case} has no {metric}: it was not captured"
+                return Found(math.nan, "", why, "not_captured" if case else "not_compiled")
             ran = rows["kernel"].map(bare_name) == bare_name(self._main_kernel(key)[0])
             return _known(rows, metric, float(rows[ran if ran.any() else slice(None)]["value"].max()))
         if name.startswith(_TOTAL):
@@ -155,4 +181,5 @@ def _known(rows: "pd.DataFrame", metric: str, value: float) -> Found:
         return Found(value, str(rows["unit"].iloc[0]))
     bad = rows[rows["status"] != "ok"]
     why = f"{bad['status'].iloc[0]}: {bad['reason'].iloc[0]}" if len(bad) else "no value"
-    return Found(math.nan, str(rows["unit"].iloc[0]), f"{metric}: {why}")
+    code = str(bad["status"].iloc[0]) if len(bad) else "no_value"
+    return Found(math.nan, str(rows["unit"].iloc[0]), f"{metric}: {why}", code)

@@ -5,7 +5,7 @@ Everything here is decided by the instructions, not by their addresses and regis
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import Any, Literal
@@ -13,9 +13,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from warplog.core.columns import ORIGIN, Cell, Row, number, text
+from warplog.core.columns import Row, number, text
 from warplog.parsers.instruction import Instruction, parse
 from warplog.records.extract import MOST_INSTRUCTIONS
+from warplog.tables.conclusions import SassStep
 
 Kind = Literal["same", "changed", "new", "gone"]
 Numbers = NDArray[Any]
@@ -80,19 +81,6 @@ class Pair:
     kind: Kind
     before: int | None
     after: int | None
-
-
-@dataclass(frozen=True)
-class Change:
-    """A quantity of the hottest loop of parent and child; NaN where there is none.
-
-    `per` is what it is counted for: iteration, warp, kernel, or a unit of work. See the table `sass_steps`.
-    """
-
-    quantity: str
-    per: str
-    before: float
-    after: float
 
 
 def hot_loops(rows: Iterable[Row]) -> dict[Key, list[Loop]]:
@@ -172,44 +160,39 @@ def bank_conflicts(loop: Loop) -> tuple[bool, ...]:
     return tuple(found)
 
 
-def summary(parent: Loop, child: Loop) -> list[Change]:
-    """Returns what is counted in both loops: per iteration, and per unit of the work that both do."""
+def summary(parent: Loop, child: Loop) -> Iterator[tuple[str, str, float, float]]:
+    """Yields what is counted in both loops: quantity, what it is counted for, and its two values.
+
+    See the table `sass_steps`.
+    """
     counts = [_counts(loop) for loop in (parent, child)]
     quantities = sorted(
         {name for each in counts for name in each}, key=lambda name: (name != "instructions", name)
     )
-    changes = [Change("sample_share", "kernel", parent.sample_share, child.sample_share)]
+    yield "sample_share", "kernel", 100 * parent.sample_share, 100 * child.sample_share
     if parent.iterates == child.iterates:
-        per = "iteration" if parent.iterates else "warp"
-        changes += [Change(name, per, *(each.get(name, 0.0) for each in counts)) for name in quantities]
+        for name in quantities:
+            before, after = (each.get(name, 0.0) for each in counts)
+            yield name, "iteration" if parent.iterates else "warp", before, after
     if unit := _unit(parent, child):
         work = [_work(loop, unit) for loop in (parent, child)]
-        changes += [
-            Change(name, unit, *(each.get(name, 0.0) / of for each, of in zip(counts, work, strict=True)))
-            for name in quantities
-            if name != unit
-        ]
-    return changes
+        for name in quantities:
+            before, after = (each.get(name, 0.0) / of for each, of in zip(counts, work, strict=True))
+            if name != unit:
+                yield name, unit, before, after
 
 
-def rows(instructions: Iterable[Row], variants: Iterable[Row]) -> list[Row]:
-    """Returns the rows of the table `sass_steps`: the hottest loops of each variant and its parent, case by case."""
-    instructions = list(instructions)
+def rows(instructions: Iterable[Row], variants: Iterable[Row]) -> list[SassStep]:
+    """Returns what each step changes in the hottest loop, case by case, from the tables of these names."""
     loops = hot_loops(instructions)
-    labels = {_key(row): {name: row[name] for name in ORIGIN} for row in instructions}
     parents = {(text(row, "family"), text(row, "variant")): text(row, "parent") for row in variants}
-    found: list[Row] = []
-    for (family, variant, case), (hottest, *_) in loops.items():
-        parent = parents.get((family, variant), "")
-        if (of_parent := loops.get((family, parent, case))) is None:
-            continue
-        key: dict[str, Cell] = {"family": family, "variant": variant, "case": case, "parent": parent}
-        key |= labels[family, variant, case]
-        found += [
-            {**key, "quantity": one.quantity, "per": one.per, "before": one.before, "after": one.after}
-            for one in summary(of_parent[0], hottest)
-        ]
-    return found
+    return [
+        SassStep(family, variant, parent, case, quantity, per, before, after, "%" if per == "kernel" else "")
+        for (family, variant, case), (hottest, *_) in loops.items()
+        for parent in [parents.get((family, variant), "")]
+        for of_parent in loops.get((family, parent, case), [])[:1]
+        for quantity, per, before, after in summary(of_parent, hottest)
+    ]
 
 
 def _key(row: Row) -> Key:

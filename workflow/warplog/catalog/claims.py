@@ -24,7 +24,7 @@ NOT_JUDGED = "not judged"
 SASS = "sass"
 TOTAL = "total_"
 GPU_NAMES = tuple(name for name, column in GPUS.items() if column.kind in ("int", "float"))
-_COLUMNS = tuple(name for name, column in MEASUREMENTS.items() if column.kind in ("int", "float"))
+NUMERIC_COLUMNS = tuple(name for name, column in MEASUREMENTS.items() if column.kind in ("int", "float"))
 _FUNCTIONS = {"min": 2, "max": 2, "ceil": 1, "abs": 1}  # with their minimum number of arguments
 # Python's parser reads a formula, since a claim names variants and cases in ways that simpleeval does not know
 # (`median_us(naive, "1Mi")`, `sgemm.cublas`). Each term becomes a name, and simpleeval evaluates what is left.
@@ -136,9 +136,9 @@ class _Reader(ast.NodeTransformer):
 
     def _term(self, quantity: str, arguments: list[ast.expr]) -> Term:
         metric = quantity.removeprefix(TOTAL)
-        if quantity != SASS and quantity not in _COLUMNS and metric not in METRICS:
+        if quantity != SASS and quantity not in NUMERIC_COLUMNS and metric not in METRICS:
             raise self._refused(
-                f"unknown quantity {quantity!r}; {suggest(quantity, [*_COLUMNS, *METRICS, SASS])}"
+                f"unknown quantity {quantity!r}; {suggest(quantity, [*NUMERIC_COLUMNS, *METRICS, SASS])}"
             )
         match arguments:
             case [ast.Name(id=variant)] if quantity != SASS:
@@ -166,48 +166,52 @@ _WITHIN = re.compile(rf"\s*({_NUMBER})\s*\.\.\s*({_NUMBER})\s*")
 _GRAMMAR = "write '>= 5', '> 5', '<= 5', '< 5', '== 5' or '4 .. 6'"
 
 
+@dataclass(frozen=True)
+class Range:
+    """The values that an assertion allows: from `low` to `high`, which belong to it unless it is `open`.
+
+    A single value allows others that are equal to nine digits.
+    """
+
+    low: float = -math.inf
+    high: float = math.inf
+    open: bool = False
+
+    def holds(self, value: float) -> bool:
+        """Returns whether a value is allowed."""
+        if self.low == self.high:
+            return math.isclose(value, self.low, rel_tol=1e-9)
+        return self.low < value < self.high if self.open else self.low <= value <= self.high
+
+
 class Claim(ClaimEntry, frozen=True, kw_only=True):
     """A published claim and how a campaign judges it; `case` is the one that the formula refers to by default.
 
     Attributes:
         formula: the parsed formula of the measured number; None if it cannot be measured.
+        allowed: the numbers that confirm the claim; None if it is not judged.
         not_judged: why there is no condition, with `about`; the number, if any, is then only shown.
     """
 
     formula: Formula | None
-
-    def holds(self, measured: float) -> bool:
-        """Whether `confirmed_if` holds for a measured number."""
-        return condition_holds(self.confirmed_if, measured)
-
-    @property
-    def one_sided_bound(self) -> tuple[bool, float] | None:
-        """Whether the condition sets a lower bound, and the bound; None if it sets an upper and a lower one."""
-        against = _AGAINST.fullmatch(self.confirmed_if)
-        return (against[1][0] == ">", float(against[2])) if against and against[1] != "==" else None
+    allowed: Range | None
 
 
-def condition_holds(condition: str, value: float) -> bool:
-    """Evaluates '>= 5', '> 5', '<= 5', '< 5', '== 5' (to nine digits) or '4 .. 6' (inclusive) for `value`.
+def parse_range(condition: str) -> Range:
+    """Returns the numbers that meet '>= 5', '> 5', '<= 5', '< 5', '== 5' or '4 .. 6' (both included).
 
     Raises:
         WarplogError: The condition has none of these forms.
     """
-    within = _WITHIN.fullmatch(condition)
-    if within:
-        low, high = map(float, within.groups())
-        return low <= value <= high
+    if within := _WITHIN.fullmatch(condition):
+        return Range(float(within[1]), float(within[2]))
     against = _AGAINST.fullmatch(condition)
     if not against:
         raise WarplogError(f"{condition!r}: {_GRAMMAR}")
-    limit = float(against[2])
-    return {
-        ">=": value >= limit,
-        ">": value > limit,
-        "<=": value <= limit,
-        "<": value < limit,
-        "==": math.isclose(value, limit, rel_tol=1e-9),
-    }[against[1]]
+    sign, limit = against[1], float(against[2])
+    return Range(
+        -math.inf if sign[0] == "<" else limit, math.inf if sign[0] == ">" else limit, open=len(sign) == 1
+    )
 
 
 def condition_words(condition: str, unit: str) -> str:
@@ -238,13 +242,14 @@ def make_claim(entry: ClaimEntry, family: str, headline_case: str, where: str) -
             f"{where}: requires measure and confirmed_if, or not_judged with the reason,"
             " or about with the GPU of the number"
         )
-    if entry.confirmed_if:
-        try:
-            condition_holds(entry.confirmed_if, 0.0)
-        except WarplogError as error:
-            raise WarplogError(f"{where}: confirmed_if: {error}") from None
+    try:
+        allowed = parse_range(entry.confirmed_if) if entry.confirmed_if else None
+    except WarplogError as error:
+        raise WarplogError(f"{where}: confirmed_if: {error}") from None
     formula = parse_formula(entry.measure, family, case, f"{where}: measure") if entry.measure else None
-    return Claim(**{**asdict(entry), "case": case, "not_judged": not_judged}, formula=formula)
+    return Claim(
+        **{**asdict(entry), "case": case, "not_judged": not_judged}, formula=formula, allowed=allowed
+    )
 
 
 def check_claims(

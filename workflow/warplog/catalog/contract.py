@@ -244,6 +244,51 @@ class Expects(Frozen, frozen=True, kw_only=True):
     spills: Annotated[int, Meta(ge=0)] | None = None
 
 
+Names = str | Annotated[tuple[str, ...], Meta(min_length=1, max_length=200), UNIQUE]
+
+
+class Prediction(Frozen, frozen=True, kw_only=True):
+    """What the author of a variant expects of it; each campaign answers it in the table `answers`.
+
+    Attributes:
+        quantity: speedup (the time of `against` over the variant's), saved_us (their difference), tflops,
+            percent_of_baseline, percent_of_dram_peak, spill_bytes, a numeric column of the table `measurements`, a
+            metric, or total_<metric> (summed over the kernels of a launch).
+        against: variant to compare with, or a list of them (default the parent for speedup and saved_us). With it, any
+            other quantity is the ratio of the variant's value to that of `against`.
+        case: timed case, or a list of them (default the headline case).
+        regime: how the times were taken: rest (default), hot or sustained.
+        low: smallest expected value.
+        high: largest expected value.
+        gpu: GPU that the numbers were said of, such as RTX A6000; on another one they are not judged. Omit it if they
+            hold for any.
+    """
+
+    quantity: Name
+    against: Names = ()
+    case: Names = ()
+    regime: Literal["rest", "hot", "sustained"] = "rest"
+    low: float | None = None
+    high: float | None = None
+    gpu: Annotated[str, Meta(max_length=60)] = ""
+
+    def __post_init__(self) -> None:
+        """Checks that there is a range, and that nothing is named twice."""
+        if self.low is None and self.high is None:
+            raise ValueError("the required key 'low' or 'high' is missing")
+        each_once(self.variants, self.cases)
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """The variants to compare with."""
+        return (self.against,) if isinstance(self.against, str) else self.against
+
+    @property
+    def cases(self) -> tuple[str, ...]:
+        """The cases; none for the headline case."""
+        return (self.case,) if isinstance(self.case, str) else self.case
+
+
 class Published(Frozen, frozen=True, kw_only=True):
     """A published result for a variant.
 
@@ -289,6 +334,10 @@ class Tune(Frozen, frozen=True, kw_only=True):
         each_once(*self.values.values(), self.cases)
 
 
+# What JSON Schema says of Prediction.__post_init__.
+_RANGE = {"anyOf": [{"required": ["low"]}, {"required": ["high"]}]}
+
+
 class VariantEntry(Frozen, frozen=True, kw_only=True):
     """A variant: a source with its compile-time parameters.
 
@@ -301,6 +350,7 @@ class VariantEntry(Frozen, frozen=True, kw_only=True):
         note: what a ratio to its time must say, such as `its time includes a copy of the result`.
         credit: publication of the idea.
         expected: what was expected of it before it was measured, in place of that field of its source's header.
+        predicts: what of that can be measured, as ranges of quantities.
         published: published results for this variant, with their source.
         parameters: compile-time parameters such as tile sizes, passed to nvcc as -D; of a Python module, values for its
             constants.
@@ -324,6 +374,9 @@ class VariantEntry(Frozen, frozen=True, kw_only=True):
     note: Annotated[str, Meta(max_length=120)] = ""
     credit: Annotated[str, Meta(max_length=300)] = ""
     expected: Annotated[str, Meta(max_length=600)] = ""
+    predicts: Annotated[
+        tuple[Annotated[Prediction, Meta(extra_json_schema=_RANGE)], ...], Meta(max_length=64)
+    ] = ()
     published: Annotated[tuple[Published, ...], Meta(max_length=64)] = ()
     parameters: Mapping[Constant, int] = field(default_factory=dict)
     requires: Requires = Requires()

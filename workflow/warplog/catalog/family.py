@@ -9,6 +9,7 @@ from types import ModuleType
 
 from msgspec.structs import asdict, replace
 
+from warplog.catalog.assertions import check_predictions
 from warplog.catalog.claims import Claim, check_claims, make_claim
 from warplog.catalog.compiling import HEADERS, Compile, check_place, extended, root_of
 from warplog.catalog.contract import (
@@ -295,7 +296,7 @@ def _with_borrowed_baseline(family: Family) -> Family:
     published = tuple(
         figure for figure in variant.published if not figure.case or figure.case in family.cases
     )
-    alone = replace(variant, parent=None, draft=False, tune=None, published=published)
+    alone = replace(variant, parent=None, draft=False, tune=None, predicts=(), published=published)
     borrowed = replace(alone, family=family.name, arguments=lender.arguments)
     return replace(family, baseline=name, variants=(*family.variants, borrowed))
 
@@ -368,6 +369,9 @@ def check_family(family: Family) -> None:
     for variant in family.variants:
         _check_variant(family, variant, roots[variant.folder])
     names = [v.name for v in family.variants]
+    for variant in family.variants:
+        here = f"{family.file}: variant {variant.name!r}"
+        check_predictions(variant, family.name, family.headline_case, names, family.cases, here)
     check_claims(family.claims, family.name, names, family.cases, str(family.file))
     for case in (*family.cases.values(), *family.check_cases.values()):
         for argument in family.arguments:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from warplog.catalog.family import Family
-    from warplog.plotting.settings import Settings
+    from warplog.figures.shared.settings import Settings
 
 _ABOUT = """\
 Draws figures from the tables of a campaign, in the style and width of a document. The settings are those under
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace, project: Path, folder: Path, families: Mapp
         return 0
     settings = _settings(options, project)
     from warplog import figures
-    from warplog.plotting import style
+    from warplog.figures.shared import style
 
     for family in dict.fromkeys(family for family, _ in chosen):
         data = view.of_family(tables, folder, family)
@@ -108,7 +108,7 @@ def _settings(options: argparse.Namespace, project: Path) -> "Settings":
     Raises:
         WarplogError: a setting is not valid.
     """
-    from warplog.plotting.settings import settings_of
+    from warplog.figures.shared.settings import settings_of
     from warplog.records import door
     from warplog.records.config import Config, configured
 

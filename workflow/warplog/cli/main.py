@@ -228,11 +228,10 @@ def _add_beside(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
 
 
 def _add_audit(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    audit = commands.add_parser("audit", help="compute every number of the pages again from the tables")
+    audit = commands.add_parser("audit", help="look up every number on the pages in the tables")
     audit.description = (
-        "Computes every number and comparison in the pages (worklog/*.md) of a campaign again from its tables, with"
-        " code that the pages do not use. Exit status 1: a number is wrong, or belongs to no known form of sentence or"
-        " table."
+        "Looks up every number on the pages (worklog/*.html) of a campaign in its tables. Exit status 1: a number"
+        " differs from its cell or is rounded differently, or names no cell."
     )
     audit.add_argument("campaign", nargs="?", metavar="CAMPAIGN", help=_CAMPAIGN)
     audit.set_defaults(command="audit")
@@ -323,6 +322,7 @@ def _compare(options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
+    from warplog.analysis.explanation import sources_of
     from warplog.tables import view
     from warplog.worklog import explain
 
@@ -332,7 +332,7 @@ def _explain(options: argparse.Namespace) -> int:
     folder = _tables(options)
     known = {family.name: family for family in _families(None)} if (_project() / "kernels").is_dir() else {}
     for name in [options.family] if options.family else explain.families(folder):
-        sources = explain.sources_of(known[name]) if name in known else {}
+        sources = sources_of(known[name].variants) if name in known else {}
         print(explain.markdown(view.load(folder, name), sources, options.whole))
     if not options.whole:
         print("All factors and warp states, and what bounds each variant: warplog explain --all")
@@ -362,7 +362,7 @@ def _beside(options: argparse.Namespace) -> int:
 
 
 def _audit(options: argparse.Namespace) -> int:
-    from warplog.judge.audit import audit
+    from warplog.worklog.audit import audit
 
     return 0 if audit(_campaign(options), sys.stdout).passed else _FAILED
 

@@ -275,26 +275,6 @@ INSTRUCTIONS: Mapping[str, Column] = {
     **ORIGIN,
     **BOARD,
 }
-SASS_STEPS: Mapping[str, Column] = {
-    **KEY,
-    "parent": Column("str", "", "variant that it improves on"),
-    "quantity": Column(
-        "str",
-        "",
-        "of the hottest loops: `instructions`; those of a kind (`ffma`, `lds`, `ldg`, `integer`, `sync`, ...);"
-        " accesses of a width (`lds_128`: 128 bits a lane); `reuse_flags` and `bank_conflicts` of registers at FFMA;"
-        " `sample_share`, of the kernel's samples",
-    ),
-    "per": Column(
-        "str",
-        "",
-        "iteration; warp, for code outside of loops; kernel; or a unit of work that both loops have: ffma, double,"
-        " hmma, hgmma, or word, 32 bits a lane loaded from global memory",
-    ),
-    "before": Column("float", "", "value of the parent; empty if it has none"),
-    "after": Column("float", "", "value of the variant; empty if it has none"),
-    **ORIGIN,
-}
 LIBRARY_KERNELS: Mapping[str, Column] = {
     **KEY,
     "order": Column("int", "", "position within a launch of the variant, from 0"),
@@ -543,7 +523,6 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
     "timeline": TIMELINE,
     "lines": LINES,
     "instructions": INSTRUCTIONS,
-    "sass_steps": SASS_STEPS,
     "library_kernels": LIBRARY_KERNELS,
     "variants": VARIANTS,
     "gpus": GPUS,

@@ -1,4 +1,4 @@
-"""One module per figure, each with TITLE, NEEDS, data(tables) and draw(data, look).
+"""One module per figure, each with TITLE, NEEDS, data(tables) and draw(data, look); their captions; what they share.
 
 `NEEDS` lists what a family must have for the figure to show anything; see warplog.plan.selection.
 """
@@ -15,7 +15,7 @@ from warplog.core.errors import WarplogError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from warplog.plotting.style import Look
+    from warplog.figures.shared.style import Look
 
 _FOLDER = Path(__file__).parent
 
@@ -23,16 +23,13 @@ _FOLDER = Path(__file__).parent
 @cache
 def needs() -> dict[str, tuple[str, ...]]:
     """Returns NEEDS of every figure by name, without importing the figures, which would take a second."""
-    found = {}
-    for path in sorted(_FOLDER.glob("[a-z]*.py")):
-        values = [
-            node.value
-            for node in ast.parse(path.read_text(encoding="utf-8")).body
-            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
-            if node.targets[0].id == "NEEDS"
-        ]
-        found[path.stem] = tuple(ast.literal_eval(values[0])) if values else ()
-    return found
+    return {
+        path.stem: ast.literal_eval(node.value)
+        for path in sorted(_FOLDER.glob("[a-z]*.py"))
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+        if node.targets[0].id == "NEEDS"
+    }
 
 
 def module(figure: str) -> ModuleType:
@@ -54,7 +51,7 @@ def write(figure: str, numbers: "pd.DataFrame", look: "Look", stem: Path) -> lis
     """
     from warplog.core.csv_text import csv_of_table
     from warplog.core.files import write_text
-    from warplog.plotting import style
+    from warplog.figures.shared import style
 
     table = stem.with_name(f"{stem.name}.csv")
     files = [stem.with_name(f"{stem.name}{suffix}") for suffix in look.settings.suffixes]

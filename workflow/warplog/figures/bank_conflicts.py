@@ -10,7 +10,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
 from warplog.core.numbers import short_number as counted
-from warplog.plotting.labels import (
+from warplog.figures.shared.labels import (
     INK,
     bar_rows,
     gap_notes,
@@ -21,7 +21,7 @@ from warplog.plotting.labels import (
     text_column,
     tick,
 )
-from warplog.plotting.style import Look, new_figure, styled
+from warplog.figures.shared.style import Look, new_figure, styled
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
 

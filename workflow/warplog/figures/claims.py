@@ -10,8 +10,8 @@ from warplog.catalog.claims import NOT_JUDGED, NOT_MEASURABLE, condition_words
 from warplog.core.columns import Row, number, text
 from warplog.core.numbers import with_unit
 from warplog.core.text import one_line
-from warplog.plotting.labels import FAINT, MUTED, fit, is_narrow, line_in, text_width_in, width_in, wrap
-from warplog.plotting.style import Look, new_figure, styled
+from warplog.figures.shared.labels import FAINT, MUTED, fit, is_narrow, line_in, text_width_in, width_in, wrap
+from warplog.figures.shared.style import Look, new_figure, styled
 from warplog.tables.files import ORIGIN_COLUMNS, as_rows
 from warplog.tables.view import FigureTables, words
 

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from warplog.analysis import verdicts
 from warplog.core import columns
 from warplog.core.numbers import rate_unit
-from warplog.plotting.labels import (
+from warplog.figures.shared.labels import (
     INK,
     ON_PAPER,
     bar_rows,
@@ -25,7 +25,7 @@ from warplog.plotting.labels import (
     text_width_in,
     width_in,
 )
-from warplog.plotting.style import Look, new_figure, styled
+from warplog.figures.shared.style import Look, new_figure, styled
 from warplog.tables import regimes
 from warplog.tables.files import ORIGIN_COLUMNS, as_rows
 from warplog.tables.view import FigureTables

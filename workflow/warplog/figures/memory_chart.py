@@ -12,8 +12,8 @@ from matplotlib.patches import Rectangle
 
 from warplog.core import columns
 from warplog.core.columns import Cell, Row
-from warplog.plotting.labels import FAINT, INK, MUTED, ON_PAPER, gap_note, is_narrow, number
-from warplog.plotting.memory_chart import (
+from warplog.figures.shared.labels import FAINT, INK, MUTED, ON_PAPER, gap_note, is_narrow, number
+from warplog.figures.shared.memory_boxes import (
     HEIGHT,
     METRICS,
     NOTE,
@@ -25,7 +25,7 @@ from warplog.plotting.memory_chart import (
     kernel_metrics,
     turned,
 )
-from warplog.plotting.style import Look, new_figure, styled
+from warplog.figures.shared.style import Look, new_figure, styled
 from warplog.tables.files import ORIGIN_COLUMNS, as_rows
 from warplog.tables.view import FigureTables
 

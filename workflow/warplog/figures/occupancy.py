@@ -9,9 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from warplog.core.text import listed
+from warplog.figures.shared.labels import INK, bar_rows, gap_notes, is_narrow, rectangles, row_in, text_column
+from warplog.figures.shared.style import Look, new_figure, styled
 from warplog.metrics import occupancy_limiter
-from warplog.plotting.labels import INK, bar_rows, gap_notes, is_narrow, rectangles, row_in, text_column
-from warplog.plotting.style import Look, new_figure, styled
 from warplog.tables.files import ORIGIN_COLUMNS, as_rows
 from warplog.tables.view import FigureTables
 

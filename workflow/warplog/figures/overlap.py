@@ -8,7 +8,7 @@ from matplotlib.patches import Patch
 
 from warplog.core import columns
 from warplog.core.columns import Cell
-from warplog.plotting.labels import (
+from warplog.figures.shared.labels import (
     INK,
     bar_rows,
     gap_note,
@@ -18,7 +18,7 @@ from warplog.plotting.labels import (
     row_in,
     text_column,
 )
-from warplog.plotting.style import Look, new_figure, styled
+from warplog.figures.shared.style import Look, new_figure, styled
 from warplog.tables.files import ORIGIN_COLUMNS, as_rows
 from warplog.tables.view import FigureTables
 

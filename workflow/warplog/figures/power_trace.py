@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from warplog.core.numbers import rate_unit
-from warplog.plotting.labels import (
+from warplog.figures.shared.labels import (
     INK,
     bar_rows,
     fit,
@@ -19,7 +19,7 @@ from warplog.plotting.labels import (
     number,
     row_in,
 )
-from warplog.plotting.style import Look, new_figure, styled
+from warplog.figures.shared.style import Look, new_figure, styled
 from warplog.tables.files import ORIGIN_COLUMNS, as_rows
 from warplog.tables.view import FigureTables
 

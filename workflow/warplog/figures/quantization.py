@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from warplog.core.numbers import rate_unit
-from warplog.metrics import METRICS
-from warplog.plotting.labels import (
+from warplog.figures.shared.labels import (
     MUTED,
     SideLabel,
     is_narrow,
@@ -22,7 +21,8 @@ from warplog.plotting.labels import (
     side_labels,
     tick,
 )
-from warplog.plotting.style import Look, new_figure, styled
+from warplog.figures.shared.style import Look, new_figure, styled
+from warplog.metrics import METRICS
 from warplog.tables import regimes
 from warplog.tables.files import ORIGIN_COLUMNS, as_rows
 from warplog.tables.view import FigureTables

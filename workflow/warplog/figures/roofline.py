@@ -15,8 +15,8 @@ from matplotlib.transforms import ScaledTranslation
 from warplog.core import columns
 from warplog.core.columns import Cell, Row
 from warplog.core.numbers import rate_unit
-from warplog.plotting.highlight import GREY
-from warplog.plotting.labels import (
+from warplog.figures.shared.highlight import GREY
+from warplog.figures.shared.labels import (
     INK,
     MUTED,
     ON_PAPER,
@@ -32,8 +32,8 @@ from warplog.plotting.labels import (
     text_width_in,
     tick,
 )
-from warplog.plotting.placement import along, sampled
-from warplog.plotting.style import Look, VariantStyle, new_figure, styled
+from warplog.figures.shared.placement import along, sampled
+from warplog.figures.shared.style import Look, VariantStyle, new_figure, styled
 from warplog.tables import regimes
 from warplog.tables.files import ORIGIN_COLUMNS, as_rows
 from warplog.tables.view import FigureTables, words

@@ -10,8 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from warplog.metrics.tracks import WORKING, Span, bubbles
-from warplog.plotting.labels import (
+from warplog.figures.shared.labels import (
     MUTED,
     gap_note,
     is_narrow,
@@ -21,7 +20,8 @@ from warplog.plotting.labels import (
     width_in,
     wrap,
 )
-from warplog.plotting.style import Look, new_figure, styled
+from warplog.figures.shared.style import Look, new_figure, styled
+from warplog.metrics.tracks import WORKING, Span, bubbles
 from warplog.tables.files import ORIGIN_COLUMNS, as_rows
 from warplog.tables.view import FigureTables, gap_text
 

@@ -13,8 +13,8 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLo
 from warplog.core import columns
 from warplog.core.numbers import rate_unit
 from warplog.core.text import listed
-from warplog.plotting.highlight import GREY, leads, wins
-from warplog.plotting.labels import (
+from warplog.figures.shared.highlight import GREY, leads, wins
+from warplog.figures.shared.labels import (
     INK,
     MUTED,
     ON_PAPER,
@@ -29,7 +29,7 @@ from warplog.plotting.labels import (
     spread,
     tick,
 )
-from warplog.plotting.style import MOST_NAMED, Look, new_figure, styled
+from warplog.figures.shared.style import MOST_NAMED, Look, new_figure, styled
 from warplog.tables import regimes
 from warplog.tables.files import ORIGIN_COLUMNS, as_rows
 from warplog.tables.series import series

@@ -10,7 +10,7 @@ from matplotlib.patches import Patch
 
 from warplog.core import columns
 from warplog.core.columns import Row
-from warplog.plotting.labels import (
+from warplog.figures.shared.labels import (
     INK,
     bar_rows,
     gap_note,
@@ -20,7 +20,7 @@ from warplog.plotting.labels import (
     row_in,
     text_column,
 )
-from warplog.plotting.style import Look, new_figure, styled
+from warplog.figures.shared.style import Look, new_figure, styled
 from warplog.tables.activity import activities, captured_case, statistics
 from warplog.tables.files import ORIGIN_COLUMNS, as_rows
 from warplog.tables.view import FigureTables

@@ -11,8 +11,7 @@ from matplotlib.patches import Patch
 
 from warplog.core import columns
 from warplog.core.columns import Row
-from warplog.metrics import NO_STALL, dominant_stall
-from warplog.plotting.labels import (
+from warplog.figures.shared.labels import (
     INK,
     bar_rows,
     font_pt,
@@ -23,7 +22,8 @@ from warplog.plotting.labels import (
     row_in,
     text_column,
 )
-from warplog.plotting.style import Look, new_figure, styled
+from warplog.figures.shared.style import Look, new_figure, styled
+from warplog.metrics import NO_STALL, dominant_stall
 from warplog.tables.files import ORIGIN_COLUMNS, as_rows
 from warplog.tables.view import FigureTables
 

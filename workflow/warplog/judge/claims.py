@@ -3,30 +3,28 @@
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import reduce
 from pathlib import Path
 from typing import TextIO
 
+from warplog.analysis import assertions
+from warplog.analysis.assertions import MET, MISSED, Evaluation
 from warplog.analysis.quantities import Found, Quantities
-from warplog.analysis.verdicts import EXACT, Noise, between
 from warplog.catalog.claims import (
     CONFIRMED,
-    GPU_NAMES,
     NOT_MEASURABLE,
     REFUTED,
     SASS,
     WITHIN_NOISE,
     Claim,
+    Range,
     Term,
     verdict_words,
 )
 from warplog.catalog.family import Family
-from warplog.core import formula
 from warplog.core.columns import Cell, Row, number
-from warplog.core.errors import WarplogError
 from warplog.core.text import join_notes, printable
-from warplog.tables.files import ORIGIN_COLUMNS, read_table
 
+_VERDICTS = {MET: CONFIRMED, MISSED: REFUTED, assertions.WITHIN_NOISE: WITHIN_NOISE}
 _MOST_REASONS = 2
 EXCEEDED = "exceeded"
 _EXCEEDED_FROM = 1.5
@@ -64,33 +62,36 @@ def judge(
     """
     if claim.formula is None:
         return Judgement(NOT_MEASURABLE, math.nan, "", "", claim.not_judged)
-    found = {name: _find(term, numbers) for name, term in claim.formula.terms.items()}
-    named = {name: {**gpu, **values}[name] for name in claim.formula.names}
-    reasons = [number.reason for number in found.values() if number.reason]
-    reasons += [f"{name} of this GPU is not known" for name, value in named.items() if math.isnan(value)]
-    evidence = [
-        _shown(claim, claim.formula.terms[n], number) for n, number in found.items() if not number.reason
+    terms, found = claim.formula.terms, assertions.evaluate(claim.formula, {**gpu, **values}, numbers)
+    reasons = [number.reason for number in found.found.values() if number.reason]
+    reasons += [
+        f"{name} of this GPU is not known" for name, value in found.named.items() if math.isnan(value)
     ]
-    evidence += [f"{name} = {value:.6g}" for name, value in named.items() if not math.isnan(value)]
-    margin = ""
-    measured = math.nan if reasons else _value(claim, {**named, **{n: f.value for n, f in found.items()}})
-    if not reasons and math.isnan(measured):
+    if not reasons and math.isnan(found.value):
         reasons = ["the formula has no value for these numbers"]
-    single = next(iter(found.values())).unit if claim.formula.text in found else ""
-    if claim.not_judged or reasons:
-        verdict, reasons = NOT_MEASURABLE, [claim.not_judged, *reasons] if claim.not_judged else reasons
-    else:
-        verdict, margin = _verdict(claim, measured, named, found)
-        terms = claim.formula.terms
+    known = {name: number for name, number in found.found.items() if not number.reason}
+    evidence = [_shown(claim, terms[name], number) for name, number in known.items()]
+    evidence += [f"{name} = {value:.6g}" for name, value in found.named.items() if not math.isnan(value)]
+    verdict, margin = NOT_MEASURABLE, ""
+    if claim.not_judged:
+        reasons = [claim.not_judged, *reasons]
+    elif not reasons and claim.allowed:
+        verdict = _VERDICTS[found.word(claim.allowed)]
+        margin = EXCEEDED if verdict == CONFIRMED and _exceeds(claim.allowed, found) else ""
         reasons = [
-            f"note on {terms[n].variant}: {join_notes(*(one.words() for one in number.remarks))}"
-            for n, number in found.items()
+            f"note on {terms[name].variant}: {join_notes(*(one.words() for one in number.remarks))}"
+            for name, number in known.items()
             if number.remarks
         ]
-    known = [claim.formula.terms[n] for n, number in found.items() if not number.reason]
-    cases = tuple(dict.fromkeys(term.case for term in known if term.quantity != SASS))
+    cases = tuple(dict.fromkeys(terms[name].case for name in known if terms[name].quantity != SASS))
     return Judgement(
-        verdict, measured, claim.unit or single, "; ".join(evidence), _joined(reasons), margin, cases
+        verdict,
+        found.value,
+        claim.unit or found.unit,
+        "; ".join(evidence),
+        _joined(reasons),
+        margin,
+        cases,
     )
 
 
@@ -100,20 +101,15 @@ def judge_all(families: Mapping[str, Family], tables: Path) -> list[dict[str, Ce
     Raises:
         WarplogError: a table is not readable.
     """
-    names = ("measurements", "metrics", "gpus", "floors")
-    measurements, metrics, gpus, floors = (read_table(tables, name) for name in names)
-    numbers = Quantities(measurements, metrics, floors)
-    peaks = {
-        name: float(gpus[name].iloc[0]) if name in gpus and len(gpus) else math.nan for name in GPU_NAMES
-    }
-    rows = []
-    for name in dict.fromkeys(measurements["family"]):
-        origin = measurements.loc[measurements["family"] == name, ORIGIN_COLUMNS].iloc[0].to_dict()
-        family = families.get(name)
-        for claim in family.claims if family else ():
-            values = family.cases[claim.case].values if family else {}
-            rows.append(_row(claim, name, judge(claim, values, numbers, peaks)) | origin)
-    return rows
+    campaign, found = assertions.read(tables), []
+    for name in dict.fromkeys(campaign.measurements["family"]):
+        if family := families.get(name):
+            origin = campaign.origin(name)
+            for claim in family.claims:
+                values = family.cases[claim.case].values
+                judged = judge(claim, values, campaign.numbers, campaign.gpu)
+                found.append(_row(claim, name, judged) | origin)
+    return found
 
 
 def show(rows: Iterable[Row], stream: TextIO) -> None:
@@ -156,75 +152,17 @@ def _row(claim: Claim, family: str, judged: Judgement) -> dict[str, Cell]:
     }
 
 
-def _verdict(
-    claim: Claim, measured: float, named: Mapping[str, float], found: Mapping[str, Found]
-) -> tuple[str, str]:
-    """Returns the verdict on a claim that can be judged, and EXCEEDED or ""."""
-    holds = claim.holds(measured)
-    low, high = _interval(claim, measured, named, found)
-    if claim.holds(low) != holds or claim.holds(high) != holds:
-        return WITHIN_NOISE, ""
-    if not holds:
-        return REFUTED, ""
-    bound = claim.one_sided_bound
-    if not (low < high and bound and measured > 0 and bound[1] not in (0, 1)):
-        return CONFIRMED, ""
-    distance = measured / bound[1] if bound[0] else bound[1] / measured
-    if bound[0] and 1 < bound[1] < _GAIN_HALVED:
-        distance = (measured - 1) / (2 * (bound[1] - 1))
-    return CONFIRMED, EXCEEDED if distance >= _EXCEEDED_FROM else ""
-
-
-def _interval(
-    claim: Claim, measured: float, named: Mapping[str, float], found: Mapping[str, Found]
-) -> tuple[float, float]:
-    """Returns the ends between which the same code shows the formula's value, with the probability of a verdict.
-
-    Each time is moved by its standard deviation, and the changes of the value add up in quadrature. A product or
-    quotient of times has the interval of its logarithm, so that a claim about which of two times is shorter is judged
-    as the two are compared.
-    """
-    values = {**named, **{name: number.value for name, number in found.items()}}
-
-    def moved(name: str, by: float) -> float:
-        value = _value(claim, {**values, name: values[name] * math.exp(by)})
-        return measured if math.isnan(value) else value
-
-    noisy = {name: number.noise for name, number in found.items() if number.noise.deviation > 0}
-    ends = [(moved(name, noise.deviation), moved(name, -noise.deviation)) for name, noise in noisy.items()]
-    is_product = measured > 0 and all(
-        min(pair) > 0 and math.isclose(pair[0] * pair[1], measured**2, rel_tol=1e-9) for pair in ends
-    )
-    scale = math.log if is_product else float
-    changes = [
-        Noise(abs(scale(up) - scale(down)) / 2, noise.freedom)
-        for (up, down), noise in zip(ends, noisy.values(), strict=True)
-    ]
-    groups = [
-        abs(scale(moved(name, by)) - scale(measured))
-        for name, noise in noisy.items()
-        for by in (noise.groups, -noise.groups)
-    ]
-    half = max(reduce(between, changes, EXACT).half(), *groups, 0.0)
-    if is_product:
-        return measured * math.exp(-half), measured * math.exp(half)
-    return measured - half, measured + half
-
-
-def _find(term: Term, numbers: Quantities) -> Found:
-    if term.quantity == SASS:
-        return numbers.opcodes(term.family, term.variant, term.case)
-    return numbers.find(term.family, term.variant, term.case, term.quantity)
-
-
-def _value(claim: Claim, values: Mapping[str, float]) -> float:
-    """Returns the formula's value; NaN if it has none, as for a division by zero."""
-    assert claim.formula is not None
-    try:
-        value = float(formula.evaluate(claim.formula.text, values, claim.id))
-    except (WarplogError, OverflowError):
-        return math.nan
-    return value if math.isfinite(value) else math.nan
+def _exceeds(allowed: Range, found: Evaluation) -> bool:
+    """Returns whether a number that confirms a claim is far from its only bound, as `Judgement` says."""
+    is_least = math.isinf(allowed.high)
+    bound = allowed.low if is_least else allowed.high
+    both = not is_least and not math.isinf(allowed.low)
+    if both or not (found.low < found.high and found.value > 0 and bound not in (0, 1)):
+        return False
+    distance = found.value / bound if is_least else bound / found.value
+    if is_least and 1 < bound < _GAIN_HALVED:
+        distance = (found.value - 1) / (2 * (bound - 1))
+    return distance >= _EXCEEDED_FROM
 
 
 def _shown(claim: Claim, term: Term, number: Found) -> str:

@@ -3,9 +3,11 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from warplog.analysis import sass_steps
+from warplog.analysis import assertions
+from warplog.analysis.conclude import conclude
+from warplog.analysis.explanation import sources_of
 from warplog.analysis.quantities import Quantities
-from warplog.core.columns import CLAIMS, FLOORS, MEASUREMENTS, METRICS, ORACLE, SANITIZE, Cell, Row
+from warplog.core.columns import CLAIMS, FLOORS, MEASUREMENTS, METRICS, ORACLE, ORIGIN, SANITIZE, Cell, Row
 from warplog.judge import claims, floors, samples
 from warplog.judge.oracle import Oracle
 from warplog.machine import device
@@ -13,7 +15,8 @@ from warplog.measure import sanitize
 from warplog.plan.plan import Plan
 from warplog.records.family_file import FamilyRecord
 from warplog.records.sanitize import Sanitize
-from warplog.tables.files import as_frame, write_table, write_tables
+from warplog.tables import conclusions, view
+from warplog.tables.files import as_frame, as_rows, write_parquet, write_table, write_tables
 from warplog.tables.records import Source
 from warplog.tables.rows import make_rows
 
@@ -27,6 +30,7 @@ def write_all(plan: Plan, source: Source, folder: Path) -> None:
     write_measured(plan, source, folder)
     write_floors(plan, source, folder)
     write_claims(plan, folder)
+    write_analysis(plan, folder)
     probes = plan.oracle()
     if probes.records("time"):
         write_oracle(probes, source, folder)
@@ -37,7 +41,6 @@ def write_all(plan: Plan, source: Source, folder: Path) -> None:
 def write_measured(plan: Plan, source: Source, folder: Path) -> dict[str, list[Row]]:
     """Writes the tables of `core.columns.TABLES`, and returns their rows."""
     rows = _rows(plan, source)
-    rows["sass_steps"] = sass_steps.rows(rows["instructions"], rows["variants"])
     write_tables(rows, folder)
     return rows
 
@@ -52,8 +55,25 @@ def write_floors(plan: Plan, source: Source, folder: Path) -> None:
 
 
 def write_claims(plan: Plan, folder: Path) -> None:
-    """Writes the verdicts on the claims of the families, based on the tables in `folder`."""
+    """Writes the verdicts on the claims of the families, and the answers to all assertions, by the tables there."""
     write_table(claims.judge_all(plan.families, folder), CLAIMS, folder / "claims")
+    answers = assertions.answer_all(plan.families, assertions.read(folder))
+    write_parquet(answers, conclusions.columns(conclusions.Answer), folder / "answers")
+
+
+def write_analysis(plan: Plan, folder: Path) -> None:
+    """Writes what is concluded from the tables in `folder`, as Parquet: the tables of `conclusions.ANALYSED`."""
+    read = view.read_all(folder)
+    found = [
+        conclude(view.of_family(read, folder, family), sources_of(variants))
+        for family, variants in plan.chosen.items()
+    ]
+    variants = as_rows(read["variants"])
+    origins = {(row["family"], row["variant"]): {name: row[name] for name in ORIGIN} for row in variants}
+    for kind in conclusions.ANALYSED:
+        rows = (conclusions.cells(row) for one in found for row in one.rows(kind.TABLE))
+        labelled = [{**row, **origins[row["family"], row["variant"]]} for row in rows]
+        write_parquet(labelled, conclusions.columns(kind), folder / kind.TABLE)
 
 
 def write_oracle(plan: Plan, source: Source, folder: Path) -> None:

@@ -46,6 +46,7 @@ from warplog.plan.selection import choose_cases, choose_families, choose_figures
 from warplog.records import door
 from warplog.records.campaign import Campaign, Gpu
 from warplog.records.config import Config, Gpus
+from warplog.tables.conclusions import ANALYSED
 from warplog.tables.records import Source, build_record
 from warplog.track import address, presence
 
@@ -326,6 +327,10 @@ class Plan:
         left_out = PARQUET_ONLY if suffix == "csv" else ()
         names = [name for name in (*TABLES, *more) if name not in left_out]
         return [str(paths.RESULTS / "tables" / f"{name}.{suffix}") for name in names]
+
+    def concluded(self) -> list[str]:
+        """Returns the files of the tables of conclusions that are drawn from others without family.yaml."""
+        return [str(paths.RESULTS / "tables" / f"{kind.TABLE}.parquet") for kind in ANALYSED]
 
     def figures(self) -> list[str]:
         """Returns the folders of figures, one per family."""

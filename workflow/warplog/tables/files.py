@@ -18,6 +18,7 @@ from warplog.core.errors import WarplogError
 from warplog.core.files import write_bytes, write_text
 from warplog.core.text import one_line
 from warplog.records.verification import manifest
+from warplog.tables import conclusions
 
 _check_once = cache(manifest.check)  # a recorded campaign, when the first of its tables is read
 
@@ -34,7 +35,8 @@ def write_tables(rows: Mapping[str, Sequence[Row]], folder: Path) -> None:
         WarplogError: if a row has an undocumented column, or a file cannot be written.
     """
     for name, described in TABLES.items():
-        write_table(rows[name], described, folder / name, with_csv=name not in PARQUET_ONLY)
+        write = write_parquet if name in PARQUET_ONLY else write_table
+        write(rows[name], described, folder / name)
     write_text(folder / "columns.csv", columns())
 
 
@@ -47,6 +49,7 @@ def columns() -> str:
         "floors": FLOORS,
         "tune": TUNE,
         "oracle": ORACLE,
+        **{kind.TABLE: conclusions.columns(kind) for kind in conclusions.TABLES},
     }
     lines += [
         (t, c, d.kind, d.unit, d.meaning) for t, columns in described.items() for c, d in columns.items()
@@ -54,18 +57,24 @@ def columns() -> str:
     return csv_of_table(pd.DataFrame(lines[1:], columns=list(lines[0])))
 
 
-def write_table(
-    rows: Sequence[Row], columns: Mapping[str, Column], path: Path, with_csv: bool = True
-) -> None:
-    """Writes <path>.parquet and, `with_csv`, <path>.csv with exactly the documented columns.
+def write_table(rows: Sequence[Row], columns: Mapping[str, Column], path: Path) -> None:
+    """Writes <path>.parquet and <path>.csv with exactly the documented columns.
 
     Raises:
         WarplogError: if a row has an undocumented column, or a file cannot be written.
     """
     table = as_frame(rows, columns, path.name)
-    if with_csv:
-        write_text(path.with_name(f"{path.name}.csv"), csv_of_table(table))
+    write_text(path.with_name(f"{path.name}.csv"), csv_of_table(table))
     write_bytes(path.with_name(f"{path.name}.parquet"), as_parquet(table))
+
+
+def write_parquet(rows: Sequence[Row], columns: Mapping[str, Column], path: Path) -> None:
+    """Writes <path>.parquet with exactly the documented columns.
+
+    Raises:
+        WarplogError: if a row has an undocumented column, or the file cannot be written.
+    """
+    write_bytes(path.with_name(f"{path.name}.parquet"), as_parquet(as_frame(rows, columns, path.name)))
 
 
 def as_parquet(table: pd.DataFrame) -> bytes:
@@ -130,17 +139,17 @@ NEEDED = {
         *("family", "variant", "case", "kernel", "loop", "iterates", "iterations", "place", "text"),
         *("executed", "samples", "sample_share", "stall", "stall_samples", "file", "line"),
     ],
-    "sass_steps": ["family", "variant", "case", "parent", "quantity", "per", "before", "after"],
     "claims": ["family", "id", "claim", "verdict", "measured", "unit", "condition", "reason"],
     "launches": ["family", "variant", "case", "status", "reason", "sm_mhz", "overhead_pct", "noise_pct"],
     "tracks": ["family", "variant", "case", "slot", "warp", "role", "region", "start_us", "duration_us"],
     "floors": ["family", "variant", "case", "gpu", "regime", "deviation", "freedom", "groups"],
     "stages": ["family", "variant", "stage", "seconds"],
+    **{kind.TABLE: list(conclusions.columns(kind)) for kind in conclusions.TABLES},
 }
 
 
 def read_table(folder: Path, name: str) -> pd.DataFrame:
-    """Reads a table listed in NEEDED from `folder`/<name>.parquet, or from .csv if that does not exist.
+    """Reads a table from `folder`/<name>.parquet, or from .csv if that does not exist.
 
     Integer columns are float64 if they have missing values, otherwise int64.
 
@@ -156,7 +165,7 @@ def read_table(folder: Path, name: str) -> pd.DataFrame:
     table = read_file(path)
     for column in table.select_dtypes("Int64"):
         table[column] = table[column].astype("float64" if table[column].isna().any() else "int64")
-    missing = [column for column in NEEDED[name] if column not in table]
+    missing = [column for column in NEEDED.get(name, ()) if column not in table]
     if missing:
         why = f"lacks the column {missing[0]!r}"
         raise WarplogError(f"{path}: not a readable table ({why}); run `{paths.command('tables')}`")

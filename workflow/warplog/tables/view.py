@@ -12,6 +12,7 @@ from warplog.catalog.contract import status_words
 from warplog.core.errors import WarplogError
 from warplog.core.text import one_line
 from warplog.metrics.kernels import kernel_key, longest_kernel
+from warplog.tables import conclusions
 from warplog.tables.files import NEEDED, ORIGIN_COLUMNS, as_rows, read_table
 
 TABLES = (
@@ -19,7 +20,7 @@ TABLES = (
     *("power_trace", "lines", "launches", "tracks"),
 )
 # Made by jobs of their own, after the others, or missing in campaigns that an earlier release recorded.
-OPTIONAL = ("claims", "floors", "instructions", "sass_steps")
+OPTIONAL = ("claims", "floors", "answers", "instructions", *(kind.TABLE for kind in conclusions.TABLES))
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Quantity:
 
 @dataclass(frozen=True)
 class FigureTables:
-    """The tables of one family on one GPU, with the columns of results/tables."""
+    """The tables of one family on one GPU, with the columns of results/tables; `places` is the table `ladder`."""
 
     measurements: pd.DataFrame
     metrics: pd.DataFrame
@@ -50,6 +51,12 @@ class FigureTables:
     tracks: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["tracks"]))
     instructions: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["instructions"]))
     sass_steps: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["sass_steps"]))
+    verdicts: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["verdicts"]))
+    places: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["ladder"]))
+    steps: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["steps"]))
+    changes: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["changes"]))
+    answers: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["answers"]))
+    bounds: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["bounds"]))
 
     @property
     def family(self) -> str:
@@ -169,13 +176,10 @@ class FigureTables:
         peak_flops, peak_bytes = self.peak("fp32_tflops_peak") * 1e3, self.peak(f"{limit}_gbytes_per_s_peak")
         below_ridge = flops > 0 and moved > 0 and flops / moved < peak_flops / peak_bytes
         if moved > 0 and (below_ridge or not flops > 0):
-            return Quantity(
-                "gbytes_per_s",
-                "throughput",
-                "GB/s",
-                peak_bytes,
-                {"pcie": "PCIe peak"}.get(limit, "DRAM peak"),
-            )
+            # Copies in both directions exceed the peak of one; then it is no bound, and is not drawn.
+            peak = peak_bytes if peak_bytes > rows["gbytes_per_s"].max() else np.nan
+            label = {"pcie": "PCIe peak"}.get(limit, "DRAM peak")
+            return Quantity("gbytes_per_s", "throughput", "GB/s", peak, label)
         if flops > 0:
             tops = self.ceilings(float(rows["gflops"].max()))
             label, peak = tops[-1] if tops and tops[-1][1] > rows["gflops"].max() else ("", np.nan)
@@ -262,4 +266,6 @@ def of_family(tables: Mapping[str, pd.DataFrame], folder: Path, family: str) -> 
         raise WarplogError(f"{folder}/variants: {family}: no such family; the table contains {known}")
     if "floors" in mine:
         mine["measurements"] = with_floors(mine["measurements"], mine["floors"])
+    if "ladder" in mine:
+        mine["places"] = mine.pop("ladder")
     return FigureTables(**{name: table.reset_index(drop=True) for name, table in mine.items()})

@@ -13,7 +13,7 @@ from warplog.core.csv_text import csv_of_table
 from warplog.core.errors import WarplogError
 from warplog.core.files import temporary_folder, write_text
 from warplog.core.paths import own_command
-from warplog.plotting import gallery
+from warplog.figures.shared import gallery
 from warplog.records import door
 from warplog.records.campaign import Campaign
 from warplog.records.fields import Origin
@@ -301,6 +301,6 @@ def _took(tables: Path, campaign: Campaign) -> dict[tuple[str, str], float]:
 
 def _colours(data: FigureTables) -> dict[str, str]:
     """Returns the colour of each variant, as in the figures."""
-    from warplog.plotting.style import variant_styles
+    from warplog.figures.shared.style import variant_styles
 
     return {variant: style.colour for variant, style in variant_styles(data.variants).items()}

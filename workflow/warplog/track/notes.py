@@ -7,7 +7,7 @@ from warplog.catalog.claims import verdict_words
 from warplog.core.columns import Row, number
 from warplog.core.numbers import rate_unit, with_unit
 from warplog.core.text import escape_markdown, visible
-from warplog.plotting import gallery
+from warplog.figures.shared import gallery
 from warplog.records.campaign import Campaign
 from warplog.tables import regimes
 from warplog.tables.files import as_rows

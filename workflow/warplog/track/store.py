@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
 from warplog.core.hashing import sha256_file, sha256_of
-from warplog.plotting import gallery
+from warplog.figures.shared import gallery
 from warplog.records.campaign import Campaign
 from warplog.track import identity, versions, writers
 from warplog.track.connection import FAMILY, Connection

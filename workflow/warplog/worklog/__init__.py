@@ -1,7 +1,7 @@
 """The worklog: a page that describes a family's ladder step by step, from its tables and sources.
 
-`gather` and `ladder` fill the data classes of `page` from the tables; `excerpt` selects the code to show.
-`html`, `markdown` and `latex` render a page and compute nothing.
+`gather` and `sections` select the rows, texts and code of a `page`; the templates make words of them, all of which are
+in `words.html.j2`.
 """
 
 from warplog.worklog.gather import gather

@@ -2,6 +2,7 @@
 
 import base64
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -11,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from warplog.core.errors import WarplogError
 from warplog.core.text import one_line, visible
+from warplog.figures.shared.memory_boxes import EXPLANATION, HEIGHT, WIDTH
 from warplog.metrics import STALL_REASONS
-from warplog.plotting.memory_chart import EXPLANATION, HEIGHT, WIDTH
-from warplog.worklog.asides import outside
-from warplog.worklog.code.listing import Change, Code, Line
+from warplog.worklog.cells import Cells
+from warplog.worklog.code.boxes import Part, parts
+from warplog.worklog.code.heat import Heat
+from warplog.worklog.code.listing import Change, Line
 from warplog.worklog.code.sources import SourceView
-from warplog.worklog.page import Page, Picture, Rung
+from warplog.worklog.page import Page, Picture, Section
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -56,7 +59,7 @@ def html(page: Page, library: str = "") -> str:
     from markupsafe import Markup
 
     own = Look(Markup(f"<style>\n{css()}</style>"), _script(page, library))  # noqa: S704
-    return render("page.html.j2", own, page=page)
+    return render("page.html.j2", own, page=page, alone=False)
 
 
 @dataclass(frozen=True)
@@ -103,8 +106,9 @@ def _environment() -> "Environment":
     note = f"Memory charts show the longest kernel. {EXPLANATION}"
     environment.globals.update(memory_note=note, memory_size=(WIDTH, HEIGHT))
     environment.filters.update(
-        states=_mark_states, image=_image, anchor=_anchor, width=_width, sentence=_sentence,
-        outside=outside, quoted=_mark_quoted, changes=_changes, source=_source, linked=_linked, place=_place, web=_web,
+        states=_mark_states, image=_image, anchor=_anchor, width=_width, sentence=_sentence, quoted=_mark_quoted,
+        changes=_changes, source=_source, linked=_linked, place=_place, web=_web, name=_name, code=_code,
+        counted=_counted, groups=_groups, tally=_tally, shares=shares, address=_address,
     )  # fmt: skip
     return environment
 
@@ -166,44 +170,69 @@ def _pieces(file: str, lines: tuple[str, ...]) -> tuple[tuple[tuple[str, str], .
     return tuple(tuple(row) for row in rows)
 
 
-def _changes(code: Code) -> "list[tuple[Change, Markup, str]]":
-    """Returns each line of a diff with its text in colours, and the file if it is the first line of another one.
+@dataclass(frozen=True)
+class _Shown:
+    """A line of code with its colours, its heat, and what stands before it: the name of its file, or a gap."""
 
-    Lines of the parent, which are gone, belong to the file that follows.
-    """
-    texts = _highlighted([change.line for change in code.changes])
-    kept = [change.line.file for change in code.changes if change.kind != "gone"]
-    found: list[tuple[Change, Markup, str]] = []
+    line: Line
+    text: "Markup"
+    heat: Heat | None
+    change: Change | None = None
+    file: str = ""
+    gap: bool = False
+
+
+def _changes(section: Section) -> list[Part[_Shown]]:
+    """Returns the lines of a diff in parts; lines of the parent, which are gone, belong to the file that follows."""
+    changes = section.code.changes
+    texts = _highlighted([change.line for change in changes])
+    kept = [change.line.file for change in changes if change.kind != "gone"]
+    found: list[_Shown] = []
     current = ""
-    for change, text in zip(code.changes, texts, strict=True):
+    for change, text in zip(changes, texts, strict=True):
         file = current if change.kind == "gone" and current else change.line.file
         file = kept[0] if change.kind == "gone" and not current and kept else file
-        found.append((change, text, file if file != current else ""))
+        heat = section.heat.places.get((change.line.file, change.line.number))
+        heat = heat if change.kind in ("new", "same") else None
+        found.append(_Shown(change.line, text, heat, change, file if file != current else ""))
         current = file
-    return found
+    return parts(found, [_weight(one) for one in found])
 
 
-def _source(view: SourceView) -> "list[tuple[Line, Markup]]":
-    """Returns each line of a source with its text in colours."""
-    return list(zip(view.lines, _highlighted(view.lines), strict=True))
+def _weight(one: _Shown) -> float:
+    """Returns the share of samples of a line, and a little for one that differs from the parent's."""
+    differs = one.change is not None and one.change.kind in ("new", "gone")
+    return (one.heat.share if one.heat else 0.0) * (2 if differs else 1) + (1e-3 if differs else 0)
 
 
-def _place(rung: Rung, file: str, number: int) -> str:
+def _source(view: SourceView, section: Section) -> list[Part[_Shown]]:
+    """Returns the lines of a source in parts."""
+    found, before = [], 0
+    for line, text in zip(view.lines, _highlighted(view.lines), strict=True):
+        heat = section.heat.places.get((line.file, line.number))
+        found.append(_Shown(line, text, heat, gap=before > 0 and line.number != before + 1))
+        before = line.number
+    return parts(found, [_weight(one) for one in found])
+
+
+def _place(section: Section, file: str, number: int) -> str:
     """Returns the address of a line on the page."""
-    return re.sub(r"[^A-Za-z0-9_.]", "-", f"{rung.name}.{file}.{number}")
+    return re.sub(r"[^A-Za-z0-9_.]", "-", f"{section.name}.{file}.{number}")
 
 
-def _linked(text: str, rung: Rung) -> "Markup":
+def _linked(text: str, section: Section) -> "Markup":
     """Escapes the text, and links every mention of a line, such as "naive.cu:27", to that line of the sources."""
     from markupsafe import Markup, escape
 
-    known = {(line.file, line.number) for view in rung.sources for line in view.lines}
+    known = {(line.file, line.number) for view in section.sources for line in view.lines}
 
     def link(found: re.Match[str]) -> str:
         place = found[1], int(found[2])
-        file, number = rung.heat.moved.get(place, place)
+        file, number = section.heat.moved.get(place, place)
         return (
-            f'<a href="#{_place(rung, file, number)}">{found[0]}</a>' if (file, number) in known else found[0]
+            f'<a href="#{_place(section, file, number)}">{found[0]}</a>'
+            if (file, number) in known
+            else found[0]
         )
 
     safe = text if isinstance(text, Markup) else escape(visible(text))
@@ -236,6 +265,50 @@ def _image(picture: Picture, root: str = "") -> str:
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise WarplogError(f"{picture.path}: not a readable PNG ({error}); draw it again") from None
     return f"data:image/png;base64,{base64.b64encode(picture.path.read_bytes()).decode()}"
+
+
+def _name(text: object) -> "Markup":
+    """Marks a name, whose digits are no numbers."""
+    from markupsafe import Markup
+
+    return Markup('<span class="name">{}</span>').format(visible(str(text)))
+
+
+def _code(text: object) -> "Markup":
+    from markupsafe import Markup
+
+    return Markup("<code>{}</code>").format(visible(str(text)))
+
+
+def _counted(count: int) -> "Markup":
+    """Marks a number that is no cell of a table: how many things the page shows."""
+    from markupsafe import Markup
+
+    return Markup('<span class="count">{}</span>').format(count)
+
+
+def _groups(rows: Sequence[Cells], column: str) -> list[tuple[str, list[Cells]]]:
+    """Returns rows that follow each other and agree in a column, by its value."""
+    return [(key, list(group)) for key, group in groupby(rows, key=lambda row: str(row.raw(column)))]
+
+
+def _tally(claims: Sequence[Cells]) -> "Markup":
+    """Returns how many claims have each verdict, in their order: "2 confirmed, 1 refuted"."""
+    from markupsafe import Markup
+
+    counts = Counter(str(one.raw("verdict")).replace("_", " ") for one in claims)
+    return Markup(", ").join(_counted(count) + Markup(" {}").format(what) for what, count in counts.items())
+
+
+def shares(sections: Sequence[Section]) -> list[float]:
+    """Returns the known shares of the baseline in percent."""
+    shares = (float(str(section.place.raw("share_pct"))) for section in sections)
+    return [share for share in shares if share > 0]
+
+
+def _address(name: str, alone: bool) -> str:
+    """Returns the address of a variant: on its family's page, or of its own page if the step stands alone."""
+    return f"{name}.html" if alone else f"#{_anchor(name)}"
 
 
 def _anchor(name: str) -> str:

@@ -8,42 +8,39 @@ from functools import cached_property
 from pathlib import Path
 
 from warplog.analysis import verdicts
+from warplog.analysis.bounds import Bound
+from warplog.analysis.decomposition import Step
+from warplog.analysis.explanation import Explanation
+from warplog.analysis.kinship import faster_ancestor
 from warplog.catalog.contract import Published
 from warplog.catalog.family import Family, Variant
 from warplog.catalog.header import read_header, read_source
 from warplog.core.columns import Row, number, text
 from warplog.core.numbers import rate_unit
 from warplog.core.text import Table
+from warplog.figures.shared import memory_boxes
+from warplog.figures.shared.memory_boxes import MemoryChart
 from warplog.metrics.kernels import bare_name
 from warplog.parsers import sass
-from warplog.plotting import memory_chart
-from warplog.plotting.memory_chart import MemoryChart
 from warplog.records import remarks
 from warplog.tables import published, regimes
 from warplog.tables.files import as_rows
-from warplog.tables.launched import spilled
 from warplog.tables.view import FigureTables, words
-from warplog.worklog import kinship
 from warplog.worklog.asides import (
     claims_table,
     claims_verdict,
     lines_table,
     place_claims,
 )
-from warplog.worklog.bounds import Bound
 from warplog.worklog.code.heat import HeatMap, heat_map
 from warplog.worklog.code.listing import Code, Line, code, listing, without_marks
 from warplog.worklog.code.sources import views
-from warplog.worklog.decomposition import Step
 from warplog.worklog.excerpt import Excerpt, excerpt
-from warplog.worklog.explain import Explanation
-from warplog.worklog.kinship import faster_ancestor
 from warplog.worklog.page import Rung
-from warplog.worklog.pictures.story import Waterfall, counters, main_path, waterfall
+from warplog.worklog.pictures.story import Waterfall, counters, waterfall
 from warplog.worklog.sentences import (
     LEAST_TRAFFIC,
     OVERLAP,
-    TRAFFIC,
     bound_sentences,
     long_run_sentences,
     occupancy_sentences,
@@ -60,7 +57,6 @@ from warplog.worklog.steps.expectations import Measured, answers, named_cases
 
 _ELSEWHERE_PCT = 2  # by which a variant is slower or faster than its parent at other cases, to be told
 _NO_TIME = "no time"
-_LAUNCH = ("registers_per_thread", "block_threads", "shared_bytes_per_block")
 
 
 @dataclass(frozen=True)
@@ -74,9 +70,7 @@ class Ladder:
     @cached_property
     def rows(self) -> dict[str, Row]:
         """The row of each variant at the headline case, in ladder order, with the columns of `variants`."""
-        more = {str(row["variant"]): row for row in as_rows(self.tables.variants)}
-        ladder = as_rows(self.tables.ladder(self.tables.case))
-        return {str(row["variant"]): {**more[str(row["variant"])], **row} for row in ladder}
+        return self.explanation.rows
 
     @cached_property
     def explanation(self) -> Explanation:
@@ -96,17 +90,15 @@ class Ladder:
     @cached_property
     def launches(self) -> dict[str, dict[str, float]]:
         """Registers, threads, shared memory and traffic of each variant's longest kernel."""
-        names = (*_LAUNCH, *TRAFFIC)
-        rows = as_rows(self.tables.counters(list(names)))
-        return {str(r["variant"]): {name: number(r, name) for name in names} for r in rows}
+        return self.explanation.launches
 
     @cached_property
     def memory_metrics(self) -> dict[str, dict[str, float]]:
         """The metrics of the memory chart of each variant's longest kernel, of variants that have any."""
-        rows = memory_chart.kernel_metrics(self.tables)
-        rows = rows[rows[list(memory_chart.METRICS)].notna().any(axis=1)]
+        rows = memory_boxes.kernel_metrics(self.tables)
+        rows = rows[rows[list(memory_boxes.METRICS)].notna().any(axis=1)]
         return {
-            str(r["variant"]): {name: number(r, name) for name in memory_chart.METRICS} for r in as_rows(rows)
+            str(r["variant"]): {name: number(r, name) for name in memory_boxes.METRICS} for r in as_rows(rows)
         }
 
     def _memory(self, variant: Variant) -> tuple[MemoryChart, ...]:
@@ -114,13 +106,13 @@ class Ladder:
         known, parent = self.memory_metrics, variant.parent or ""
         if variant.name not in known:
             return ()
-        above = (memory_chart.chart(parent, known[parent]),) if parent in known else ()
-        return (*above, memory_chart.chart(variant.name, known[variant.name], known.get(parent)))
+        above = (memory_boxes.chart(parent, known[parent]),) if parent in known else ()
+        return (*above, memory_boxes.chart(variant.name, known[variant.name], known.get(parent)))
 
     @cached_property
     def kernels(self) -> dict[str, str]:
         """The name of each variant's longest kernel; "" if it was not captured."""
-        return {str(row["variant"]): str(row["kernel"]) for row in as_rows(self.tables.counters([]))}
+        return self.explanation.kernels
 
     @cached_property
     def claimed(self) -> dict[str, list[Row]]:
@@ -163,20 +155,17 @@ class Ladder:
     @cached_property
     def path(self) -> tuple[str, ...]:
         """The main path: the steps from a variant without a parent to the fastest one."""
-        return main_path(self.rows, self.best)
+        return self.explanation.path
 
     @cached_property
     def alike(self) -> dict[str, tuple[str, ...]]:
         """For each variant that launches the same kernel at the headline case as another one, all that do."""
-        if self.tables.profiled_case != self.tables.case:
-            return {}
-        twins = {name: step.twin for name, step in self.steps.items() if step.twin}
-        return kinship.classes(twins, list(self.rows))
+        return self.explanation.alike
 
     @cached_property
     def best(self) -> str:
         """The fastest variant besides the baseline: of several with its kernel, the best over all cases."""
-        return kinship.best(self.rows, self.alike, list(self._by_case.values()))
+        return self.explanation.best
 
     def _is_same(self, name: str) -> bool:
         """Returns whether a variant launches the same kernel at the headline case as its parent."""
@@ -186,8 +175,7 @@ class Ladder:
     def keeps_results(self) -> bool:
         """Whether a kernel moves less than the compulsory traffic."""
         moved = (
-            (self.launches[name]["dram_bytes"], self._compulsory_bytes(row))
-            for name, row in self.rows.items()
+            (self.launches[name]["dram_bytes"], self.explanation.compulsory_bytes(name)) for name in self.rows
         )
         return any(bytes_ < (1 - LEAST_TRAFFIC) * least for bytes_, least in moved)
 
@@ -199,7 +187,7 @@ class Ladder:
     @cached_property
     def texts(self) -> dict[str, dict[Path, str]]:
         """The text of each variant's source, which comes first, and of its headers."""
-        variants = [self.family.variant(name) for name in self.rows]
+        variants = [self.family.variant(str(name)) for name in self.tables.variants["variant"]]
         return {v.name: {path: read_source(path) for path in (v.file, *v.headers())} for v in variants}
 
     @cached_property
@@ -304,7 +292,9 @@ class Ladder:
         wavefronts = () if math.isnan(bound.shared) else ("shared_wavefronts",)
         return (
             *(bound_sentences(bound, said) if self.counted else long_run_sentences(bound.long_run)),
-            *traffic_sentences(launch, self._compulsory_bytes(row), {*said, *wavefronts}),
+            *traffic_sentences(
+                launch, self.explanation.compulsory_bytes(bound.variant), {*said, *wavefronts}
+            ),
             *occupancy_sentences(bound, said),
         )
 
@@ -321,14 +311,9 @@ class Ladder:
         total = number(row, "spill_bytes")
         if not total > 0:
             return ()
-        stores, loads = self.spills(row) or (0, 0)
+        stores, loads = self.explanation.spills(str(row["variant"])) or (0, 0)
         split = f"spill stores {stores} B, loads {loads} B per thread"
         return (split if stores + loads else f"spill stores and loads {total:.0f} B per thread in all",)
-
-    def spills(self, row: Row) -> tuple[int, int] | None:
-        """Returns the bytes per thread of spill stores and of spill loads; None if they are unknown."""
-        metrics = self.tables.metrics
-        return spilled(metrics[metrics["variant"] == row["variant"]], number(row, "spill_bytes"))
 
     @property
     def states(self) -> set[str]:
@@ -420,10 +405,6 @@ class Ladder:
     def _lines(self, variant: str) -> list[Row]:
         """Returns the hot lines of the variant's longest kernel."""
         return list(self.explanation.kernel_lines.get(variant, ()))
-
-    def _compulsory_bytes(self, row: Row) -> float:
-        """Returns the bytes that the algorithm must move at the profiled case; NaN if unknown."""
-        return number(row, "bytes") if self.tables.profiled_case == self.tables.case else math.nan
 
     def _figures(self, row: Row) -> tuple[tuple[str, str], ...]:
         """Returns the speed, its ratio to the baseline, the speed of a slower long run, and the gain over a parent."""
@@ -526,10 +507,7 @@ class Ladder:
     @cached_property
     def _by_case(self) -> dict[str, dict[str, Row]]:
         """The rows of `measurements` by case and variant."""
-        found: dict[str, dict[str, Row]] = {}
-        for row in as_rows(self.tables.measurements):
-            found.setdefault(str(row["case"]), {})[str(row["variant"])] = row
-        return found
+        return self.explanation.by_case
 
     @cached_property
     def shared(self) -> tuple[str, ...]:

@@ -1,234 +1,196 @@
-"""Renders tables and figures of a worklog in LaTeX; requires booktabs, graphicx, tabularx and textcomp.
+"""Tables and figures of a worklog in LaTeX, a float each; requires array, booktabs and graphicx.
 
-Long texts are wrapped in a table that is wider than a page of `article`, and a table that is longer than a
-page is split into parts, so that every cell stays on the page.
+They fit `article` in one and two columns. Figures are named without a suffix and relative to the folder of figures, for
+\\graphicspath, so that a PDF is taken where there is one.
 """
 
 import math
-import os
 import re
-import textwrap
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from warplog.core.text import Table, one_line
-from warplog.worklog.page import Page, Picture, Rung
+from warplog.core.numbers import rate_unit
+from warplog.core.text import one_line
+from warplog.worklog.cells import Cells, Number, shown
+from warplog.worklog.page import Page, Picture
+from warplog.worklog.texts import WORDS, environment
 
 _SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%",
-    "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
+    "_": r"\_\allowbreak{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
     ">": r"\textgreater{}", "|": r"\textbar{}", '"': "''", "`": r"\textasciigrave{}",
     "[": "{[}", "]": "{]}", "*": "{*}",  # after \\ they would be read as its argument
+}  # fmt: skip
+_SYMBOLS = str.maketrans({
     "→": r"$\rightarrow$", "−": r"$-$", "×": r"$\times$", "µ": r"\textmu{}", "μ": r"\textmu{}",
     "≤": r"$\leq$", "≥": r"$\geq$", "≈": r"$\approx$", "∞": r"$\infty$", "√": r"$\surd$",
-}  # fmt: skip
-# For `article` in the font size of the tables: characters per line, between two columns, and lines per page.
-_LINE, _GAP, _PAGE = 78, 2, 46
-_SMALL_LINE = 88  # characters per line in the smallest font; a wider table is scaled
-# Text up to this length is never wrapped; longer text is if the table is wider than the line.
-_SHORT = 14
-# A figure is as wide as the text unless it would be higher than this; smaller, the text in it could not be read.
+})  # fmt: skip
+# Smaller, the text in a figure could not be read.
 _SIZE = r"width=\linewidth,height=0.45\textheight,keepaspectratio"
-_HEAD = """\
-% Preamble: \\usepackage{booktabs,graphicx,tabularx,textcomp}; with pdflatex also \\usepackage[T1]{fontenc}.
-% Copy single tables and figures or include the whole file; \\clearpage before each variant limits pending floats."""
+_MOST_ROWS, _MOST_HIGH_ROWS = 30, 16  # of a float, so that it fits a page
+_LEVEL = 6  # characters of a column's title, beyond which it is turned
+_RESOURCES = {
+    "registers_per_thread": "registers", "block_threads": "threads", "shared_bytes_per_block": "shared memory",
+}  # fmt: skip
 
 
-def latex(page: Page, folder: Path) -> str:
-    """Returns the figures, the summaries and the tables of each rung, with captions and labels.
-
-    The paths of figures are relative to `folder`, that of the file.
-    """
-    about = "; ".join(f"{what}: {text}" for what, text in page.facts)
-    parts = [f"% {one_line(about)}\n{_HEAD}"]
-    first = (*page.key, *([page.ladder] if page.ladder else []))
-    parts += [_figure(page, picture, folder) for picture in first]
-    steps = replace(_ladder(page.rungs), notes=(page.regimes,) if page.regimes else ())
-    parts += _floats(page, "ladder", f"{page.title}: the ladder", steps)
-    explained: set[tuple[str, ...]] = set()
-    parts += [_figure(page, picture, folder) for picture in page.pictures]
-    for number, summary in enumerate(page.summaries, 1):
-        parts += _floats(page, f"summary-{number}", summary.heading, _narrow(summary.table))
-    for rung in page.rungs:
-        parts.append(r"\clearpage")
-        for kind, title, table in (
-            ("factors", "factors of the step", rung.factors),
-            ("states", "warp states of the step", rung.states),
-            ("claims", "claims", rung.claims and _narrow(rung.claims)),
-            ("published", "published results", rung.printed),
-        ):
-            if table:
-                once = replace(table, notes=() if table.notes in explained else table.notes)
-                explained.add(table.notes)
-                parts += _floats(page, f"{rung.name}-{kind}", f"{rung.name}: {title}", once)
-    return "\n\n".join(parts) + "\n"
+def latex(page: Page) -> dict[str, str]:
+    """Returns the tables and figures of a page by the names of their files, without suffix."""
+    tables = {"ladder": _ladder(page), "speeds": _speeds(page), "resources": _resources(page)}
+    figures = (*page.key, *([page.ladder] if page.ladder else []), *page.pictures)
+    found = {**tables, **{f"figure-{one.name}": _figure(page.family, one) for one in figures}}
+    return {name: text.translate(_SYMBOLS) for name, text in found.items() if text}
 
 
 def escape(text: str) -> str:
-    """Escapes text for LaTeX, on one line; addresses may be broken after a slash."""
+    """Escapes text for LaTeX, on one line; names may be broken after an underscore, addresses after a slash."""
     safe = "".join(_SPECIAL.get(character, character) for character in one_line(text))
     return re.sub(r"/(?=\w{3}|\d)", r"/\\allowbreak{}", safe)
 
 
-def _figure(page: Page, picture: Picture, folder: Path) -> str:
-    """Returns a figure; its PDF if there is one, otherwise its PNG."""
-    pdf = picture.path.with_suffix(".pdf")
-    path = Path(os.path.relpath(pdf if pdf.is_file() else picture.path, folder)).as_posix()
-    return "\n".join(
-        [
-            r"\begin{figure}[tbp]",
-            rf"\centering\includegraphics[{_SIZE}]{{{path}}}",
-            rf"\caption{{{escape(f'{picture.title}. {picture.caption}')}}}",
-            rf"\label{{fig:{_label(f'{page.family}-{picture.name}')}}}",
-            r"\end{figure}",
-        ]
+def _figure(family: str, picture: Picture) -> str:
+    return (
+        "\\begin{figure}[tbp]\n"
+        f"\\centering\\includegraphics[{_SIZE}]{{{family}/{picture.name}}}\n"
+        f"\\caption{{{escape(f'{picture.title}. {picture.caption}')}}}\n"
+        f"\\label{{fig:{_label(f'{family}-{picture.name}')}}}\n"
+        "\\end{figure}\n"
     )
 
 
-def _ladder(rungs: tuple[Rung, ...]) -> Table:
-    numbers = ((*rung.figures, *([rung.got] if rung.got else [])) for rung in rungs)
-    shown = (", ".join(f"{value} {what}" for value, what in each) for each in numbers)
-    speeds = (text or rung.gap for text, rung in zip(shown, rungs, strict=True))
-    rows = tuple((rung.name, rung.idea, speed) for rung, speed in zip(rungs, speeds, strict=True))
-    return Table(("variant", "idea", "speed"), rows)
-
-
-def _narrow(table: Table) -> Table:
-    """Returns a table of claims with the columns that a page is wide enough for; other tables as they are."""
-    if table.titles[0] != "claim":
-        return table
+def _ladder(page: Page) -> str:
+    """Returns what each variant changed against its parent, what that brought, and what bounds it."""
+    words: Any = environment(escape).get_template(WORDS).module
+    number = {section.name: str(n) for n, section in enumerate(page.sections, 1)}
+    unit, speeds = _in_one_unit([section.place.speed for section in page.sections])
     rows = []
-    for cells in table.rows:
-        row = dict(zip(table.titles, cells, strict=True))
-        claim = f"{row['claim']} ({row['note']})" if row.get("note") else row["claim"]
-        condition = f" ({row['confirmed if']})" if row["confirmed if"] else ""
-        published = "; ".join(filter(None, (row["published"], row["source"])))
-        rows.append((claim, row["case"], row["measured here"] + condition, row["verdict"], published))
-    return Table(("claim", "case", "measured (confirmed if)", "verdict", "published"), tuple(rows))
+    for section, speed in zip(page.sections, speeds, strict=True):
+        over, step, bound = section.over, section.step, section.bound
+        is_explained = step and step.row.explained == "counters"
+        rows.append(
+            (
+                number[section.name],
+                escape(section.name),
+                number.get(section.origin.parent, ""),
+                words.because(step.headline[:1]) if is_explained else "",
+                speed or (words.status(section.badges[0]) if section.badges else ""),
+                _cell(over and over.speedup),
+                f"{_cell(over.low)} to {_cell(over.high)}".replace("x", "") if over and over.low else "",
+                f"{bound.kind}: {words.metric(bound.ceiling)} {_cell(bound.ceiling_pct)}"
+                if bound and bound.kind
+                else "",
+            )
+        )
+    caption = (
+        f"{page.title} at {page.case}: each variant against its parent, of which the number is given. The"
+        " main change accounts for the gain or loss. Bound: the unit that is closest to its"
+        " ceiling, and whether memory or compute reaches it, comes near it, or latency, atomics or the size of the"
+        " launch keep the kernel from it."
+    )
+    titles = ("", "variant", "from", "main change", unit or "time", "gain", "interval", "bound")
+    formats = "@{}r" + _wrapped(0.17) + "r" + _wrapped(0.18) + "rrr" + _wrapped(0.12) + "@{}"
+    return _table(page.family, "ladder", caption, titles, rows, formats, _MOST_HIGH_ROWS)
 
 
-@dataclass(frozen=True)
-class _Columns:
-    """The columns of a table in LaTeX, their titles and widths in characters, and whether some are wrapped."""
-
-    kinds: tuple[str, ...]
-    widths: tuple[float, ...]
-    titles: tuple[str, ...]
-    breaking: bool = False
-
-
-def _floats(page: Page, label: str, caption: str, table: Table) -> Iterator[str]:
-    """Yields the table as one float, or as several if it is longer than a page."""
-    columns = _columns(table)
-    parts = _parts(table, columns)
-    for number, part in enumerate(parts, 1):
-        of = f" ({number} of {len(parts)})" if len(parts) > 1 else ""
-        name = f"{page.family}-{label}{f'-{number}' if number > 1 else ''}"
-        yield _float(_label(name), f"{caption}{of}", part, columns)
-
-
-def _float(label: str, caption: str, table: Table, columns: _Columns) -> str:
-    needed = sum(columns.widths) + _GAP * (len(columns.widths) - 1)
-    small = needed > _LINE and not columns.breaking
-    kind, width = ("tabularx", r"{\linewidth}") if columns.breaking else ("tabular", "")
-    shrunk = [r"\resizebox{\linewidth}{!}{%"] if needed > _SMALL_LINE and not columns.breaking else []
-    rows = [" & ".join(map(escape, row)) + r" \\" for row in table.rows]
-    if columns.breaking:
-        rows = [row.replace(r"\_", r"\_\allowbreak{}") for row in rows]
-    between = "\n\\addlinespace\n" if columns.breaking else "\n"
-    return "\n".join(
-        [
-            r"\begin{table}[htbp]",
-            rf"\centering\{'scriptsize' if small else 'footnotesize'}\setlength{{\tabcolsep}}{{{3 if small else 4}pt}}",
-            rf"\caption{{{escape(caption)}}}",
-            rf"\label{{tab:{label}}}",
-            *shrunk,
-            rf"\begin{{{kind}}}{width}{{@{{}}{''.join(columns.kinds)}@{{}}}}",
-            r"\toprule",
-            " & ".join(columns.titles) + r" \\",
-            r"\midrule",
-            between.join(rows),
-            r"\bottomrule",
-            rf"\end{{{kind}}}" + "}" * len(shrunk),
-            *(rf"\par\smallskip\parbox{{\linewidth}}{{\raggedright {escape(note)}}}" for note in table.notes),
-            r"\end{table}",
-        ]
+def _speeds(page: Page) -> str:
+    """Returns the speed of each variant at each case; rows are whichever of the two are more."""
+    names = [section.name for section in page.sections]
+    cells = {(case, name): row for case, rows in page.timed.items() for name, row in rows.items()}
+    unit, texts = _in_one_unit([row[page.speed] for row in cells.values()])
+    text = {place: found or "--" for place, found in zip(cells, texts, strict=True)}
+    if len(names) >= len(page.timed):
+        first, titles = "variant", list(page.timed)
+        rows = [(name, *(text.get((case, name), "--") for case in titles)) for name in names]
+    else:
+        first, titles = "case", names
+        rows = [(case, *(text.get((case, name), "--") for name in titles)) for case in page.timed]
+    caption = f"{page.title}: {f'speed in {unit}' if unit else 'time'} by case; a dash where it was not run."
+    rows = [(escape(row[0]), *row[1:]) for row in rows]
+    turn = r"\rotatebox{90}{%s}" if any(len(title) > _LEVEL for title in titles) else "%s"
+    titles = [turn % escape(title) for title in titles]
+    return _table(
+        page.family,
+        "speeds",
+        caption,
+        (first, *titles),
+        rows,
+        f"@{{}}{_wrapped(0.2)}{'r' * len(titles)}@{{}}",
     )
 
 
-def _columns(table: Table) -> _Columns:
-    """Returns the columns: numbers right-aligned; titles and long texts are wrapped if the table is wider than a line.
-
-    Each wrapped column has room for its longest word; the rest of the line is divided in proportion to their
-    text.
-    """
-    cells = list(zip(table.titles, *table.rows, strict=True))
-    widths = [float(max(map(len, column))) for column in cells]
-    kinds = ["r" if c in table.numeric else "l" for c in range(len(cells))]
-    titles = tuple(map(escape, table.titles))
-    if sum(widths) + _GAP * (len(widths) - 1) > _LINE:
-        below = [max(map(len, column[1:]), default=0) for column in cells]
-        lines = [_wrapped(title, width) for title, width in zip(table.titles, below, strict=True)]
-        widths = [float(max(w, *map(len, parts))) for w, parts in zip(below, lines, strict=True)]
-        titles = tuple(_stacked(parts, kind) for parts, kind in zip(lines, kinds, strict=True))
-    text = [c for c, width in enumerate(widths) if kinds[c] == "l" and width > _SHORT]
-    room = _LINE - sum(width for c, width in enumerate(widths) if c not in text) - _GAP * (len(widths) - 1)
-    if not text or sum(widths[c] for c in text) <= room:
-        return _Columns(tuple(kinds), tuple(widths), titles)
-    words = {c: max(map(_longest, cells[c])) + 1 for c in text}  # digits are wider than letters
-    if sum(words.values()) > room:
-        return _Columns(tuple(kinds), tuple(widths), titles)
-    held = {c: sum(map(len, cells[c])) for c in text}
-    rest = room - sum(words.values())
-    for c in text:
-        widths[c] = words[c] + rest * held[c] / sum(held.values())
-    unit = sum(widths[c] for c in text) / len(text)
-    for c in text:
-        kinds[c] = rf">{{\hsize={widths[c] / unit:.2f}\hsize\raggedright\arraybackslash\hspace{{0pt}}}}X"
-        titles = (*titles[:c], escape(table.titles[c]), *titles[c + 1 :])
-    return _Columns(tuple(kinds), tuple(widths), titles, breaking=True)
+def _resources(page: Page) -> str:
+    """Returns what each variant's longest kernel uses of an SM; "" where no counters were captured."""
+    rows = []
+    for section in page.sections:
+        if section.resources and section.bound:
+            found: Mapping[str, Cells] = section.resources
+            bound = section.bound
+            rows.append(
+                (
+                    escape(section.name),
+                    *(_cell(found[name].value) if name in found else "" for name in _RESOURCES),
+                    _cell(bound.theoretical_pct),
+                    _cell(bound.achieved_pct),
+                    escape(str(bound.limiters).replace("_", " ").replace(",", ", ")),
+                )
+            )
+    caption = (
+        f"{page.title} at {page.profiled_case}: registers per thread, threads and shared memory per block of the"
+        " longest kernel; theoretical occupancy with what limits it, and achieved occupancy."
+    )
+    titles = ("variant", *_RESOURCES.values(), "theoretical", "achieved", "limited by")
+    formats = f"@{{}}{_wrapped(0.2)}rrrrr{_wrapped(0.15)}@{{}}"
+    return _table(page.family, "resources", caption, titles, rows, formats, _MOST_HIGH_ROWS) if rows else ""
 
 
-def _wrapped(title: str, width: int) -> list[str]:
-    """Returns a title on lines of at most `width` characters if its words and the parts of its names allow it."""
-    lines = textwrap.wrap(re.sub(r"_(?=\w)", "_ ", title), max(width, 1), break_long_words=False)
-    return [line.replace("_ ", "_") for line in lines]
+def _cell(value: Any) -> str:
+    return escape(str(value)) if value else ""
 
 
-def _stacked(lines: Sequence[str], kind: str) -> str:
-    """Returns a title on several lines, aligned like its column."""
-    if len(lines) < 2:
-        return escape("".join(lines))
-    rows = r"\\".join(map(escape, lines))
-    return rf"\begin{{tabular}}[b]{{@{{}}{kind}@{{}}}}{rows}\end{{tabular}}"
+def _in_one_unit(numbers: Sequence[Any]) -> tuple[str, list[str]]:
+    """Returns the numbers in one unit and that unit, "" if each names its own; "" for those that are not known."""
+    known = [one for one in numbers if isinstance(one, Number) and one]
+    unit, factor = rate_unit(known[0].unit if known else "", (one.value for one in known))
+    texts = [shown(one.value * factor, unit) if one else "" for one in numbers]
+    is_common = all(text.endswith(f" {unit}") for text in texts if text)
+    return unit if is_common else "", [
+        escape(text.removesuffix(f" {unit}") if is_common else text) for text in texts
+    ]
 
 
-def _longest(text: str) -> int:
-    """Returns the length of the longest word; long names may be broken after an underscore."""
-    words = re.split(r"[\s/]", text)
-    return max(len(w) if len(w) <= _SHORT else max(map(len, re.split(r"(?<=_)", w))) for w in words)
+def _wrapped(width: float) -> str:
+    return rf">{{\raggedright\arraybackslash\hspace{{0pt}}}}p{{{width}\linewidth}}"
 
 
-def _parts(table: Table, columns: _Columns) -> list[Table]:
-    """Splits the table into parts that fit on a page; the notes go to the first part."""
-    parts: list[list[tuple[str, ...]]] = [[]]
-    height = float(sum(1 + len(note) // _LINE for note in table.notes))
-    for row in table.rows:
-        # The factor 1.2 allows for lines that are not filled because a word does not fit.
-        lines = [
-            math.ceil(1.2 * len(cell) / width)
-            for cell, width in zip(row, columns.widths, strict=True)
-            if cell
-        ]
-        needed = max(lines, default=1) + 0.5 if columns.breaking else 1.0
-        if parts[-1] and height + needed > _PAGE:
-            parts.append([])
-            height = 0.0
-        parts[-1].append(row)
-        height += needed
-    cut = [replace(table, rows=tuple(rows), notes=()) for rows in parts]
-    return [replace(cut[0], notes=table.notes), *cut[1:]]
+def _table(
+    family: str,
+    name: str,
+    caption: str,
+    titles: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    formats: str,
+    most: int = _MOST_ROWS,
+) -> str:
+    """Returns a table whose cells are escaped as floats of at most `most` rows, over all columns of the page."""
+    import pandas as pd
+
+    size = math.ceil(len(rows) / math.ceil(len(rows) / most))
+    parts = [rows[first : first + size] for first in range(0, len(rows), size)]
+    return "\n".join(
+        pd.DataFrame(part, columns=titles)
+        .style.hide(axis="index")
+        .to_latex(
+            column_format=formats,
+            hrules=True,
+            environment="table*",
+            position="tbp",
+            position_float="centering",
+            caption=escape(caption if number == 1 else f"{caption.partition(':')[0]}, continued."),
+            label=f"tab:{_label(f'{family}-{name}')}{f'-{number}' if number > 1 else ''}",
+        )
+        .replace(r"\begin{tabular}", r"\scriptsize\setlength{\tabcolsep}{3pt}" + "\n" + r"\begin{tabular}")
+        for number, part in enumerate(parts, 1)
+    )
 
 
 def _label(text: str) -> str:

@@ -4,13 +4,14 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from warplog.analysis import bounds
+from warplog.analysis.bounds import Bound
 from warplog.core.columns import Cell
 from warplog.core.numbers import short_number
 from warplog.core.text import escape_markdown, markdown_table
 from warplog.metrics import dominant_stall, occupancy_limiter
 from warplog.metrics.kernels import short_name
-from warplog.worklog import bounds
-from warplog.worklog.bounds import Bound
+from warplog.worklog.sentences import UNITS
 from warplog.worklog.step_tables import bound_table
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def _row(values: Values) -> dict[str, Cell]:
         "launches": first(_LAUNCHES),
         "total_us": first(("nsys_total_us",)),
         "bound": bound.kind,
-        "ceiling": bound.ceiling,
+        "ceiling": UNITS.get(bound.ceiling, ""),
         "ceiling_pct": bound.ceiling_pct,
         "stall": stall,
         "stall_pct": first((f"stall_{stall}_pct",)),

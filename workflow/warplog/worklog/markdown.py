@@ -7,8 +7,8 @@ from pathlib import Path
 
 from warplog.core import text as tabular
 from warplog.core.text import Table, escape_markdown, visible
-from warplog.worklog.page import Page, Picture, Rung
 from warplog.worklog.pictures.story import path_table
+from warplog.worklog.rungs import Page, Picture, Rung
 
 
 def markdown(page: Page, folder: Path) -> str:

@@ -1,16 +1,19 @@
-"""The content of a worklog page as data; the renderers only format it."""
+"""The content of a worklog page: rows of the tables, authored texts and code, selected and ordered but not worded.
 
+Every row is a `Cells`, so that a template shows its numbers with their places; the words are made in the templates from
+the codes in the rows. A text is authored (by the family, a source or a publication), a name, or a code.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from warplog.catalog.header import Header
-from warplog.core.text import Table
-from warplog.plotting.memory_chart import MemoryChart
+from warplog.figures.shared.memory_boxes import MemoryChart
+from warplog.worklog.cells import Cells
 from warplog.worklog.code.heat import HeatMap
 from warplog.worklog.code.listing import Code
 from warplog.worklog.code.sources import SourceView
-from warplog.worklog.excerpt import Excerpt
-from warplog.worklog.pictures.story import Waterfall
 
 
 @dataclass(frozen=True)
@@ -24,79 +27,207 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Rung:
-    """One variant on the page; a text or table that does not apply is empty or None.
+class Origin:
+    """Where a variant comes from; "" for what it lacks.
 
     Attributes:
-        language: Language of the source if the family has several, else "".
-        badge: A status other than ok, "baseline", "draft", or "".
-        gap: Why there are no numbers.
-        idea: The variant's idea in one sentence.
-        origins: Parent, credit and parameters, one text each.
-        figures: Headline numbers as (value, description), without `got`.
-        got: What to compare with the expectation: the gain over the parent, or the share of the baseline without one,
-            or the baseline's speed; None if nothing was expected or there is no time.
-        elsewhere: The same at the other cases that the expectation names, as (value, case).
-        speed: The speed at the headline case; "" without a time.
-        answer: Whether the gain over the parent is within the expected range; "" if no range was expected.
-        verdict: How many of its claims are confirmed; "" without claims.
-        percent: Speed in percent of the baseline, drawn as a bar; None if unknown.
-        noise: The number of timed launches, their median and quartiles.
-        excerpt: The lines of the source that show the idea; None if an earlier rung shows the same source.
-        printed: Published results, after the result of this campaign.
-        story: Sentences about why it is faster than its parent; `factors` and `states` hold the numbers.
-        limits: Sentences about what bounds it, its memory traffic and its occupancy.
-        lines: Its hottest source lines.
-        claims: The claims that name this variant last.
-        remarks: Caveats about the numbers.
-        header: The fields of the source's header: what was expected, and at what cost.
-        on_path: Whether it is a step of the main path; the others are detours.
+        parameters: Name and value of each compile-time parameter.
+        unused: Names of those that make no difference at the headline case, where it launches its parent's kernel.
+        changed: Name, parent's value and own value of each that differs from the parent's.
+    """
+
+    parent: str
+    credit: str
+    compile: str
+    parameters: tuple[tuple[str, str], ...] = ()
+    unused: frozenset[str] = frozenset()
+    changed: tuple[tuple[str, str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a variant changes against its parent.
+
+    Attributes:
+        row: of the table `steps`.
+        headline: The one or two of `changes` that say why, the first one first; empty if counters do not explain it.
+        argument: The causes, then the costs.
+        details: The other changes, in their order.
+    """
+
+    row: Cells
+    headline: tuple[Cells, ...]
+    argument: tuple[Cells, ...]
+    details: tuple[Cells, ...]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A variant on the page; a row that does not exist is None.
+
+    Attributes:
+        language: of the source if the family has several, else "".
+        badges: The status if it is not ok, "baseline", "draft".
+        gap: Why there are no numbers, as the record says it; "" if there are.
+        note: What a ratio to its time must say.
+        header: The fields of the source's header; `expected` is what the campaign recorded.
+        measured: of `measurements` at the headline case; None without a time.
+        place: of `ladder`.
+        over: of `verdicts`: against its parent at the headline case.
+        turned: of `verdicts`: cases at which it is slower than its parent although it is not at the headline case, or
+            faster although it is slower there, the largest difference first.
+        cases: At how many cases both have a time.
+        bound: of `bounds`.
+        answers, claims, published: Rows of these tables; answers are the predictions and what came of them.
+        lines: of `lines`: its hottest ones.
+        overlap: of `metrics` by metric: copies and kernels at once.
+        resources: of `metrics` by metric: registers, threads and shared memory of its longest kernel.
+        built: of `variants`; `spill_bytes` is there.
+        remarks: What to know of its numbers, as the records say it.
+        same_kernel: First variant of the ladder that launches the same kernel, if its parent does too; else "".
         code: Its code as a diff to its parent's.
-        counters: The two or three counters that explain the step, as (name, before, after).
-        sources: Its sources with all line numbers; `heat` is where the samples fall.
+        heat: Where the samples of its longest kernel fall in `sources`.
         sass: The machine code of its longest kernel; empty where the campaign did not keep it.
         memory: The memory charts of its parent, if that has counters, and of its own longest kernel.
     """
 
     name: str
     language: str
-    badge: str
+    badges: tuple[str, ...]
     gap: str
     idea: str
-    origins: tuple[str, ...]
-    figures: tuple[tuple[str, str], ...]
-    percent: float | None
-    noise: str
-    excerpt: Excerpt | None
-    printed: Table | None
-    story: tuple[str, ...]
-    factors: Table | None
-    states: Table | None
-    limits: tuple[str, ...]
-    lines: Table | None
-    claims: Table | None
+    note: str
+    origin: Origin
+    header: Header
+    measured: Cells | None
+    place: Cells
+    over: Cells | None
+    turned: tuple[Cells, ...]
+    cases: int
+    step: Step | None
+    bound: Cells | None
+    answers: tuple[Cells, ...]
+    claims: tuple[Cells, ...]
+    published: tuple[Cells, ...]
+    lines: tuple[Cells, ...]
+    overlap: Mapping[str, Cells]
+    resources: Mapping[str, Cells]
+    built: Cells
     remarks: tuple[str, ...]
-    header: Header = field(default_factory=Header)
-    on_path: bool = True
-    code: Code | None = None
-    counters: tuple[tuple[str, str, str], ...] = ()
-    sources: tuple[SourceView, ...] = ()
+    same_kernel: str
+    code: Code
     heat: HeatMap = field(default_factory=HeatMap)
+    sources: tuple[SourceView, ...] = ()
     sass: tuple[str, ...] = ()
     memory: tuple[MemoryChart, ...] = ()
-    got: tuple[str, str] | None = None
-    elsewhere: tuple[tuple[str, str], ...] = ()
-    verdict: str = ""
-    answer: str = ""
-    speed: str = ""
+
+    @property
+    def is_on_path(self) -> bool:
+        """Whether it is a step of the main path; the others are detours."""
+        return int(str(self.place.raw("step"))) > 0
 
 
 @dataclass(frozen=True)
-class Summary:
-    """A table about all rungs, with its heading."""
+class PathStep:
+    """A step of the main path on a logarithmic axis of speed, from 0 to 1, with the variants that branch off there.
 
-    heading: str
-    table: Table
+    `start` and `end` are the places of the previous step and of its own; `detours` are rows of `ladder`.
+    """
+
+    place: Cells
+    start: float
+    end: float
+    detours: tuple[Cells, ...]
+
+
+@dataclass(frozen=True)
+class Waterfall:
+    """The main path; `baseline` is the baseline's place on the axis, None without one.
+
+    `relative` is the variant that `ticks`, (place, percent), refer to.
+    """
+
+    steps: tuple[PathStep, ...]
+    baseline: float | None
+    relative: str
+    ticks: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class Lead:
+    """What the page says first.
+
+    Attributes:
+        best: of `ladder`: the fastest variant besides the baseline; None if none has a time.
+        tied: The variants that are as fast within noise.
+        total: of `verdicts`: the fastest variant against the first step of the main path; None without a path.
+        first: of `ladder`: that step.
+        steps: How many steps follow the first one.
+        long: of `ladder`: the fastest variant in a long run, if a long run is slower than the fastest one at rest.
+    """
+
+    best: Cells | None
+    tied: tuple[str, ...] = ()
+    total: Cells | None = None
+    first: Cells | None = None
+    steps: int = 0
+    long: Cells | None = None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """GPU, campaign and tools; "" for what is unknown.
+
+    `tools` are name and version; `slowest` and `fastest` are rows of `measurements` with the lowest and the highest
+    mean SM clock at the headline case; `campaign` is its name and `origins` where its numbers come from.
+    """
+
+    gpu: Cells | None
+    gpu_name: str
+    driver: str
+    cuda: str
+    campaign: str
+    origins: tuple[str, ...]
+    started: str
+    commits: str
+    clocks: str
+    tools: tuple[tuple[str, str], ...]
+    slowest: Cells | None
+    fastest: Cells | None
+    shared_remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Method:
+    """How it was measured.
+
+    Attributes:
+        is_exact: Whether results had to be exactly right.
+        is_host: Whether times include the host's part.
+        is_at_rest: Whether the clock was known, so that times are at rest.
+        processes: of `measurements`: rows with the fewest and with the most processes; empty for single processes.
+        sizes: Name and value of the dimensions of the headline case, if its name does not say them.
+        counters: "ncu", "serial" (none, since ncu removes the overlap) or "copies" (none, since copies have none).
+        regimes: "sustained", "back_to_back": long runs that are slower.
+    """
+
+    is_exact: bool
+    is_host: bool
+    is_at_rest: bool
+    processes: tuple[Cells, ...]
+    sizes: tuple[tuple[str, str], ...]
+    counters: str
+    regimes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A variant that this campaign did not measure; all texts are authored."""
+
+    name: str
+    parent: str
+    idea: str
+    published: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -104,38 +235,40 @@ class Page:
     """The worklog of a family.
 
     Attributes:
-        facts: GPU, campaign and tools as (name, text).
-        lead: Sentences that summarize the ladder.
-        method: Sentences about how it was measured.
+        case: The headline case.
+        profiled_case: The case whose counters are shown.
+        baseline: The variant that shares refer to; "" without one.
+        speed: The column of `measurements` that shows the speed: gflops, gbytes_per_s or median_us.
+        claims: Those about the whole ladder.
+        timed: of `measurements`: by case in order of size, then by variant; a variant that did not run is missing.
+        not_run: The sizes beyond which variants do not run, with their names.
+        states: The warp states that the page names.
         key: The pictures that belong to this family alone, which come first.
         ladder: The picture of the ladder; `pictures` are the others.
-        notes: How to read the tables of the rungs.
-        waiting: Drafts that this campaign did not measure.
-        summaries: Tables about all rungs.
-        waterfall: The main path, factor by factor; None if it is too short for one.
+        drafts: Variants that this campaign did not measure.
+        waterfall: The main path; None if it is too short for one.
         chart: The Vega-Lite specification of the interactive charts; "" for none.
-        regimes: A sentence that explains the regimes of the times; "" for none.
     """
 
     family: str
     title: str
     summary: str
-    facts: tuple[tuple[str, str], ...]
-    lead: tuple[str, ...]
-    method: tuple[str, ...]
+    case: str
+    profiled_case: str
+    baseline: str
+    speed: str
+    size_label: str
+    facts: Facts
+    lead: Lead
+    method: Method
+    sections: tuple[Section, ...]
+    claims: tuple[Cells, ...]
+    timed: Mapping[str, Mapping[str, Cells]]
+    not_run: tuple[tuple[str, tuple[str, ...]], ...]
+    states: frozenset[str]
     key: tuple[Picture, ...]
     ladder: Picture | None
-    notes: tuple[str, ...]
-    rungs: tuple[Rung, ...]
-    waiting: Table | None
-    summaries: tuple[Summary, ...]
     pictures: tuple[Picture, ...]
+    drafts: tuple[Draft, ...] = ()
     waterfall: Waterfall | None = None
     chart: str = ""
-    regimes: str = ""
-
-    @property
-    def about(self) -> str:
-        """GPU and campaign on one line."""
-        facts = dict(self.facts)
-        return "; ".join(facts[name] for name in ("GPU", "Campaign") if name in facts)

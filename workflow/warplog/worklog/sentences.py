@@ -4,13 +4,13 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
+from warplog.analysis.bounds import Bound
+from warplog.analysis.decomposition import ISSUING, WAVES, Change, Factor, StateChange, Step
+from warplog.analysis.explanation import TRAFFIC
+from warplog.analysis.waits import Wait
 from warplog.core.numbers import short_number
 from warplog.core.text import listed
 from warplog.tables.regimes import LongRun
-from warplog.worklog.bounds import NAMES as UNITS
-from warplog.worklog.bounds import Bound
-from warplog.worklog.code.waits import Wait
-from warplog.worklog.decomposition import ISSUING, WAVES, Change, Factor, StateChange, Step
 
 NAMES = {
     "instructions_executed": "instructions",
@@ -27,6 +27,22 @@ NAMES = {
     "l1_bytes": "L1 traffic",
     "waves_per_sm": "waves of blocks",
     "grid_blocks": "blocks in the grid",
+}
+UNITS = {
+    "dram_throughput_pct": "device memory",
+    "l2_throughput_pct": "L2",
+    "l1_throughput_pct": "L1/TEX",
+    "sm_throughput_pct": "a part of the SM that ncu does not name",
+    **{f"pipe_{one.lower()}_pct": f"the {one} pipe" for one in ("FMA", "ALU", "LSU", "FP64", "tensor", "XU")},
+    "issue_active_pct": "the SM's issue slots",
+    "memory_throughput_pct": "the memory system",
+}
+_WAITS = {
+    "wgmma": ("the tensor cores", "the wgmma wait"),
+    "barrier_or_wgmma": ("a barrier or the tensor cores", ""),
+    "tma": ("TMA loads", "the mbarrier wait"),
+    "mbarrier": ("loads or other warps", "the mbarrier wait"),
+    "mbarrier_or_memory": ("an mbarrier, or data from global or local memory", ""),
 }
 _MOVED_BY = {"l2_bytes": "L2", "dram_bytes": "device memory"}
 # What a warp in a state waits for, based on "Warp Scheduler States" in the Nsight Compute Profiling Guide.
@@ -85,10 +101,10 @@ def reasons(step: Step) -> tuple[str, ...]:
     Where it is tied, what offsets what; where the counters do not account for it, which difference does or why not.
     """
     if math.isnan(step.ratio):
-        return (f"Not compared with {step.parent} because {step.gap}.",)
+        return (f"Not compared with {step.parent} because {gap_text(step)}.",)
     twin = _same_kernel(step)
     if step.gap:
-        return (*twin, f"Not explained because {step.gap}.")
+        return (*twin, f"Not explained because {gap_text(step)}.")
     if step.same_kernel:
         return twin
     if step.tied:
@@ -282,7 +298,7 @@ def _offset(step: Step) -> tuple[str, ...]:
 def _tied_state(state: StateChange, step: Step) -> str:
     what, *_, parents = _waited_for(state, step)
     about = "" if state.name == ISSUING else f" (waiting for {', '.join(filter(None, (what, parents)))})"
-    return f"{state.name}{about}: {state_span(state, step)}"
+    return f"{state_name(state.name)}{about}: {state_span(state, step)}"
 
 
 def _clock(step: Step) -> tuple[str, ...]:
@@ -297,7 +313,7 @@ def brief(step: Step) -> tuple[str, ...]:
     """Returns what a step brings on one line, then at most three reasons of a few words: for it, then against it."""
     if math.isnan(step.ratio) or step.gap:
         head = f"{_head(step).rstrip('.')}; " if not math.isnan(step.ratio) else ""
-        return (f"{head}not {'explained' if head else 'compared'}: {step.gap}",)
+        return (f"{head}not {'explained' if head else 'compared'}: {gap_text(step)}",)
     if step.same_kernel:
         return (f"the same kernel as {step.parent}",)
     above = f" ({times_text(step.ancestor[1])} as fast as {step.ancestor[0]})" if step.ancestor else ""
@@ -330,7 +346,9 @@ def brief(step: Step) -> tuple[str, ...]:
 def _brief_state(state: StateChange, step: Step) -> str:
     what, *_ = _waited_for(state, step)
     about = "" if state.name == ISSUING else f" ({what})"
-    return f"{'less' if state.share > 0 else 'more'} {state.name}{about}: {state_span(state, step)}"
+    return (
+        f"{'less' if state.share > 0 else 'more'} {state_name(state.name)}{about}: {state_span(state, step)}"
+    )
 
 
 def _head(step: Step) -> str:
@@ -371,7 +389,7 @@ def _same_kernel(step: Step) -> tuple[str, ...]:
 
 
 def _remark(step: Step) -> tuple[str, ...]:
-    return (f"{_capital(step.remark)}.",) if step.remark else ()
+    return (f"{_capital(text)}.",) if (text := _partial(step)) else ()
 
 
 def _weight(factor: Factor, step: Step) -> float:
@@ -466,7 +484,40 @@ def _waited_for(state: StateChange, step: Step) -> tuple[str, str, str]:
 
 def _waits_for(state: str, wait: Wait | None) -> tuple[str, str]:
     """Returns what a warp in this state waits for, and where, if the hot lines show it; "" if not."""
-    return (wait.what, wait.place) if wait else (WAITS_FOR.get(state, state.replace("_", " ")), "")
+    if wait is None:
+        return WAITS_FOR.get(state, state.replace("_", " ")), ""
+    what, kind = _WAITS[wait.what]
+    return what, f", mostly at {kind} of {wait.line}" if wait.line else ""
+
+
+def state_name(name: str) -> str:
+    """Returns the name of a warp state for display."""
+    return "issuing or ready" if name == ISSUING else name
+
+
+def gap_text(step: Step) -> str:
+    """Returns why a step is not explained."""
+    if step.gap == "no_parent":
+        return f"{step.parent} is not in the tables"
+    if step.gap == "no_status":
+        why = ("not run" if one == "own_limit" else one.replace("_", " ") for one in step.gap_detail)
+        return " and ".join(f"{of} has no time ({text})" for of, text in zip(step.gap_of, why, strict=True))
+    if step.gap == "no_time":
+        return f"{' and '.join(step.gap_of)} {'have' if len(step.gap_of) > 1 else 'has'} no cold time"
+    return f"{step.gap_of[0]} lacks counters: {', '.join(step.gap_detail)}"
+
+
+def bound_gap_text(bound: Bound) -> str:
+    """Returns why it is unknown what bounds a kernel."""
+    return bound.gap_detail or "the tables contain no throughput metrics for it"
+
+
+def _partial(step: Step) -> str:
+    """Returns a caveat if a launch has several kernels: the counters cover only the longest of them."""
+    pairs = zip((step.parent, step.variant), step.kernel_us, step.others_us, strict=True)
+    shares = {name: own / (own + others) for name, own, others in pairs if own > 0}
+    part = ", ".join(f"of {name}, {100 * s:.0f} % of its time" for name, s in shares.items() if s < _WHOLE)
+    return f"the counters cover only the longest kernel {part}" if part else ""
 
 
 def share_text(share: float) -> str:
@@ -503,8 +554,7 @@ def _capital(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}"
 
 
-TRAFFIC = ("dram_bytes", "shared_wavefronts", "shared_wavefronts_excess", "instructions_executed")
-_WHOLE_PCT = 99.95
+_WHOLE, _WHOLE_PCT = 0.95, 99.95
 _LEAST_CONFLICTS, _LEAST_WAVEFRONTS = 0.05, 0.01
 LEAST_TRAFFIC = 0.05  # by which traffic differs from the compulsory traffic, to be told as more or less
 _LEAST_CLOCK = 0.99
@@ -517,7 +567,7 @@ def bound_sentences(bound: Bound, said: Collection[str] = ()) -> tuple[str, ...]
     `said` holds the counters whose values the reader knows, and the states whose waits: see `values_told`.
     """
     if bound.gap:
-        return (f"What bounds it is unknown: {bound.gap}.", *long_run_sentences(bound.long_run))
+        return (f"What bounds it is unknown: {bound_gap_text(bound)}.", *long_run_sentences(bound.long_run))
     text = [*long_run_sentences(bound.long_run), _ceiling(bound, said)]
     if bound.stall:
         what, place = _waits_for(bound.stall, bound.wait)
@@ -535,11 +585,11 @@ def bound_sentences(bound: Bound, said: Collection[str] = ()) -> tuple[str, ...]
 
 
 def _ceiling(bound: Bound, said: Collection[str]) -> str:
-    known, more = bound.ceiling in {UNITS.get(name) for name in said}, ""
+    known, more, ceiling = bound.ceiling in said, "", UNITS[bound.ceiling]
     used = "" if known else f", at {short_number(bound.ceiling_pct)} %"
     beside = f"{short_number(bound.beside_pct)} %"
     if not math.isnan(bound.beside_pct) and bound.kind in ("near", "memory"):
-        is_l2 = bound.ceiling == UNITS["l2_throughput_pct"]
+        is_l2 = bound.ceiling == "l2_throughput_pct"
         more = f"; device memory is at {beside}" if is_l2 else f"; the same bytes use {beside} of L2"
     if not math.isnan(bound.shared):
         number = "" if TRAFFIC[1] in said else f"{short_number(bound.shared)} "
@@ -550,19 +600,20 @@ def _ceiling(bound: Bound, said: Collection[str]) -> str:
             f" ({part}global and local accesses use {short_number(bound.l1_bytes_pct)} % of its bandwidth)"
         )
     at_rest = "At rest, it" if bound.long_run and bound.long_run.at_rest else "It"
-    several = bound.ceiling == UNITS["issue_active_pct"]
+    several = bound.ceiling == "issue_active_pct"
     of_peak = f"{used} of {'their' if several else 'its'} peak" if used else ""
-    far = f"No unit is near its peak; the busiest {'are' if several else 'is'} {bound.ceiling}{used}{more}"
+    far = f"No unit is near its peak; the busiest {'are' if several else 'is'} {ceiling}{used}{more}"
     grid = "The grid does not fill the GPU"
     if not math.isnan(bound.blocks + bound.sms + bound.waves):
         blocks = f"{short_number(bound.blocks)} blocks for {bound.sms:.0f} SMs"
         grid += f": {blocks} ({short_number(bound.waves)} waves)"
     return {
-        "near": f"The busiest unit{'s are' if several else ' is'} {bound.ceiling}{of_peak}{more}.",
+        "near": f"The busiest unit{'s are' if several else ' is'} {ceiling}{of_peak}{more}.",
+        "queue": f"{far}. Most cycles are waits for room in a queue.",
         "latency": f"{far}. Latency is the likely bound.",
         "launch": f"{far}. {grid}.",
         "atomics": f"{far}. Its global atomics contend for few addresses, and L2 serialises those on one address.",
-    }.get(bound.kind, f"{at_rest} is bound by {bound.ceiling}{of_peak}{more}.")
+    }.get(bound.kind, f"{at_rest} is bound by {ceiling}{of_peak}{more}.")
 
 
 def long_run_sentences(run: LongRun | None) -> tuple[str, ...]:

@@ -3,11 +3,11 @@
 import math
 from collections.abc import Iterable
 
+from warplog.analysis.bounds import Bound
+from warplog.analysis.decomposition import Change, StateChange, Step
 from warplog.core.numbers import short_number
 from warplog.core.text import Table
-from warplog.worklog.bounds import Bound
-from warplog.worklog.decomposition import Change, StateChange, Step
-from warplog.worklog.sentences import name_of, value_text
+from warplog.worklog.sentences import UNITS, bound_gap_text, gap_text, name_of, state_name, value_text
 
 _KEY = ("variant", "parent")
 _FACTORS = ("quantity", "before", "after", "factor")
@@ -85,7 +85,7 @@ def state_table(steps: Iterable[Step], key: bool = True) -> Table:
     rows: list[tuple[Step, tuple[str, ...]]] = []
     for step, state in found:
         evidence = "; ".join(f"{_cells(c)[0]} {_cells(c)[1]} → {_cells(c)[2]}" for c in state.evidence)
-        rows.append((step, (state.name, *_times(state, step), evidence)))
+        rows.append((step, (state_name(state.name), *_times(state, step), evidence)))
     bars = () if key else tuple(max(-1.0, min(1.0, state.share)) for _, state in found)
     return _keyed(rows, _STATES, STATE_NOTES, key, bars)
 
@@ -123,7 +123,7 @@ def _keyed(
 def _factors(step: Step) -> list[tuple[str, ...]]:
     if step.gap:
         ratio = [] if math.isnan(step.ratio) else [("speed", "", "", f"{step.ratio:.3f}")]
-        return [*ratio, (step.gap, "", "", "")]
+        return [*ratio, (gap_text(step), "", "", "")]
     rows = [("speed", "", "", f"{step.ratio:.3f}")]
     rows += [(*_cells(factor.change), f"{factor.factor:.3f}") for factor in step.factors]
     return [*rows, ("remainder", "", "", f"{step.remainder:.3f}")]
@@ -138,10 +138,18 @@ def _cells(change: Change) -> tuple[str, str, str]:
 
 def _bound(one: Bound) -> tuple[str, ...]:
     if one.gap:
-        return (one.variant, one.gap, "", "", "", "", "")
+        return (one.variant, bound_gap_text(one), "", "", "", "", "")
     wait = f"{one.stall} {short_number(one.stall_pct)} %" if one.stall else "n/a"
     occupancy = f"{short_number(one.achieved_pct)} of {short_number(one.theoretical_pct)} %"
     limits = ", ".join(name.replace("_", " ") for name in one.limiters) or "n/a"
     limit = one.long_run.limited_by if one.long_run else ""
     kind = f"{one.kind}; {limit} when {one.long_run.regime}" if one.long_run and limit else one.kind
-    return (one.variant, kind, one.ceiling, f"{short_number(one.ceiling_pct)} %", wait, occupancy, limits)
+    return (
+        one.variant,
+        kind,
+        UNITS[one.ceiling],
+        f"{short_number(one.ceiling_pct)} %",
+        wait,
+        occupancy,
+        limits,
+    )

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pandas as pd
 
+from warplog.analysis.kinship import Twin
 from warplog.worklog import decomposition, kinship
-from warplog.worklog.kinship import Twin
 from warplog.worklog.sentences import sentence
 
 LAUNCH = {

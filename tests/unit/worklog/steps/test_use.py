@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from warplog.analysis.decomposition import Change, Factor, StateChange, Step, Use
+from warplog.analysis.use import use
 from warplog.worklog import decomposition, explain, sentences
-from warplog.worklog.decomposition import Change, Factor, StateChange, Step, Use
-from warplog.worklog.steps.use import use
 
 LIMITS = {f"occupancy_limit_{name}_blocks": 8.0 for name in ("warps", "registers", "shared_memory", "blocks")}
 BEFORE = LIMITS | {

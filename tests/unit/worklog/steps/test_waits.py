@@ -3,9 +3,9 @@
 import pytest
 
 import shipped_families
+from warplog.analysis.decomposition import Change, Factor, StateChange, Step
+from warplog.analysis.waits import Wait, waits
 from warplog.catalog.header import read_source
-from warplog.worklog.code.waits import Wait, waits
-from warplog.worklog.decomposition import Change, Factor, StateChange, Step
 from warplog.worklog.explain import sentence
 
 WGMMA = ("WARPGROUP.ARRIVE", "WARPGROUP.DEPBAR.LE", "HGMMA.64x128x16.F32.BF16", "BAR.SYNC.DEFER_BLOCKING")

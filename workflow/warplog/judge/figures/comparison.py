@@ -10,11 +10,11 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from warplog.core.numbers import signed_percent
+from warplog.figures.shared import style
+from warplog.figures.shared.labels import FAINT, INK, fit, gap_note, legend_above, number, row_in, text_column
+from warplog.figures.shared.style import Look, new_figure, styled
 from warplog.judge.comparison import Comparison, Row
 from warplog.judge.samples import REST
-from warplog.plotting import style
-from warplog.plotting.labels import FAINT, INK, fit, gap_note, legend_above, number, row_in, text_column
-from warplog.plotting.style import Look, new_figure, styled
 
 TITLE = "Time of each case"
 NOTE = (

@@ -10,10 +10,10 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from warplog.catalog.family import Family
 from warplog.core import columns
 from warplog.core.columns import Row
+from warplog.figures.shared import style
+from warplog.figures.shared.labels import INK, MUTED, ON_PAPER, fit, number
+from warplog.figures.shared.style import Look, new_figure, styled
 from warplog.judge.figures.comparison import STYLES
-from warplog.plotting import style
-from warplog.plotting.labels import INK, MUTED, ON_PAPER, fit, number
-from warplog.plotting.style import Look, new_figure, styled
 from warplog.tables.files import as_rows
 from warplog.tables.view import gap_text
 

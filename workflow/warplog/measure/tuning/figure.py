@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from warplog.plotting.labels import INK, MUTED
-from warplog.plotting.style import Look, new_figure, styled
+from warplog.figures.shared.labels import INK, MUTED
+from warplog.figures.shared.style import Look, new_figure, styled
 from warplog.records.tune import Setting, Tune
 
 _CELL_IN = 0.3

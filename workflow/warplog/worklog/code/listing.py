@@ -10,6 +10,7 @@ import difflib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from warplog.worklog.code.heat import HeatMap
@@ -18,6 +19,7 @@ from warplog.worklog.excerpt import MARK, functions, marked, of_streams
 _CONTEXT = 2
 _LEAST_IN_COMMON = 0.35
 _HOT = 0.1
+_COLD = HeatMap()
 _INCLUDE = re.compile(r"#\s*(?:include|pragma once)\b")
 
 
@@ -52,7 +54,8 @@ class Code:
     Attributes:
         changes: The lines; all "same" if there is no diff.
         parent: The variant that the diff compares with; "" if there is no diff.
-        remark: Why there is no diff, or what is not shown; "" for nothing.
+        remark: Why there is no diff: rewritten (little in common with the parent), equal, or same_source (only
+            parameters differ); "" for nothing.
     """
 
     changes: tuple[Change, ...]
@@ -140,11 +143,17 @@ def whole(source: Path, text: str) -> tuple[Line, ...]:
     return _lines(source, text, first, len(lines))
 
 
-def code(mine: Sequence[Line], parents: Sequence[Line], parent: str, shared: Collection[str] = ()) -> Code:
+def code(
+    mine: Sequence[Line],
+    parents: Sequence[Line],
+    parent: str,
+    shared: Collection[str] = (),
+    heat: HeatMap = _COLD,
+) -> Code:
     """Returns a variant's code as a diff to its parent's; whole if they have little in common or there is no parent.
 
     Lines are compared without their indentation. Two lines around each change are shown. Lines of the files `shared`,
-    headers that both include, are the same in both and follow the diff.
+    headers that both include, are the same in both and follow the diff. Lines with many samples are not folded away.
     """
     if not parent or not parents:
         return Code(tuple(Change("same", line) for line in mine))
@@ -153,35 +162,39 @@ def code(mine: Sequence[Line], parents: Sequence[Line], parent: str, shared: Col
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     if before != after and matcher.ratio() < _LEAST_IN_COMMON:
         same_language = {Path(line.file).suffix for line in own} == {Path(line.file).suffix for line in old}
-        remark = f"Rewritten: it has little code in common with {parent}." if same_language else ""
-        return Code(tuple(Change("same", line) for line in mine), "", remark)
+        whole = tuple(Change("same", line) for line in mine)
+        return Code(whole, "", "rewritten" if same_language else "")
     if before == after and mine:
-        return Code((), parent, f"Its own code does not differ from that of {parent}.")
+        return Code((), parent, "equal")
     rest = tuple(Change("same", line) for line in mine if line.file in shared)
-    return Code((*_diff(matcher, old, own), *rest), parent)
+    return Code((*_diff(matcher, old, own, heat), *rest), parent)
 
 
 def _diff(
-    matcher: "difflib.SequenceMatcher[str]", before: Sequence[Line], after: Sequence[Line]
+    matcher: "difflib.SequenceMatcher[str]", before: Sequence[Line], after: Sequence[Line], heat: HeatMap
 ) -> Iterator[Change]:
     steps = matcher.get_opcodes()
     for number, (kind, low, high, start, end) in enumerate(steps):
         if kind == "equal":
-            yield from _common(after[start:end], number == 0, number == len(steps) - 1)
+            yield from _common(after[start:end], number == 0, number == len(steps) - 1, heat)
             continue
         yield from (Change("gone", line) for line in before[low:high])
         yield from (Change("new", line) for line in after[start:end])
 
 
-def _common(lines: Sequence[Line], is_first: bool, is_last: bool) -> Iterator[Change]:
-    """Yields the lines next to a change; those between as one fold, unless that would hide a single line."""
-    head, tail = (0 if is_first else _CONTEXT), (0 if is_last else _CONTEXT)
-    if len(lines) <= head + tail + 1:
-        yield from (Change("same", line) for line in lines)
-        return
-    yield from (Change("same", line) for line in lines[:head])
-    yield Change("folded", lines[head], len(lines) - head - tail)
-    yield from (Change("same", line) for line in lines[len(lines) - tail :])
+def _common(lines: Sequence[Line], is_first: bool, is_last: bool, heat: HeatMap) -> Iterator[Change]:
+    """Yields the lines next to a change and the hot ones; those between as folds, unless one would hide one line."""
+    kept = set() if is_first else set(range(_CONTEXT))
+    kept |= set() if is_last else set(range(len(lines) - _CONTEXT, len(lines)))
+    for place, line in enumerate(lines):
+        one = heat.places.get((line.file, line.number))
+        kept |= {place - 1, place, place + 1} if one and one.share >= _HOT else set()
+    for is_kept, group in groupby(range(len(lines)), key=lambda place: place in kept):
+        run = [lines[place] for place in group]
+        if is_kept or len(run) == 1:
+            yield from (Change("same", line) for line in run)
+        else:
+            yield Change("folded", run[0], len(run))
 
 
 def _own(source: Path, text: str) -> tuple[Line, ...]:

@@ -6,16 +6,18 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from warplog.analysis import verdicts
+from warplog.analysis.decomposition import Change, Step
+from warplog.analysis.kinship import faster_ancestor, time_us
+from warplog.analysis.paths import main_path
 from warplog.core.columns import Row, text
 from warplog.core.text import Table
-from warplog.worklog.bounds import NAMES as UNITS
-from warplog.worklog.decomposition import Change, Step
-from warplog.worklog.kinship import faster_ancestor, time_us
 from warplog.worklog.sentences import (
+    UNITS,
     main_causes,
     main_factors,
     main_states,
     name_of,
+    state_name,
     state_span,
     times_text,
     value_text,
@@ -79,24 +81,6 @@ class Waterfall:
     baseline: float | None
     baseline_name: str
     ticks: tuple[tuple[float, str], ...]
-
-
-def main_path(rows: Mapping[str, Row], best: str = "") -> tuple[str, ...]:
-    """Returns the steps from a variant without a parent, which may be the baseline, to the fastest one besides it.
-
-    `rows` are the rows of the ladder at the headline case, by variant; `best` is the fastest one, if it is known. Empty
-    if no variant has a time.
-    """
-    own = {name: row for name, row in rows.items() if time_us(row) > 0 and not row["is_baseline"]}
-    if not own:
-        return ()
-    way = [best or min(own, key=lambda name: time_us(own[name]))]
-    while (parent := text(own[way[-1]], "parent")) in own and parent not in way:
-        way.append(parent)
-    root = text(own[way[-1]], "parent")
-    if root in rows and rows[root]["is_baseline"] and time_us(rows[root]) > 0:
-        way.append(root)
-    return tuple(reversed(way))
 
 
 def waterfall(
@@ -179,7 +163,7 @@ def counters(step: Step | None) -> tuple[tuple[str, str, str], ...]:
         shown |= {change.name: _shown(change) for change in state.evidence[:1]}
         before, after = state_span(state, step).split(" → ")
         unit = after.rpartition(" ")[2]
-        shown[state.name] = (state.name, f"{before} {unit}", after)
+        shown[state.name] = (state_name(state.name), f"{before} {unit}", after)
     return tuple(list(shown.values())[:_MOST_COUNTERS])
 
 

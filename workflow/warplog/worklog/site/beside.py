@@ -17,7 +17,7 @@ from warplog.core.text import Table
 from warplog.tables import published
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
-from warplog.worklog.sentences import times_text
+from warplog.worklog.cells import shown
 
 Names = tuple[str, str]
 
@@ -58,7 +58,17 @@ def beside(ours: FigureTables, theirs: FigureTables, names: Names) -> Beside:
     return Beside(speeds, steps, claims, facts, fastest, ratio)
 
 
-Section = tuple[str, Sequence[str], Table]  # heading, address of the first cell of each row, table
+@dataclass(frozen=True)
+class Grid:
+    """A table as the site shows it: its cells are texts, or numbers that know their places; the rest as in `Table`."""
+
+    titles: tuple[str, ...]
+    rows: tuple[tuple[object, ...], ...]
+    numeric: frozenset[int] = frozenset()
+    notes: tuple[str, ...] = ()
+
+
+Section = tuple[str, Sequence[str], Table | Grid]  # heading, address of the first cell of each row, table
 
 
 def overview(found: Mapping[str, Beside], names: Names) -> Section:
@@ -146,7 +156,7 @@ def _steps(
             number(rows[parent], "median_us") / number(rows[name], "median_us") for rows in (mine, other)
         ]
         if (ratios[0] > 1) != (ratios[1] > 1):
-            lines.append((name, parent, *map(times_text, ratios)))
+            lines.append((name, parent, *map(_times, ratios)))
     titles = ("step", "over", f"on {names[0]}", f"on {names[1]}")
     return Table(titles, tuple(lines), frozenset({2, 3})) if lines else None
 
@@ -197,4 +207,4 @@ def _ranked(rows: Mapping[str, Row], names: Sequence[str]) -> list[str]:
 
 
 def _times(ratio: float) -> str:
-    return "n/a" if math.isnan(ratio) else times_text(ratio)
+    return shown(ratio, "x")

@@ -17,7 +17,7 @@ from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
 from warplog.core.paths import own_command
 from warplog.core.text import Table
-from warplog.plotting import style
+from warplog.figures.shared import style
 from warplog.records.verification import manifest
 from warplog.tables import view
 from warplog.tables.view import FigureTables
@@ -88,7 +88,7 @@ def _page(
     pages = "Pages of each GPU", links, Table(("page", "campaign"), tuple(rows))
     first, *others = runs
     names = (first, others[0] if len(others) == 1 else "the other GPU")
-    content = {"title": " beside ".join(runs), "lead": lead(names), "trail": (), "rung": None, "most": 0}
+    content = {"title": " beside ".join(runs), "lead": lead(names), "trail": (), "section": None}
     found = [*(overview(both, pair) for pair, both in pairs.items()), *found, pages]
     look = Look(Markup(f"<style>{css()}</style>"), Markup(""))  # noqa: S704
     return render("site.html.j2", look, **content, tables=found, pictures=shown)

@@ -3,20 +3,20 @@
 It is the index of a site, and results/index.html, the page to open after a run.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from warplog.core.columns import number
-from warplog.core.numbers import rate_unit
+from warplog.core.columns import text
 from warplog.core.text import Table
 from warplog.records.campaign import Campaign
-from warplog.tables import published, regimes
+from warplog.tables import regimes
+from warplog.tables.conclusions import Place, rows
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
+from warplog.worklog.cells import Cells
 from warplog.worklog.html import Look, css, render
-from warplog.worklog.site.beside import Section
+from warplog.worklog.site.beside import Grid, Section
 
 
 def page(
@@ -34,7 +34,7 @@ def page(
         figures: the names of the figures of each family.
         troubles: what is not ok, without rows if nothing is.
     """
-    rows = []
+    found_rows: list[tuple[object, ...]] = []
     for tables in families:
         name, own = tables.family, as_rows(tables.variants)
         ok = sum(row["status"] == "ok" for row in own)
@@ -42,35 +42,28 @@ def page(
         first = "ladder" if "ladder" in drawn else next(iter(drawn), "")
         picture = _link(f"figures/{name}/{first}.png", first.replace("_", " ")) if first else ""
         about = teaches.get(name) or str(own[0]["title"])
-        case, best, speed, percent, baseline = fastest(tables)
-        share = f"{percent} % of {baseline}" if percent else ""
-        rows.append((name, about, f"{ok} of {len(own)}", f"{best} at {case}", speed, share, picture))
+        found_rows.append((name, about, f"{ok} of {len(own)}", *fastest(tables), picture))
     subject = "what it teaches" if any(teaches.values()) else "task"
-    titles = (
-        "family",
-        subject,
-        "variants ok",
-        "fastest besides the baseline",
-        "speed",
-        "of the baseline",
-        "figure",
-    )
+    titles = ("family", subject, "variants ok", *_FASTEST, "figure")
     links = [f"worklog/{tables.family}.html" for tables in families]
     found: list[Section] = [
-        ("", links, Table(titles, tuple(rows), frozenset({4}))),
+        ("", links, Grid(titles, tuple(found_rows), frozenset({5, 6}))),
         *([("Not ok", (), troubles)] if troubles.rows else []),
         ("More", *_more()),
     ]
     return _render(Look(Markup(f"<style>{css()}</style>"), Markup("")), families, campaign, found)  # noqa: S704
 
 
+_FASTEST = ("case", "fastest besides the baseline", "speed", "of the baseline", "baseline")
+
+
 def _more() -> tuple[list[str], Table]:
-    rows = {
+    files = {
         "summary.md": ("all variants", "status, time, speed and share of the baseline of each variant"),
         "track/runs.html": ("MLflow", "links to the runs of all variants, and how to start MLflow's pages"),
         "tables/columns.csv": ("tables", "the meaning of every column; the tables are beside it"),
     }
-    return list(rows), Table(("also here", ""), tuple(rows.values()))
+    return list(files), Table(("also here", ""), tuple(files.values()))
 
 
 def site_index(
@@ -80,13 +73,10 @@ def site_index(
     look: Look,
 ) -> str:
     """Returns the index of a site, from title, number of variants and tables of each family."""
-    rows = tuple((tables.family, title, *fastest(tables), str(count)) for title, count, tables in families)
-    titles = (
-        *("family", "task", "case", "fastest variant besides the baseline", "speed", "% of the baseline"),
-        *("baseline", "variants, with the baseline"),
-    )
+    lines = tuple((tables.family, title, *fastest(tables), str(count)) for title, count, tables in families)
+    titles = ("family", "task", *_FASTEST, "variants, with the baseline")
     links = [f"{tables.family}/index.html" for _, _, tables in families]
-    found: list[Section] = [("", links, Table(titles, rows, frozenset({4, 5, 7}))), *([more] if more else [])]
+    found: list[Section] = [("", links, Grid(titles, lines, frozenset({4, 5, 7}))), *([more] if more else [])]
     return _render(look, [tables for _, _, tables in families], campaign, found)
 
 
@@ -98,35 +88,27 @@ def _render(
     facts = {"Campaign": campaign.campaign, "driver": campaign.driver, "CUDA": campaign.cuda}
     known = [f"{word} {text}" for word, text in {**facts, "clocks": campaign.clocks}.items() if text]
     lead = f"{', '.join(known)}. Speeds are medians {timed} at the case named."
-    content = {"title": ", ".join(filter(None, about)), "lead": lead, "trail": (), "rung": None, "most": 0}
-    return render("site.html.j2", look, **content, tables=found)
+    title = ", ".join(filter(None, about))
+    return render("site.html.j2", look, title=title, lead=lead, trail=(), section=None, tables=found)
 
 
-def fastest(tables: FigureTables) -> tuple[str, str, str, str, str]:
+def fastest(tables: FigureTables) -> tuple[object, ...]:
     """Returns the headline case, the fastest variant besides the baseline, its speed and share, and the baseline."""
-    quantity = tables.quantity()
-    rows = [row for row in as_rows(tables.ladder(tables.case)) if row["status"] == "ok"]
-    own = [row for row in rows if not row["is_baseline"] and number(row, "median_us") > 0]
-    if not own:
+    place = next((one for one in rows(tables.places, Place) if one.fastest == "best"), None)
+    if place is None:
         return tables.case, "none", "", "", ""
-    unit, factor = rate_unit(quantity.unit, (number(row, quantity.column) for row in rows))
-    best = min(own, key=lambda row: number(row, "median_us"))
-    rate = number(best, quantity.column) * factor
-    share, baseline = share_text(number(best, "ratio_to_baseline")), str(best.get("baseline") or "")
-    row = next((row for row in as_rows(tables.variants) if share and row["variant"] == baseline), {})
-    note = f" ({row['note']})" if isinstance(row.get("note"), str) and row["note"] else ""
+    cells = Cells(Place.TABLE, place)
+    baseline = (
+        next((row for row in as_rows(tables.variants) if row["is_baseline"]), {}) if cells.share_pct else {}
+    )
+    note = f" ({text(baseline, 'note')})" if text(baseline, "note") else ""
     return (
         tables.case,
-        str(best["variant"]),
-        f"{published.speed(rate)} {unit}",
-        share,
-        share and f"{baseline}{note}",
+        place.variant,
+        cells.speed,
+        cells.share_pct or "",
+        text(baseline, "variant") + note,
     )
-
-
-def share_text(ratio: float) -> str:
-    """Returns a ratio in percent; "" for NaN."""
-    return "" if math.isnan(ratio) else published.share(ratio)
 
 
 def _link(address: str, text: str) -> Markup:

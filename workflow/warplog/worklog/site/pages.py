@@ -9,7 +9,6 @@
 All addresses are relative, so that the folder may lie anywhere.
 """
 
-import math
 import re
 import shutil
 from collections.abc import Sequence
@@ -17,19 +16,16 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from warplog.core.columns import Row, number, text
 from warplog.core.files import write_text
-from warplog.core.numbers import rate_unit
 from warplog.core.text import Table
 from warplog.records.campaign import Campaign
-from warplog.tables import published, regimes, view
-from warplog.tables.files import as_rows
+from warplog.tables import regimes, view
 from warplog.tables.view import FigureTables, words
-from warplog.worklog.html import Look, css, linked_script, render
+from warplog.worklog.cells import Cells
+from warplog.worklog.html import Look, css, linked_script, render, shares
 from warplog.worklog.page import Page
-from warplog.worklog.sentences import time_text
-from warplog.worklog.site.beside import Section, beside, lead, overview, sections
-from warplog.worklog.site.index import share_text, site_index
+from warplog.worklog.site.beside import Grid, Section, beside, lead, overview, sections
+from warplog.worklog.site.index import site_index
 
 _UP = "../"
 _STYLE = '<link rel="stylesheet" href="{}assets/style.css">'
@@ -53,13 +49,15 @@ class Site:
         folder = self.folder / page.family
         style = Markup(_STYLE.format(_UP))  # noqa: S704
         script = linked_script(page, f"{_UP}assets/charts.js")
-        write_text(folder / "index.html", render("page.html.j2", Look(style, script, _UP), page=page))
+        write_text(
+            folder / "index.html", render("page.html.j2", Look(style, script, _UP), page=page, alone=False)
+        )
         pictures = [*page.key, *([page.ladder] if page.ladder else []), *page.pictures]
         (folder / "figures").mkdir(exist_ok=True)
         for picture in pictures:
             shutil.copyfile(picture.path, folder / "figures" / picture.path.name)
         self._steps(page, self._look(_UP))
-        self._cases(page, tables, self._look(_UP))
+        self._cases(page, self._look(_UP))
         self._families.append((page, tables))
 
     def beside(self, folder: Path) -> None:
@@ -95,9 +93,7 @@ class Site:
             "tables": found,
         }
         address = f"beside-{re.sub(r'[^A-Za-z0-9_.-]', '-', folder.parent.name)}.html"
-        write_text(
-            self.folder / address, render("site.html.j2", self._look("./"), rung=None, most=0, **content)
-        )
+        write_text(self.folder / address, render("site.html.j2", self._look("./"), section=None, **content))
         self._more.append((title, address))
 
     @staticmethod
@@ -107,7 +103,7 @@ class Site:
 
     def finish(self, campaign: Campaign) -> None:
         """Writes the index of the campaign."""
-        families = [(page.title, len(page.rungs), tables) for page, tables in self._families]
+        families = [(page.title, len(page.sections), tables) for page, tables in self._families]
         more: Section | None = None
         if self._more:
             rows = tuple((title,) for title, _ in self._more)
@@ -120,31 +116,29 @@ class Site:
         write_text(self.folder / "index.html", text)
 
     def _steps(self, page: Page, look: Look) -> None:
-        most = max([100.0, *(rung.percent for rung in page.rungs if rung.percent is not None)])
-        for rung in page.rungs:
-            trail = (("Campaign", f"{_UP}index.html"), (page.family, f"index.html#rung-{rung.name}"))
-            content = {"title": f"{page.family}: {rung.name}", "lead": "", "trail": trail, "tables": ()}
-            text = render("site.html.j2", look, rung=rung, most=most, **content)
-            write_text(self.folder / page.family / f"{rung.name}.html", text)
+        most = max([100.0, *shares(page.sections)])
+        for one in page.sections:
+            trail = (("Campaign", f"{_UP}index.html"), (page.family, f"index.html#rung-{one.name}"))
+            content = {"title": f"{page.family}: {one.name}", "lead": "", "trail": trail, "tables": ()}
+            text = render("site.html.j2", look, section=one, page=page, most=most, alone=True, **content)
+            write_text(self.folder / page.family / f"{one.name}.html", text)
 
-    def _cases(self, page: Page, tables: FigureTables, look: Look) -> None:
-        rows = as_rows(tables.measurements.sort_values("size", kind="stable"))
-        names = list(dict.fromkeys(str(row["case"]) for row in rows))
-        for case in names:
-            mine = {str(row["variant"]): row for row in rows if row["case"] == case}
-            found = [mine[rung.name] for rung in page.rungs if rung.name in mine]
-            links = [f"{row['variant']}.html" for row in found]
-            others = Table(("other cases",), tuple((other,) for other in names if other != case))
+    def _cases(self, page: Page, look: Look) -> None:
+        for case, rows in page.timed.items():
+            found = [rows[one.name] for one in page.sections if one.name in rows]
+            links = [f"{row.variant}.html" for row in found]
+            names = [other for other in page.timed if other != case]
+            others = Table(("other cases",), tuple((other,) for other in names))
             content = {
                 "title": f"{page.family} at {case}",
-                "lead": " ".join(filter(None, (f"All variants at {case}. {page.about}.", page.regimes))),
+                "lead": f"All variants at {case}; {page.facts.gpu_name}, campaign {page.facts.campaign}.",
                 "trail": (("Campaign", f"{_UP}index.html"), (page.family, "index.html")),
                 "tables": (
-                    ("", links, _case_table(found, tables)),
-                    ("", [case_file(other) for other in names if other != case], others),
+                    ("", links, _case_table(found, page)),
+                    ("", [case_file(other) for other in names], others),
                 ),
             }
-            text = render("site.html.j2", look, rung=None, most=0, **content)
+            text = render("site.html.j2", look, section=None, **content)
             write_text(self.folder / page.family / case_file(case), text)
 
 
@@ -153,33 +147,22 @@ def case_file(case: str) -> str:
     return f"at-{re.sub(r'[^A-Za-z0-9_.-]', '-', case)}.html"
 
 
-def _case_table(rows: Sequence[Row], tables: FigureTables) -> Table:
+def _case_table(rows: Sequence[Cells], page: Page) -> Grid:
     """Returns time, spread, speed and share of the baseline of each variant, and its time in a long run."""
-    quantity = tables.quantity()
-    unit, factor = rate_unit(quantity.unit, (number(row, quantity.column) for row in rows))
-    long = "sustained_us" if any(number(row, "sustained_us") > 0 for row in rows) else "hot_us"
-    lines = []
+    lines: list[tuple[object, ...]] = []
     for row in rows:
-        if row["status"] != "ok":
-            lines.append((str(row["variant"]), words(row["status"], text(row, "own_limits")), "", "", "", ""))
+        if row.status != "ok":
+            lines.append((row.variant, words(row.status, row.own_limits), *[""] * 5))
             continue
-        ends = " to ".join(_time(end) for end in regimes.interval_us(row))
-        rate = published.speed(number(row, quantity.column) * factor, "ok")
-        share = share_text(number(row, "ratio_to_baseline"))
-        lines.append(
-            (
-                str(row["variant"]),
-                _time(number(row, "median_us")),
-                ends,
-                rate,
-                share,
-                _time(number(row, long)),
-            )
-        )
-    titles = ("variant", f"time {regimes.where_timed(rows)}", regimes.interval_words(rows), unit,
-              f"% of {rows[0].get('baseline') or 'the baseline'}", f"time {regimes.BACK_TO_BACK}")  # fmt: skip
-    return Table(titles, tuple(lines), frozenset({1, 2, 3, 4, 5}))
-
-
-def _time(us: float) -> str:
-    return "" if math.isnan(us) else time_text(us)
+        several = float(str(row.raw("processes"))) > 1
+        ends = (row.process_min_us, row.process_max_us) if several else (row.q1_us, row.q3_us)
+        long = row.sustained_us or row.hot_us
+        numbers = (row.median_us, *ends, row[page.speed], row.ratio_to_baseline, long)
+        lines.append((row.variant, *(one or "" for one in numbers)))
+    when = "at rest" if page.method.is_at_rest else "with a cold L2"
+    titles = (
+        *("variant", f"time {when}", "least", "most", "speed"),
+        *(f"of {page.baseline or 'the baseline'}", f"time {regimes.BACK_TO_BACK}"),
+    )
+    notes = ("Least and most: medians of processes; quartiles of a single process.",)
+    return Grid(titles, tuple(lines), frozenset(range(1, len(titles))), notes)

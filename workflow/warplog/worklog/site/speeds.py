@@ -11,8 +11,8 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from warplog.core.columns import number
 from warplog.core.numbers import rate_unit
-from warplog.plotting.labels import FAINT, bar_rows, gap_note, legend_above, row_in, tick
-from warplog.plotting.style import MARKERS, Look, new_figure, styled
+from warplog.figures.shared.labels import FAINT, bar_rows, gap_note, legend_above, row_in, tick
+from warplog.figures.shared.style import MARKERS, Look, new_figure, styled
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from warplog.worklog.pictures.captions import CONDITIONS, caption
+from warplog.figures.captions import CONDITIONS, caption
 
-REPORT = Path(__file__).parents[4] / "workflow" / "report"
+REPORT = Path(__file__).parents[3] / "workflow" / "report"
 
 
 @pytest.mark.parametrize("name", sorted(CONDITIONS))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from warplog import figures
-from warplog.plotting.highlight import MOST
+from warplog.figures.shared.highlight import MOST
 from warplog.tables import regimes
 from warplog.tables.files import as_rows
 from warplog.tables.series import series

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 
 from warplog.core.columns import Row, number, text
 
-_WGMMA, _MBARRIER = "the wgmma wait", "the mbarrier wait"
+_WGMMA, _MBARRIER = "wgmma", "mbarrier"
 # A line that waits: by the PTX instruction, or by a function that is named after it (wgmma::wait, warpgroup_wait).
 _WAITS = {
     _WGMMA: re.compile(r"\bwgmma\w*(?:::|\.|->)wait|\b(?:wgmma|warpgroup)_wait"),
     _MBARRIER: re.compile(r"\bmbarrier\w*(?:::|\.|->|_)(?:try_|test_)?wait"),
 }
 _LOOP_END = re.compile(r"^\s*\}\s*(?:while\b|$)")
+_EITHER = {_WGMMA: "barrier_or_wgmma", _MBARRIER: "mbarrier_or_memory"}
 _MOST = 0.5
 # SASS: instructions on a warpgroup's products and on mbarriers, a poll of an mbarrier, an arrival at one that brings no
 # bytes, and the loads of the TMA unit.
@@ -28,16 +29,14 @@ _POLL, _ARRIVAL, _TMA_LOADS = "SYNCS.PHASECHK", re.compile(r"SYNCS\.ARRIVE\..*A1
 
 @dataclass(frozen=True)
 class Wait:
-    """What a state waits for, and at which kind of wait and line most of its samples fall; "" if that is not shown."""
+    """What a state waits for, and the line at which most of its samples fall; "" if none is shown.
+
+    `what` is wgmma (the tensor cores), barrier_or_wgmma, tma (loads by TMA), mbarrier (loads or other warps) or
+    mbarrier_or_memory.
+    """
 
     what: str
-    kind: str = ""
     line: str = ""
-
-    @property
-    def place(self) -> str:
-        """Where, after the name of the state: ", mostly at the wgmma wait of k.cu:7"; "" if it is not shown."""
-        return f", mostly at {self.kind} of {self.line}" if self.line else ""
 
 
 def waits(
@@ -62,24 +61,18 @@ def waits(
         mine = [row for row in lines if row["stall"] == state and _waits(kind, row, texts)]
         samples = {f"{_file(row)}:{number(row, 'line'):.0f}": _samples(row) for row in mine}
         if sum(samples.values()) >= _MOST * shares.get(state, 0.0) * _all_samples(lines) > 0:
-            found[state] = Wait(_what(kind, codes), kind, max(samples, key=samples.__getitem__))
+            found[state] = Wait(_what(kind, codes), max(samples, key=samples.__getitem__))
         else:
             found[state] = Wait(_EITHER[kind])
     return found
 
 
-_EITHER = {
-    _WGMMA: "a barrier or the tensor cores",
-    _MBARRIER: "an mbarrier, or data from global or local memory",
-}
-
-
 def _what(kind: str, codes: set[str]) -> str:
     """Returns what a wait of this kind is for: TMA loads, if nothing else arrives at the kernel's mbarriers."""
     if kind == _WGMMA:
-        return "the tensor cores"
+        return "wgmma"
     loads, polls = (any(code.startswith(of) for code in codes) for of in (_TMA_LOADS, _POLL))
-    return "TMA loads" if loads and polls and not any(map(_ARRIVAL.match, codes)) else "loads or other warps"
+    return "tma" if loads and polls and not any(map(_ARRIVAL.match, codes)) else "mbarrier"
 
 
 def _waits(kind: str, row: Row, texts: Mapping[str, str]) -> bool:

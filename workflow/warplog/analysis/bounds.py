@@ -10,22 +10,19 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from warplog.analysis.waits import Wait
 from warplog.metrics import STALL_REASONS, dominant_stall, occupancy_limiter
 from warplog.metrics.occupancy import busy_share
 from warplog.tables.regimes import LongRun
-from warplog.worklog.code.waits import Wait
 
-_MEMORY_SPEED = "memory_throughput_pct"
+_MEMORY_SPEED = "memory_throughput_pct"  # the use of the busiest part of the memory system
 L1 = "l1_throughput_pct"  # the use of the busiest sub-unit of L1/TEX, whichever that is
-_DRAM, _L2 = "dram_throughput_pct", "l2_throughput_pct"
-_MEMORY = {_DRAM: "device memory", _L2: "L2", L1: "L1/TEX"}
-_PIPES = {
-    f"pipe_{pipe.lower()}_pct": f"the {pipe} pipe" for pipe in ("FMA", "ALU", "LSU", "FP64", "tensor", "XU")
-}
+DRAM, L2 = "dram_throughput_pct", "l2_throughput_pct"
+_MEMORY = (DRAM, L2, L1)
+PIPES = tuple(f"pipe_{pipe}_pct" for pipe in ("fma", "alu", "lsu", "fp64", "tensor", "xu"))
 SM = "sm_throughput_pct"  # the use of the busiest unit of an SM, whichever that is
 ISSUE = "issue_active_pct"
-_COMPUTE = {SM: "a part of the SM that ncu does not name", **_PIPES, ISSUE: "the SM's issue slots"}
-NAMES = {**_MEMORY, **_COMPUTE, _MEMORY_SPEED: "the memory system"}  # of the ceilings, by counter
+_COMPUTE = (SM, *PIPES, ISSUE)
 _LIMITS = tuple(
     f"occupancy_limit_{resource}_blocks"
     for resource in ("warps", "registers", "shared_memory", "blocks", "barriers")
@@ -51,11 +48,15 @@ _DRAM_BOUND_PCT = 80.0
 # All traffic of device memory passes through L2 and often uses it a little more: within this many percentage points,
 # device memory is the ceiling.
 _DRAM_BEHIND_L2 = 10.0
+# Two ceilings as close as this are both named. A pipe is named beside issue slots from further away, since its
+# instructions fill them.
+_CLOSE, _PIPE_BEHIND_ISSUE = 2.0, 10.0
 _FILLED = 0.8
 # A kernel with global atomics that uses less than this of every ceiling, with enough warps that wait for memory, waits
 # for its atomics: L2 performs those on one address one after another.
 _IDLE_PCT, _OCCUPIED_PCT = 25.0, 50.0
 _MEMORY_STALLS = ("long_scoreboard", "drain", "lg_throttle", "membar")
+_QUEUES = ("lg_throttle", "mio_throttle", "tex_throttle")  # stalls that show that a queue is full
 
 
 @dataclass(frozen=True)
@@ -63,10 +64,13 @@ class Bound:
     """What bounds a variant's longest kernel at one case.
 
     Attributes:
-        kind: "memory" or "compute" (a ceiling is reached), "near" (none is, but one is close), "latency",
-            "atomics" (contention on few addresses), "launch" (the grid does not fill the GPU), or "" (no counters).
-        ceiling: The closest ceiling.
+        kind: "memory" or "compute" (a ceiling is reached), "near" (none is, but one is close), "latency", "queue" (most
+            cycles are waits for room in a queue), "atomics" (contention on few addresses), "launch" (the grid does not
+            fill the GPU), or "" (no counters).
+        ceiling: The metric of the closest ceiling.
         ceiling_pct: How much of it is used.
+        ceiling_2: That of another one as close, or of the pipe whose instructions fill the issue slots; "" for none.
+        ceiling_2_pct: How much of that is used.
         beside_pct: How much of L2 is used if that is more and device memory is the ceiling, or of device memory if L2
             is the ceiling; otherwise NaN.
         stall: The stall with the most cycles.
@@ -74,7 +78,8 @@ class Bound:
         theoretical_pct: Theoretical occupancy.
         achieved_pct: Achieved occupancy.
         limiters: The resources that limit the theoretical occupancy.
-        gap: Why the bound is unknown; "" if it is known.
+        gap: Why the bound is unknown: "no_counters", "no_throughput"; "" if it is known.
+        gap_detail: The status of the counters behind the gap.
         long_run: What limits back-to-back launches, which the counters do not show; None if nothing does.
         wait: What the stall waits for, where its name does not say it.
         l1_bytes_pct: If L1/TEX is the ceiling, how much of its bytes per cycle global and local accesses use: its
@@ -91,12 +96,15 @@ class Bound:
     kind: str
     ceiling: str = ""
     ceiling_pct: float = math.nan
+    ceiling_2: str = ""
+    ceiling_2_pct: float = math.nan
     stall: str = ""
     stall_pct: float = math.nan
     theoretical_pct: float = math.nan
     achieved_pct: float = math.nan
     limiters: tuple[str, ...] = ()
     gap: str = ""
+    gap_detail: str = ""
     beside_pct: float = math.nan
     long_run: LongRun | None = None
     wait: Wait | None = None
@@ -116,23 +124,25 @@ def bound(variant: str, values: Mapping[str, float], sms: float) -> Bound:
     """
     known = ceilings(values, sms)
     if not known:
-        return Bound(variant, "", gap="the tables contain no throughput metrics for it")
-    nearest = _nearest(known)
+        return Bound(variant, "", gap="no_throughput")
+    first, second = _closest(known)
     stall = dominant_stall(values) or ""
-    part, is_partial = _part(nearest, known), values.get("waves_per_sm", math.nan) < 1
+    is_partial = values.get("waves_per_sm", math.nan) < 1
     return Bound(
         variant=variant,
-        kind=_kind(nearest, known, values, sms, stall),
-        ceiling=_name(nearest, known),
-        ceiling_pct=known[part if part == ISSUE else nearest],
+        kind=_kind(first, known, values, sms, stall),
+        ceiling=first,
+        ceiling_pct=known[first],
+        ceiling_2=second,
+        ceiling_2_pct=known.get(second, math.nan),
         stall=stall,
         stall_pct=values.get(f"stall_{stall}_pct", math.nan),
         theoretical_pct=values.get("theoretical_occupancy_pct", math.nan),
         achieved_pct=values.get("achieved_occupancy_pct", math.nan),
         limiters=occupancy_limiter(values),
-        beside_pct=_beside(part, known),
-        l1_bytes_pct=_l1_bytes_pct(values, sms) if part == L1 else math.nan,
-        shared=_shared(values, sms, known[nearest]) if part == L1 else math.nan,
+        beside_pct=_beside(first, known),
+        l1_bytes_pct=_l1_bytes_pct(values, sms) if first == L1 else math.nan,
+        shared=_shared(values, sms, known[first]) if first == L1 else math.nan,
         blocks=values.get("grid_blocks", math.nan) if is_partial else math.nan,
         waves=values["waves_per_sm"] if is_partial else math.nan,
         sms=sms,
@@ -141,9 +151,9 @@ def bound(variant: str, values: Mapping[str, float], sms: float) -> Bound:
 
 def _beside(part: str, known: Mapping[str, float]) -> float:
     """Returns the use of L2 beside device memory, if that is higher, or of device memory beside L2; otherwise NaN."""
-    if part == _L2:
-        return known.get(_DRAM, math.nan)
-    return known[_L2] if part == _DRAM and known.get(_L2, 0.0) > known[part] else math.nan
+    if part == L2:
+        return known.get(DRAM, math.nan)
+    return known[L2] if part == DRAM and known.get(L2, 0.0) > known[part] else math.nan
 
 
 def _shared(values: Mapping[str, float], sms: float, used_pct: float) -> float:
@@ -165,7 +175,7 @@ def ceilings(values: Mapping[str, float], sms: float) -> dict[str, float]:
 
 def busiest(known: Mapping[str, float]) -> str:
     """Returns the counter of the closest ceiling of `ceilings`; "" if none is known."""
-    return _part(_nearest(known), known) if known else ""
+    return _closest(known)[0] if known else ""
 
 
 def blocks_per_sm(values: Mapping[str, float]) -> float:
@@ -179,30 +189,40 @@ def _l1_bytes_pct(values: Mapping[str, float], sms: float) -> float:
     return 100 * values.get("l1_bytes", math.nan) / peak if peak > 0 else math.nan
 
 
-def _nearest(known: Mapping[str, float]) -> str:
-    """Returns the ceiling that is used most; device memory if L2 is, and device memory is close behind it.
+def _closest(known: Mapping[str, float]) -> tuple[str, str]:
+    """Returns the ceiling that is used most, and another one that is as close or explains it; "" for none.
 
-    The memory throughput of a report covers the busiest of its parts.
+    It is device memory if L2 is used most and device memory is close behind it. The unit of an SM without a name, and
+    the whole memory system of a report, stand for their parts where one of these is as close.
     """
-    parts = _MEMORY if _MEMORY_SPEED in known else ()
-    nearest = max((name for name in known if name not in parts), key=known.__getitem__)
-    dram = known.get(_DRAM, -math.inf)
-    follows = nearest == _L2 and dram >= known[nearest] - _DRAM_BEHIND_L2
-    return _DRAM if follows else nearest
+    found = dict(known)
+    for whole, parts in ((SM, (*PIPES, ISSUE)), (_MEMORY_SPEED, _MEMORY)):
+        if whole in found and any(found.get(part, 0.0) >= found[whole] - _CLOSE for part in parts):
+            del found[whole]
+    first = max(found, key=found.__getitem__)
+    if first == L2 and found.get(DRAM, -math.inf) >= found[L2] - _DRAM_BEHIND_L2:
+        first = DRAM
+    near = {
+        name: used
+        for name, used in found.items()
+        if name not in (first, L2 if first == DRAM else "")
+        and used >= found[first] - (_PIPE_BEHIND_ISSUE if first == ISSUE and name in PIPES else _CLOSE)
+    }
+    return first, max(near, key=near.__getitem__, default="")
 
 
-def _kind(
-    nearest: str, known: Mapping[str, float], values: Mapping[str, float], sms: float, stall: str
-) -> str:
-    if known[nearest] >= (_DRAM_BOUND_PCT if _name(nearest, known) == NAMES[_DRAM] else _BOUND_PCT):
-        return "compute" if nearest in _COMPUTE else "memory"
-    if known[nearest] >= _NEAR_PCT:
+def _kind(first: str, known: Mapping[str, float], values: Mapping[str, float], sms: float, stall: str) -> str:
+    if known[first] >= (_DRAM_BOUND_PCT if first == DRAM else _BOUND_PCT):
+        return "compute" if first in _COMPUTE else "memory"
+    if known[first] >= _NEAR_PCT:
         return "near"
     if values.get("waves_per_sm", math.nan) < 1:
         return "launch"
     if _contended(known, values, stall):
         return "atomics"
-    return "launch" if busy_share(values, sms) < _FILLED else "latency"
+    if busy_share(values, sms) < _FILLED:
+        return "launch"
+    return "queue" if stall in _QUEUES else "latency"
 
 
 def _contended(known: Mapping[str, float], values: Mapping[str, float], stall: str) -> bool:
@@ -212,13 +232,3 @@ def _contended(known: Mapping[str, float], values: Mapping[str, float], stall: s
         and values.get("achieved_occupancy_pct", 0.0) >= _OCCUPIED_PCT
         and stall in _MEMORY_STALLS
     )
-
-
-def _name(nearest: str, known: Mapping[str, float]) -> str:
-    return NAMES[_part(nearest, known)]
-
-
-def _part(nearest: str, known: Mapping[str, float]) -> str:
-    """Returns the counter; for SM and memory throughput, that of the part that sets it (within 1 %), if any."""
-    parts = {SM: (*_PIPES, ISSUE), _MEMORY_SPEED: tuple(_MEMORY)}.get(nearest, ())
-    return next((part for part in parts if known.get(part, 0.0) >= 0.99 * known[nearest]), nearest)

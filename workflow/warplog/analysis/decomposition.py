@@ -19,17 +19,17 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from warplog.analysis.kinship import Twin
+from warplog.analysis.waits import Wait
 from warplog.metrics import NO_STALL, STALL_REASONS
 from warplog.metrics.names import OPCODES
 from warplog.metrics.occupancy import busy_share
-from warplog.worklog.code.waits import Wait
-from warplog.worklog.kinship import Twin
 
 STATES = {reason: f"stall_{reason}_cycles_per_issue" for reason in STALL_REASONS}
 NEEDED = ("instructions_executed", "ipc", "gpu_cycles")
 TIME = "duration_us"
 CLOCK = "sm_mhz"
-ISSUING = "issuing or ready"  # selected and not_selected: their shares move with the number of warps
+ISSUING = "issuing_or_ready"  # selected and not_selected: their shares move with the number of warps
 # Counters that explain a state, the most specific first; they are evidence if they change along with it.
 EVIDENCE: Mapping[str, tuple[str, ...]] = {
     "lg_throttle": (
@@ -127,6 +127,7 @@ class Use:
         occupancy: Theoretical occupancy in percent, if it changes.
         grid: Blocks and waves of the grid, where it fills the GPU on one side only; otherwise None.
         sectors: Sectors per request of loads and stores, if they change by a factor of 1.5.
+        excess: Excess shared wavefronts, if the difference takes 2 % of the cycles of the kernel with more of them.
         contended: Whether contended global atomics bound the kernel, before and after.
         idle: Whether schedulers issue so rarely, before and after, that the number of instructions does not matter.
         tile_end: Name of the nearest ancestor with a timeline, and the gap at a tile end in it and in the variant, in
@@ -140,6 +141,7 @@ class Use:
     occupancy: Change | None = None
     grid: tuple[Change, Change] | None = None
     sectors: tuple[Change, ...] = ()
+    excess: Change | None = None
     contended: tuple[bool, bool] = (False, False)
     idle: bool = False
     tile_end: tuple[str, float, float] | None = None
@@ -155,8 +157,9 @@ class Step:
         factors: The factors of the ratio, the largest first; their product times `remainder` is `ratio`.
         states: The warp states that account for at least 1 % of the parent's time, the largest first.
         remainder: What no counter accounts for, including differences between profiled and timed runs.
-        gap: Why there is no decomposition; "" if there is one.
-        remark: A caveat about the counters, or "".
+        gap: Why there is no decomposition, as in the table `steps`; "" if there is one.
+        gap_of: The variants that the gap is about.
+        gap_detail: Their statuses, or the counters that are missing.
         ancestor: A faster ancestor beyond the parent and its time over the variant's; None if the parent is a gain.
         twin: A variant that launches the same kernel; None if there is none.
         use: How the use of the GPU changes.
@@ -173,7 +176,8 @@ class Step:
     states: tuple[StateChange, ...] = ()
     remainder: float = math.nan
     gap: str = ""
-    remark: str = ""
+    gap_of: tuple[str, ...] = ()
+    gap_detail: tuple[str, ...] = ()
     tied: bool = False
     ancestor: tuple[str, float] | None = None
     twin: Twin | None = None

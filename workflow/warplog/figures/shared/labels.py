@@ -38,7 +38,7 @@ class SideLabel:
     dashes: tuple[float, ...] | None = None
 
 
-# The theme sets width and font of the figures (plotting.style); these functions read them there.
+# The theme sets width and font of the figures (shared.style); these functions read them there.
 
 
 def width_in() -> float:

@@ -3,18 +3,22 @@
 import math
 from collections.abc import Sequence
 
-from warplog.worklog import bounds
-from warplog.worklog.decomposition import Change, Use, Values
+from warplog.analysis import bounds
+from warplog.analysis.decomposition import Change, Use, Values
 
 _SECTORS = ("global_load_sectors_per_request", "global_store_sectors_per_request")
 _BLOCKS, _WAVES, _OCCUPANCY = "grid_blocks", "waves_per_sm", "theoretical_occupancy_pct"
-COUNTERS = (*bounds.COUNTERS, *_SECTORS, _BLOCKS, bounds.ISSUE, "dram_bytes", "l2_bytes")
+_EXCESS = "shared_wavefronts_excess"
+COUNTERS = (*bounds.COUNTERS, *_SECTORS, _BLOCKS, bounds.ISSUE, "dram_bytes", "l2_bytes", _EXCESS)
 BLOCKS = "blocks_per_sm"
 _TENSOR = "pipe_tensor_pct"
 # The traffic of a unit, which is told with it from a change of 5 % on; that of others only from a factor of 1.5 on.
-_TRAFFIC_OF = {"dram_throughput_pct": "dram_bytes", "l2_throughput_pct": "l2_bytes"}
+TRAFFIC_OF = {"dram_throughput_pct": "dram_bytes", "l2_throughput_pct": "l2_bytes"}
 _LEAST_TRAFFIC, _LARGE_TRAFFIC = 1.05, 1.5
 _LEAST_POINTS = 2.0
+_LEAST_EXCESS = (
+    0.02  # of the cycles, for excess wavefronts to take time: the shared memory of an SM serves one a cycle
+)
 _FULL, _MORE_WAVES = 1.0, 2.0
 _IN_USE_PCT = 1.0
 # Where schedulers issue in less than a fifth of the cycles, or another unit is used three times as much, before and
@@ -35,7 +39,7 @@ def use(before: Values, after: Values, sms: float) -> Use:
     tensor = all(one.get(_TENSOR, 0.0) >= _IN_USE_PCT for one in known)
     units = _changes([*tops, *([_TENSOR] if tensor else [])], known)
     moved = {one.name: one for one in _changes(["l2_bytes", "dram_bytes"], pair)}
-    near = {_TRAFFIC_OF.get(top) for top in tops}
+    near = {TRAFFIC_OF.get(top) for top in tops}
     traffic = [
         one
         for one in moved.values()
@@ -51,7 +55,7 @@ def use(before: Values, after: Values, sms: float) -> Use:
         ),
         even={
             unit: moved[name]
-            for unit, name in _TRAFFIC_OF.items()
+            for unit, name in TRAFFIC_OF.items()
             if name in moved and 0 < _times(moved[name]) < _LEAST_TRAFFIC
         },
         traffic=tuple(traffic),
@@ -59,6 +63,7 @@ def use(before: Values, after: Values, sms: float) -> Use:
         occupancy=occupancy,
         grid=_grid(pair),
         sectors=tuple(one for one in _changes(_SECTORS, pair) if _times(one) >= _LARGE_TRAFFIC),
+        excess=_excess(pair, sms),
         idle=all(_is_idle(values, one) for values, one in zip(pair, known, strict=True)),
     )
 
@@ -69,6 +74,16 @@ def _is_idle(values: Values, known: Values) -> bool:
     return values.get(bounds.ISSUE, math.inf) < _IDLE_PCT or _IDLE_BESIDE * issuing <= max(
         known.values(), default=0.0
     )
+
+
+def _excess(pair: Sequence[Values], sms: float) -> Change | None:
+    """Returns the excess shared wavefronts, if the kernel with more of them spends at least 2 % of its cycles on it."""
+    changed = next(iter(_changes([_EXCESS], pair)), None)
+    if changed is None:
+        return None
+    more = pair[0] if changed.before > changed.after else pair[1]
+    cycles = sms * more.get("gpu_cycles", math.nan)
+    return changed if abs(changed.before - changed.after) >= _LEAST_EXCESS * cycles else None
 
 
 def _grid(pair: Sequence[Values]) -> tuple[Change, Change] | None:

@@ -23,9 +23,9 @@ from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
 from warplog.core.schema import suggest
 from warplog.core.text import listed
-from warplog.plotting.highlight import of_family
-from warplog.plotting.labels import INK, MUTED, TITLE_PT, header_in, line_in, width_in, wrap
-from warplog.plotting.settings import WEB, Settings
+from warplog.figures.shared.highlight import of_family
+from warplog.figures.shared.labels import INK, MUTED, TITLE_PT, header_in, line_in, width_in, wrap
+from warplog.figures.shared.settings import WEB, Settings
 from warplog.records import remarks as coded
 from warplog.records.remarks import Remark, TimeRemark
 from warplog.tables.view import FigureTables

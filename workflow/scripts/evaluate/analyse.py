@@ -1,0 +1,11 @@
+"""Writes what is concluded from the campaign's tables as tables: verdicts, ladder, steps, changes and bounds."""
+
+from pathlib import Path
+
+from warplog.plan import evaluate
+from warplog.plan.plan import Plan
+from warplog.plan.script import job
+
+if "snakemake" in globals():
+    with job(snakemake.log[0]):
+        evaluate.write_analysis(Plan.of_chosen(snakemake.params.plan), Path(snakemake.output[0]).parent)

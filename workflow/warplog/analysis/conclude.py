@@ -1,0 +1,206 @@
+"""What is concluded about a family, as rows of the tables `verdicts`, `ladder`, `steps`, `changes`, `bounds`, ..."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from warplog.analysis import roles, sass_steps, verdicts
+from warplog.analysis.bounds import L2
+from warplog.analysis.bounds import Bound as Limit
+from warplog.analysis.decomposition import Step as Decomposed
+from warplog.analysis.explanation import Explanation, Sources
+from warplog.analysis.verdicts import Timed
+from warplog.core.columns import Row, number, text
+from warplog.core.numbers import rate_unit
+from warplog.tables import regimes
+from warplog.tables.conclusions import NAN, Bound, Change, Conclusion, Place, SassStep, Step, Verdict
+from warplog.tables.files import as_rows
+from warplog.tables.view import FigureTables
+
+REST = "rest"
+_Compared: TypeAlias = tuple[str, float, float, float]  # word, speed-up and its interval
+
+
+@dataclass(frozen=True)
+class Conclusions:
+    """The rows about a family, by table."""
+
+    verdicts: tuple[Verdict, ...]
+    ladder: tuple[Place, ...]
+    steps: tuple[Step, ...]
+    changes: tuple[Change, ...]
+    bounds: tuple[Bound, ...]
+    sass_steps: tuple[SassStep, ...]
+
+    def rows(self, table: str) -> Sequence[Conclusion]:
+        """Returns the rows of a table, by its name."""
+        found: Sequence[Conclusion] = getattr(self, table)
+        return found
+
+
+def conclude(tables: FigureTables, sources: Sources) -> Conclusions:
+    """Returns what is concluded about a family.
+
+    Args:
+        tables: of the family.
+        sources: the text of each variant's source and headers, as far as they are known.
+    """
+    known = Explanation(tables, sources)
+    limits = {one.variant: one for one in known.bounds}
+    changes = {step.variant: roles.changes(step, limits) for step in known.steps}
+    return Conclusions(
+        tuple(_verdicts(known)),
+        tuple(_places(known)),
+        tuple(_step(known, step, changes[step.variant]) for step in known.steps),
+        tuple(change for step in known.steps for change in changes[step.variant]),
+        tuple(_bound(known, one) for one in known.bounds),
+        tuple(sass_steps.rows(as_rows(tables.instructions), as_rows(tables.variants))),
+    )
+
+
+def _verdicts(known: Explanation) -> Iterator[Verdict]:
+    """Yields each variant against its ancestors, the baseline, the fastest one of the case and of the ladder."""
+    baseline = next((name for name, row in known.rows.items() if row["is_baseline"]), "")
+    sustained = _sustained(known.tables)
+    for case, by_variant in known.by_case.items():
+        rest = {name: us for name, row in by_variant.items() if (us := _at_rest(row))}
+        own = [name for name in rest if name != baseline]
+        fastest = min(own, key=lambda name: rest[name].us, default="")
+        for regime, times in ((REST, rest), (regimes.SUSTAINED, sustained.get(case, {}))):
+            for name, timed in times.items():
+                for other in dict.fromkeys((*_ancestors(known.rows, name), baseline, fastest, known.best)):
+                    if other != name and other in times:
+                        yield _verdict(known.tables.family, name, other, case, regime, timed, times[other])
+
+
+def _ancestors(rows: Mapping[str, Row], name: str) -> list[str]:
+    found: list[str] = []
+    while (name := text(rows.get(name, {}), "parent")) in rows and name not in found:
+        found.append(name)
+    return found
+
+
+def _at_rest(row: Row) -> Timed | None:
+    return verdicts.timed(row) if row["status"] == "ok" else None
+
+
+def _sustained(tables: FigureTables) -> dict[str, dict[str, Timed]]:
+    """Returns the sustained times that have a floor, by case and variant."""
+    floors = {
+        (str(row["variant"]), str(row["case"])): verdicts.noise_of(row)
+        for row in as_rows(tables.floors)
+        if row["regime"] == regimes.SUSTAINED
+    }
+    found: dict[str, dict[str, Timed]] = {}
+    for row in as_rows(tables.measurements):
+        key, us = (str(row["variant"]), str(row["case"])), number(row, "sustained_us")
+        if key in floors and us > 0 and row["status"] == "ok":
+            found.setdefault(key[1], {})[key[0]] = Timed(us, floors[key])
+    return found
+
+
+def _verdict(
+    family: str, name: str, other: str, case: str, regime: str, mine: Timed, theirs: Timed
+) -> Verdict:
+    found = verdicts.judge(theirs, mine)
+    return Verdict(
+        family, name, other, case, regime, found.word, found.reason, mine.us, theirs.us, 1 / found.ratio,
+        1 / found.high, 1 / found.low, 100 * found.floor, found.p,
+    )  # fmt: skip
+
+
+def _compared(rows: Mapping[str, Row], name: str, other: str) -> _Compared:
+    """Returns word, speed-up and interval of a variant against another one, given the rows of a case."""
+    mine, theirs = (_at_rest(rows[one]) if one in rows else None for one in (name, other))
+    if mine is None or theirs is None:
+        return "", NAN, NAN, NAN
+    found = _verdict("", name, other, "", REST, mine, theirs)
+    return found.word, found.speedup, found.low, found.high
+
+
+def _places(known: Explanation) -> Iterator[Place]:
+    quantity = known.tables.quantity()
+    rates = (number(row, quantity.column) for row in as_rows(known.tables.measurements))
+    unit, factor = rate_unit(quantity.unit, rates)
+    path, rows, best = known.path, known.rows, known.best
+    for order, (name, row) in enumerate(rows.items()):
+        place = path.index(name) + 1 if name in path else 0
+        beside = (one for one in _ancestors(rows, name) if one in path)
+        previous = path[place - 2] if place > 1 else "" if place else next(beside, "")
+        first = known.alike.get(name, (name,))[0]
+        is_timed = row["status"] == "ok"
+        run = regimes.long_run(row) if is_timed else None
+        speed = number(row, quantity.column) * factor if is_timed else NAN
+        slower = (
+            NAN if run is None else speed * (1 / run.factor if quantity.column == "median_us" else run.factor)
+        )
+        tied = name != best and best in rows and verdicts.tied(row, rows[best])
+        yield Place(
+            known.tables.family, name, known.tables.case, order, place, previous, *_compared(rows, name, previous),
+            first if first != name else "", "best" if name == best else "tied" if tied else "", speed, slower,
+            unit, 100 * number(row, "ratio_to_baseline"), _regime(run), run.limited_by if run else "",
+        )  # fmt: skip
+
+
+def _regime(run: regimes.LongRun | None) -> str:
+    return run.regime.replace(" ", "_") if run else ""
+
+
+def _step(known: Explanation, step: Decomposed, changes: Sequence[Change]) -> Step:
+    at_case = {str(row["variant"]): row for row in as_rows(known.tables.ladder(step.case))}
+    twin, ancestor = step.twin, step.ancestor or ("", NAN)
+    alike = ("", NAN) if twin is None else _compared(at_case, step.variant, twin.variant)[:2]
+    (parent_us, own_us), (parent_others, own_others) = step.kernel_us, step.others_us
+    return Step(
+        step.family, step.variant, step.parent, step.case, step.gap, ",".join(step.gap_of), ",".join(step.gap_detail),
+        *_compared(at_case, step.variant, step.parent), _explained(step, changes), step.remainder,
+        own_us, parent_us, own_others, parent_others, _share_pct(own_us, own_others),
+        _share_pct(parent_us, parent_others), *ancestor,
+        twin.variant if twin else "", ("same" if twin.same else "recompiled") if twin else "", *alike,
+        *(twin.instructions if twin else (-1, -1)), twin.registers if twin else -1, step.use.idle,
+    )  # fmt: skip
+
+
+def _explained(step: Decomposed, changes: Sequence[Change]) -> str:
+    if step.gap:
+        return ""
+    if step.tied:
+        return "tied"
+    if step.same_kernel:
+        return "same_kernel"
+    if step.is_elsewhere:
+        return "other_kernels"
+    if step.is_within_runs:
+        return "within_runs"
+    if not step.explicable:
+        return "little"
+    return "counters" if any(one.role == roles.CAUSE for one in changes) else "no_cause"
+
+
+def _share_pct(kernel_us: float, others_us: float) -> float:
+    return 100 * kernel_us / (kernel_us + others_us) if kernel_us > 0 else NAN
+
+
+def _bound(known: Explanation, one: Limit) -> Bound:
+    launch, run = known.launches.get(one.variant, {}), one.long_run
+    moved, compulsory = launch.get("dram_bytes", NAN), known.compulsory_bytes(one.variant)
+    excess, whole = (launch.get(name, NAN) for name in ("shared_wavefronts_excess", "shared_wavefronts"))
+    beside = "" if math.isnan(one.beside_pct) else "dram_throughput_pct" if one.ceiling == L2 else L2
+    return Bound(
+        known.tables.family, one.variant, known.tables.profiled_case, known.kernels.get(one.variant, ""), one.gap,
+        one.kind, one.ceiling, one.ceiling_pct, one.ceiling_2, one.ceiling_2_pct, beside, one.beside_pct,
+        one.l1_bytes_pct, one.shared, one.stall, one.stall_pct,
+        one.wait.what if one.wait else "", one.wait.line if one.wait else "",
+        one.theoretical_pct, one.achieved_pct, ",".join(one.limiters), _integer(one.blocks), one.waves,
+        _integer(one.sms), one.profiled_cycles, one.copies_us, moved, compulsory,
+        moved / compulsory if compulsory > 0 else NAN, 100 * excess / whole if whole > 0 else NAN,
+        *(known.spills(one.variant) or (-1, -1)),
+        run.rest_us if run else NAN, run.long_us if run else NAN, 1 / run.factor if run else NAN, _regime(run),
+        run.limited_by if run else "", run.from_mhz if run else NAN, run.to_mhz if run else NAN,
+        run.watts if run else NAN,
+    )  # fmt: skip
+
+
+def _integer(value: float) -> int:
+    return -1 if math.isnan(value) else int(value)

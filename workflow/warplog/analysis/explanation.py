@@ -1,0 +1,301 @@
+"""What the tables say about the variants of a family: who launches the same kernel, steps, bounds and waits."""
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from warplog.analysis import bounds, decomposition, kinship, paths, use, verdicts, waits
+from warplog.analysis.bounds import Bound
+from warplog.analysis.decomposition import StateChange, Step
+from warplog.analysis.waits import Wait
+from warplog.catalog.family import Variant
+from warplog.catalog.header import read_source
+from warplog.core.columns import Row, number, text
+from warplog.metrics import STALL_REASONS
+from warplog.metrics.kernels import bare_name
+from warplog.metrics.names import OPCODES
+from warplog.tables import regimes
+from warplog.tables.files import as_rows
+from warplog.tables.launched import spilled
+from warplog.tables.view import FigureTables
+
+_WHOLE = 0.95
+# SASS opcodes of atomics on global memory, with and without a result; ATOMS works on shared memory.
+_ATOMIC = re.compile(r"(?:ATOMG?|REDG?)(?:\.|$)")
+_SASS = "sass_"
+# The text of each variant's source, which comes first, and of its headers, by variant and file name.
+Sources = Mapping[str, Mapping[str, str]]
+_LAUNCH = ("registers_per_thread", "block_threads", "shared_bytes_per_block")
+TRAFFIC = ("dram_bytes", "shared_wavefronts", "shared_wavefronts_excess", "instructions_executed")
+
+
+def sources_of(variants: Iterable[Variant]) -> Sources:
+    """Returns the text of each variant's source and headers by file name."""
+    return {
+        variant.name: {path.name: read_source(path) for path in (variant.file, *variant.headers())}
+        for variant in variants
+    }
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What the counters of a family say about its variants; each part is computed once.
+
+    Attributes:
+        tables: of the family.
+        sources: the text of each variant's source and headers, if known.
+    """
+
+    tables: FigureTables
+    sources: Sources = field(default_factory=dict)
+
+    @cached_property
+    def rows(self) -> dict[str, Row]:
+        """The row of each variant at the headline case, in ladder order, with the columns of `variants`."""
+        more = {str(row["variant"]): row for row in as_rows(self.tables.variants)}
+        ladder = as_rows(self.tables.ladder(self.tables.case))
+        return {str(row["variant"]): {**more[str(row["variant"])], **row} for row in ladder}
+
+    @cached_property
+    def by_case(self) -> dict[str, dict[str, Row]]:
+        """The rows of `measurements` by case and variant."""
+        found: dict[str, dict[str, Row]] = {}
+        for row in as_rows(self.tables.measurements):
+            found.setdefault(str(row["case"]), {})[str(row["variant"])] = row
+        return found
+
+    @cached_property
+    def alike(self) -> dict[str, tuple[str, ...]]:
+        """For each variant that launches the same kernel at the headline case as another one, all that do."""
+        if self.tables.profiled_case != self.tables.case:
+            return {}
+        twins = {step.variant: step.twin for step in self.steps if step.twin}
+        return kinship.classes(twins, list(self.rows))
+
+    @cached_property
+    def best(self) -> str:
+        """The fastest variant besides the baseline: of several with its kernel, the best over all cases."""
+        return kinship.best(self.rows, self.alike, list(self.by_case.values()))
+
+    @cached_property
+    def path(self) -> tuple[str, ...]:
+        """The main path: the steps from a variant without a parent to the fastest one."""
+        return paths.main_path(self.rows, self.best)
+
+    @cached_property
+    def launches(self) -> dict[str, dict[str, float]]:
+        """Registers, threads, shared memory and traffic of each variant's longest kernel."""
+        names = (*_LAUNCH, *TRAFFIC)
+        rows = as_rows(self.tables.counters(list(names)))
+        return {str(r["variant"]): {name: number(r, name) for name in names} for r in rows}
+
+    @cached_property
+    def kernels(self) -> dict[str, str]:
+        """The name of each variant's longest kernel; "" if it was not captured."""
+        return {str(row["variant"]): str(row["kernel"]) for row in as_rows(self.tables.counters([]))}
+
+    def compulsory_bytes(self, variant: str) -> float:
+        """Returns the bytes that the algorithm must move at the profiled case; NaN if unknown."""
+        is_headline = self.tables.profiled_case == self.tables.case
+        return number(self.rows[variant], "bytes") if is_headline else math.nan
+
+    def spills(self, variant: str) -> tuple[int, int] | None:
+        """Returns the bytes per thread of spill stores and of spill loads; None if they are unknown."""
+        metrics = self.tables.metrics
+        return spilled(metrics[metrics["variant"] == variant], number(self.rows[variant], "spill_bytes"))
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """A step for each variant with a parent, in ladder order, at the profiled case."""
+        rows = {str(r["variant"]): r for r in as_rows(self.tables.ladder(self.tables.profiled_case))}
+        counters = _counters(self.tables, (*decomposition.COUNTERS, *use.COUNTERS))
+        contended = {one.variant for one in self.bounds if one.kind == "atomics"}
+        gaps = _tile_ends(self.tables)
+        found = [
+            _step(self.tables, rows, counters, name) for name, row in rows.items() if text(row, "parent")
+        ]
+        twins = kinship.twins(self.tables, {name: list(texts) for name, texts in self.sources.items()})
+        return tuple(
+            replace(
+                step,
+                states=tuple(_waiting(state, step, self.waits) for state in step.states),
+                twin=twins.get(step.variant),
+                ancestor=_ancestor(rows, step),
+                use=replace(
+                    step.use,
+                    tile_end=_tile_end(rows, step, gaps),
+                    contended=(step.parent in contended, step.variant in contended),
+                ),
+            )
+            for step in found
+        )
+
+    @cached_property
+    def waits(self) -> dict[str, dict[str, Wait]]:
+        """What the longest kernel of each variant waits for in the states whose names do not say it."""
+        names = {state: f"stall_{state}_pct" for state in STALL_REASONS}
+        executed = {f"inst_{opcode.lower()}": opcode for opcode in OPCODES}
+        found = {}
+        for name, values in _counters(self.tables, [*names.values(), *executed]).items():
+            shares = {s: pct / 100 for s, metric in names.items() if (pct := number(values, metric)) > 0}
+            counted = {opcode: number(values, metric) for metric, opcode in executed.items()}
+            codes = self._opcodes.get((name, bare_name(str(values["kernel"])))) or counted
+            # A template's name stands for all of its kernels: one that executes no such instruction does not wait.
+            idle = tuple(opcode for opcode in waits.OPCODES if counted.get(opcode) == 0)
+            known = [code for code, count in codes.items() if count > 0 and not code.startswith(idle)]
+            lines = self.kernel_lines.get(name, ())
+            found[name] = waits.waits(lines, self.sources.get(name, {}), known, shares)
+        return found
+
+    @cached_property
+    def kernel_lines(self) -> dict[str, list[Row]]:
+        """The hot lines of each variant's longest kernel, of one launch of it: each has shares of its own."""
+        lines = self.tables.lines
+        launches: dict[str, dict[int, list[Row]]] = {}
+        for row in as_rows(lines if lines.empty else lines[lines["case"] == self.tables.profiled_case]):
+            variant = str(row["variant"])
+            if row["kernel"] == (self.kernels.get(variant) or row["kernel"]):
+                launches.setdefault(variant, {}).setdefault(int(number(row, "launch")), []).append(row)
+        return {
+            variant: max(
+                found.values(), key=lambda own: sum(max(0.0, number(row, "instructions")) for row in own)
+            )
+            for variant, found in launches.items()
+        }
+
+    @cached_property
+    def bounds(self) -> tuple[Bound, ...]:
+        """What bounds each variant's longest kernel, in ladder order, and what limits its long runs."""
+        sms = self.tables.peak("sms")
+        rows = {str(row["variant"]): row for row in as_rows(self.tables.ladder(self.tables.profiled_case))}
+        copies = _copies(self.tables)
+        found = []
+        for name, values in _counters(self.tables, (*bounds.COUNTERS, "duration_us")).items():
+            run = regimes.long_run(rows[name])
+            if gap := text(values, "gap"):
+                found.append(Bound(name, "", gap="no_counters", gap_detail=gap, long_run=run))
+                continue
+            codes = self._opcodes.get((name, bare_name(str(values["kernel"]))), {})
+            count = sum(times for code, times in codes.items() if _ATOMIC.match(code))
+            one = bounds.bound(name, {**_numbers(values), bounds.GLOBAL_ATOMICS: count}, sms)
+            wait = self.waits.get(name, {}).get(one.stall)
+            cycles = _profiled_cycles(rows[name], _numbers(values))
+            copied = copies.get(name, 0.0)
+            found.append(replace(one, long_run=run, wait=wait, profiled_cycles=cycles, copies_us=copied))
+        return tuple(found)
+
+    @cached_property
+    def _opcodes(self) -> dict[tuple[str, str], dict[str, float]]:
+        """The number of instructions by opcode in the machine code, by variant and kernel name."""
+        rows = self.tables.metrics[self.tables.metrics["metric"].str.startswith(_SASS)]
+        counts: dict[tuple[str, str], dict[str, float]] = {}
+        columns = (rows[name].tolist() for name in ("variant", "kernel", "metric", "value"))
+        for variant, kernel, metric, value in zip(*columns, strict=True):
+            own = counts.setdefault((str(variant), bare_name(str(kernel))), {})
+            opcode = str(metric).removeprefix(_SASS)
+            own[opcode] = own.get(opcode, 0.0) + float(value or 0.0)
+        return counts
+
+
+def _ancestor(rows: Mapping[str, Row], step: Step) -> tuple[str, float] | None:
+    """Returns an ancestor that is faster than the parent, and its time over the variant's."""
+    name = "" if math.isnan(step.ratio) else kinship.faster_ancestor(rows, step.variant)
+    return (name, kinship.time_us(rows[name]) / kinship.time_us(rows[step.variant])) if name else None
+
+
+def _tile_ends(tables: FigureTables) -> dict[str, float]:
+    """Returns the median gap at a tile end in microseconds, of the variants with a timeline at the profiled case."""
+    rows = [row for row in as_rows(tables.launches) if row["case"] == tables.profiled_case]
+    return {str(row["variant"]): gap for row in rows if (gap := number(row, "bubble_us")) > 0}
+
+
+def _tile_end(
+    rows: Mapping[str, Row], step: Step, gaps: Mapping[str, float]
+) -> tuple[str, float, float] | None:
+    """Returns the nearest ancestor with a timeline, and the gap at a tile end in it and in the variant."""
+    above, seen = step.parent, {step.variant}
+    while above in rows and above not in gaps and above not in seen:
+        seen.add(above)
+        above = text(rows[above], "parent")
+    known = step.variant in gaps and above in gaps
+    return (above, gaps[above], gaps[step.variant]) if known else None
+
+
+def _waiting(state: StateChange, step: Step, known: Mapping[str, Mapping[str, Wait]]) -> StateChange:
+    """Returns the state with what it waits for in the kernels of the variant and of its parent."""
+    wait, parents = (known.get(name, {}).get(state.name) for name in (step.variant, step.parent))
+    is_placed = any(one and one.line for one in (wait, parents))
+    return replace(state, wait=wait, parents=parents, evidence=() if is_placed else state.evidence)
+
+
+def _copies(tables: FigureTables) -> dict[str, float]:
+    """Returns the time of the copies in a launch of each variant in microseconds, which nsys lists like kernels."""
+    rows = tables.metrics[
+        (tables.metrics["metric"] == "nsys_kernel_duration_us")
+        & (tables.metrics["case"] == tables.profiled_case)
+    ]
+    found: dict[str, float] = {}
+    for row in as_rows(rows[rows["kernel"].astype(str).str.contains("-to-", regex=False)]):
+        found[str(row["variant"])] = found.get(str(row["variant"]), 0.0) + number(row, "value")
+    return found
+
+
+def _profiled_cycles(row: Row, values: Mapping[str, float]) -> float:
+    """Returns the cycles of the profiled launch over those of the timed ones; NaN if it has several kernels."""
+    timed = number(row, "median_us") * number(row, "sm_mhz")
+    whole = values.get("duration_us", math.nan) >= _WHOLE * number(row, "ncu_us")
+    return values.get("gpu_cycles", math.nan) / timed if whole and timed > 0 else math.nan
+
+
+def _step(tables: FigureTables, rows: Mapping[str, Row], counters: Mapping[str, Row], name: str) -> Step:
+    parent, case = str(rows[name]["parent"]), tables.profiled_case
+    key = (tables.family, name, parent, case)
+    if parent not in rows:
+        return Step(*key, math.nan, gap="no_parent", gap_of=(parent,))
+    pair = (rows[parent], rows[name])
+    if bad := [row for row in pair if row["status"] != "ok"]:
+        statuses = tuple("own_limit" if row["own_limits"] else str(row["status"]) for row in bad)
+        return Step(*key, math.nan, gap="no_status", gap_of=_names(bad), gap_detail=statuses)
+    if timeless := [row for row in pair if not 0 < number(row, "median_us") < math.inf]:
+        return Step(*key, math.nan, gap="no_time", gap_of=_names(timeless))
+    ratio = number(pair[0], "median_us") / number(pair[1], "median_us")
+    tied = verdicts.tied(*pair)
+    for side in (parent, name):
+        why = text(counters[side], "gap")
+        if absent := (why,) if why else tuple(decomposition.missing(_numbers(counters[side]))):
+            return Step(*key, ratio, gap="no_counters", gap_of=(side,), gap_detail=absent, tied=tied)
+    before, after = _numbers(counters[parent]), _numbers(counters[name])
+    clocks = number(pair[0], "sm_mhz"), number(pair[1], "sm_mhz")
+    found = decomposition.factors(before, after, clocks, tables.peak("sms"))
+    rest = ratio / math.prod(factor.factor for factor in found)
+    states = decomposition.states(before, after)
+    changed = use.use(before, after, tables.peak("sms"))
+    first, last = (values.get(decomposition.TIME, math.nan) for values in (before, after))
+    others = max(number(pair[0], "ncu_us") - first, 0.0), max(number(pair[1], "ncu_us") - last, 0.0)
+    return Step(
+        *key,
+        ratio,
+        found,
+        states,
+        rest,
+        tied=tied,
+        use=changed,
+        kernel_us=(first, last),
+        others_us=others,
+    )
+
+
+def _names(rows: Sequence[Row]) -> tuple[str, ...]:
+    return tuple(str(row["variant"]) for row in rows)
+
+
+def _counters(tables: FigureTables, names: Sequence[str]) -> dict[str, Row]:
+    wide = tables.counters(list(dict.fromkeys(names)))
+    return {str(row["variant"]): row for row in as_rows(wide)}
+
+
+def _numbers(row: Row) -> dict[str, float]:
+    numbers = {name: float(value) for name, value in row.items() if isinstance(value, (int, float))}
+    return {name: value for name, value in numbers.items() if math.isfinite(value)}

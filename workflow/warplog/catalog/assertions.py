@@ -1,0 +1,195 @@
+"""What is asserted of a family's kernels: a formula over a campaign's numbers, the allowed range, and who says so.
+
+Published claims (`claims:`), what the author of a variant expects (`predicts:`) and properties of the compiled code
+(`expects:`) are all of this kind. `analysis.assertions` answers them.
+"""
+
+import math
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from warplog.catalog.claims import (
+    NUMERIC_COLUMNS,
+    SASS,
+    TOTAL,
+    Claim,
+    Formula,
+    Range,
+    Term,
+    check_formula,
+    parse_formula,
+)
+from warplog.catalog.contract import Case, Prediction, VariantEntry
+from warplog.core.columns import MEASUREMENTS
+from warplog.core.errors import WarplogError
+from warplog.core.schema import suggest
+from warplog.metrics import METRICS
+
+_MOST_NAMED = 3
+# Formula and unit of the quantities of predictions that are neither a column nor a metric.
+DEFINED = {
+    "speedup": ("median_us(against) / median_us(variant)", "x"),
+    "saved_us": ("median_us(against) - median_us(variant)", "us"),
+    "tflops": ("gflops(variant) / 1000", "TFLOP/s"),
+    "percent_of_baseline": ("100 * ratio_to_baseline(variant)", "%"),
+    "percent_of_dram_peak": ("100 * gbytes_per_s(variant) / dram_gbytes_per_s_peak", "%"),
+    "spill_bytes": ("spill_store_bytes(variant) + spill_load_bytes(variant)", "byte"),
+}
+
+
+@dataclass(frozen=True)
+class Assertion:
+    """One assertion: its `formula`, the values that it allows, and what identifies it in the table `answers`.
+
+    Attributes:
+        variant: the variant that it is about; "" if it is about several.
+        id: of a claim; else "".
+        against: variant that the quantity compares with; "" for none.
+        regime: of the times in the formula; "" if it has none, or names them itself.
+        formula: None if nothing can be measured.
+        allowed: None if it is not judged.
+        unit: "" for that of the formula's only number.
+        said_of: the GPU of the numbers; "" if they hold for any.
+    """
+
+    kind: Literal["claim", "predicts", "expects"]
+    variant: str
+    quantity: str
+    formula: Formula | None
+    allowed: Range | None
+    id: str = ""
+    against: str = ""
+    case: str = ""
+    regime: str = ""
+    unit: str = ""
+    said_of: str = ""
+    source: str = ""
+
+
+def predicted(variant: VariantEntry, family: str, headline_case: str, where: str) -> Iterator[Assertion]:
+    """Yields what `predicts` of a variant says: one assertion per variant to compare with and case.
+
+    Raises:
+        WarplogError: A quantity is unknown, or not known in the regime, or has nothing to compare with.
+    """
+    for one in variant.predicts:
+        here = f"{where}: predicts: {one.quantity}"
+        allowed = Range(-math.inf if one.low is None else one.low, math.inf if one.high is None else one.high)
+        if allowed.low > allowed.high:
+            raise WarplogError(f"{here}: low: {one.low:g} is larger than high: {one.high:g}; swap them")
+        text, unit, compared = _definition(one, variant.parent, where)
+        for against in compared:
+            for case in one.cases or (headline_case,):
+                formula = parse_formula(text, family, case, here)
+                names = {"variant": variant.name, "against": against}
+                terms = {
+                    name: replace(
+                        term, variant=names[term.variant], quantity=_column(term.quantity, one.regime, here)
+                    )
+                    for name, term in formula.terms.items()
+                }
+                timed = any(term.quantity in MEASUREMENTS for term in terms.values())
+                yield Assertion(
+                    "predicts",
+                    variant.name,
+                    one.quantity,
+                    replace(formula, terms=terms),
+                    allowed,
+                    against=against,
+                    case=case,
+                    regime=one.regime if timed else "",
+                    unit=unit,
+                    said_of=one.gpu,
+                )
+
+
+def expected(variant: VariantEntry, family: str) -> Iterator[Assertion]:
+    """Yields what `expects` of a variant says about its compiled code: opcodes that occur, and spilled bytes."""
+    for prefix in variant.expects.sass:
+        formula = Formula("count", {"count": Term(SASS, family, variant.name, f"{prefix}*")}, ())
+        yield Assertion("expects", variant.name, f"sass_{prefix}", formula, Range(low=1))
+    if variant.expects.spills is not None:
+        terms = {name: Term(f"spill_{name}_bytes", family, variant.name, "") for name in ("store", "load")}
+        formula = Formula("store + load", terms, ())
+        yield Assertion(
+            "expects",
+            variant.name,
+            "spill_bytes",
+            formula,
+            Range(high=variant.expects.spills),
+            unit=DEFINED["spill_bytes"][1],
+        )
+
+
+def claimed(
+    claims: Collection[Claim], family: str, order: Collection[str], baseline: str
+) -> Iterator[Assertion]:
+    """Yields the claims of a family, whose variants are in this order.
+
+    A claim is about the last variant that its formula names, the baseline only if it names no other; about none if it
+    names more than three.
+    """
+    for claim in claims:
+        terms = claim.formula.terms.values() if claim.formula else ()
+        named = {term.variant for term in terms if term.family == family}
+        own = [name for name in order if name in named - {baseline}] or [*named]
+        yield Assertion(
+            "claim",
+            own[-1] if 0 < len(own) <= _MOST_NAMED else "",
+            claim.measure,
+            claim.formula,
+            claim.allowed,
+            id=claim.id,
+            case=claim.case,
+            unit=claim.unit,
+            said_of=claim.about,
+            source=claim.source,
+        )
+
+
+def check_predictions(
+    variant: VariantEntry,
+    family: str,
+    headline_case: str,
+    variants: Collection[str],
+    cases: Mapping[str, Case],
+    where: str,
+) -> None:
+    """Checks `predicts` of a variant of a family with these variants and timed cases.
+
+    Raises:
+        WarplogError: As for `predicted`, or a variant or case is unknown.
+    """
+    for one in predicted(variant, family, headline_case, where):
+        assert one.formula is not None
+        check_formula(one.formula, family, variants, cases, f"{where}: predicts: {one.quantity}")
+
+
+def _definition(one: Prediction, parent: str | None, where: str) -> tuple[str, str, tuple[str, ...]]:
+    """Returns the formula of what is predicted of `variant`, its unit, and the variants that `against` stands for."""
+    text, unit = DEFINED.get(one.quantity, (f"{one.quantity}(variant)", ""))
+    known = [*DEFINED, *NUMERIC_COLUMNS, *METRICS]
+    if one.quantity.removeprefix(TOTAL) not in known:
+        raise WarplogError(
+            f"{where}: predicts: unknown quantity {one.quantity!r}; {suggest(one.quantity, known)}"
+        )
+    if "(against)" in text:
+        if not (one.variants or parent):
+            raise WarplogError(
+                f"{where}: predicts: {one.quantity}: requires `against`, since the variant has no parent"
+            )
+        return text, unit, one.variants or (str(parent),)
+    if one.variants:
+        return f"({text}) / ({text.replace('(variant)', '(against)')})", "x", one.variants
+    return text, unit, ("",)
+
+
+def _column(quantity: str, regime: str, where: str) -> str:
+    """Returns the column of a quantity in a regime."""
+    if regime == "rest":
+        return quantity
+    found = f"{regime}_us" if quantity == "median_us" else f"{regime}_{quantity}"
+    if found not in NUMERIC_COLUMNS:
+        raise WarplogError(f"{where}: is not known in the regime {regime!r}; remove `regime`")
+    return found

@@ -1,1 +1,0 @@
-"""Rules of the audit for the sentences about steps and expectations."""

@@ -1,0 +1,399 @@
+"""The rows of what is concluded from a campaign, a type and a table per kind: verdicts, ladder, steps, ...
+
+A row holds codes and values with their units, never a sentence. Pages, `explain` and the text formats make words of
+them; the audit of the pages looks their numbers up here.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Annotated, ClassVar, TypeVar, get_args, get_type_hints
+
+from warplog.core.columns import KEY, ORIGIN, Cell, Column
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NAN = math.nan
+Text = str
+_FAMILY = Annotated[str, "", KEY["family"].meaning]
+_VARIANT = Annotated[str, "", KEY["variant"].meaning]
+_PARENT = Annotated[str, "", "variant that it is based on"]
+_CASE = Annotated[str, "", KEY["case"].meaning]
+_WORD = Annotated[str, "", "FASTER, SLOWER, SAME or AMBIGUOUS; empty without two times"]
+BY_UNIT = "unit"  # the unit is in the column of this name
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """A row of a table of conclusions.
+
+    Attributes:
+        TABLE: name of the table.
+        KEYS: columns that tell its rows apart.
+    """
+
+    TABLE: ClassVar[str]
+    KEYS: ClassVar[tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Verdict(Conclusion):
+    """A variant against another one at a case, by the one rule of analysis/verdicts.py."""
+
+    TABLE = "verdicts"
+    KEYS = ("family", "variant", "against", "case", "regime")
+
+    family: _FAMILY
+    variant: _VARIANT
+    against: Annotated[str, "", "variant that it is compared with: its parent, the baseline or another one"]
+    case: _CASE
+    regime: Annotated[str, "", "rest or sustained"]
+    word: _WORD
+    reason: Annotated[
+        str, "", "why it is AMBIGUOUS: wide (the interval exceeds the margin) or two_groups; else empty"
+    ]
+    us: Annotated[float, "us", "time per launch"]
+    against_us: Annotated[float, "us", "time per launch of the other variant"]
+    speedup: Annotated[float, "x", "against_us divided by us: above 1 is faster"]
+    low: Annotated[float, "x", "lower end of the speed-up's interval"]
+    high: Annotated[float, "x", "upper end of the speed-up's interval"]
+    floor_pct: Annotated[float, "%", "smallest gap that counts"]
+    p: Annotated[float, "", "two-sided probability that the same code shows such a gap"]
+
+
+@dataclass(frozen=True)
+class Place(Conclusion):
+    """A variant in its family's ladder at the headline case."""
+
+    TABLE = "ladder"
+    KEYS = ("family", "variant")
+
+    family: _FAMILY
+    variant: _VARIANT
+    case: Annotated[str, "", "headline case"]
+    order: Annotated[int, "", "position in the ladder, from 0"]
+    step: Annotated[int, "", "position on the main path, from 1; 0 beside it"]
+    previous: Annotated[
+        str, "", "the step before; of a variant beside the path, the step that it descends from; else empty"
+    ]
+    word: _WORD
+    gain: Annotated[float, "x", "time of `previous` divided by its own"]
+    low: Annotated[float, "x", "lower end of the gain's interval"]
+    high: Annotated[float, "x", "upper end of the gain's interval"]
+    kernel_of: Annotated[
+        str, "", "first variant of the ladder that launches the same kernel at this case; empty for none"
+    ]
+    fastest: Annotated[str, "", "best: the fastest variant besides the baseline; tied with it; else empty"]
+    speed: Annotated[float, BY_UNIT, "speed at rest in `unit`"]
+    long_speed: Annotated[float, BY_UNIT, "speed in a long run, if that is slower; in `unit`"]
+    unit: Annotated[str, "", "unit of the speeds"]
+    share_pct: Annotated[float, "%", "speed in percent of the baseline"]
+    long_regime: Annotated[
+        str, "", "sustained (a limit of the board acts) or back_to_back, if a long run is slower"
+    ]
+    limited_by: Annotated[str, "", "what lowers the clock in a long run: power, temperature or other"]
+
+
+@dataclass(frozen=True)
+class Step(Conclusion):
+    """A variant compared with its parent at the case whose counters were captured."""
+
+    TABLE = "steps"
+    KEYS = ("family", "variant")
+
+    family: _FAMILY
+    variant: _VARIANT
+    parent: _PARENT
+    case: Annotated[str, "", "case whose counters were captured"]
+    gap: Annotated[
+        str, "", "why it is not explained: no_parent, no_status, no_time, no_counters; empty if it can be"
+    ]
+    gap_of: Annotated[str, "", "variants that the gap is about, comma-separated"]
+    gap_detail: Annotated[str, "", "the status or the counters behind the gap"]
+    word: _WORD
+    speedup: Annotated[float, "x", "the parent's time at rest divided by the variant's"]
+    low: Annotated[float, "x", "lower end of the speed-up's interval"]
+    high: Annotated[float, "x", "upper end of the speed-up's interval"]
+    explained: Annotated[
+        str,
+        "",
+        "counters (they account for at least half of it), tied, same_kernel, other_kernels (of the launch make at least"
+        " half of it), within_runs (smaller than the difference between profiled and timed launches), little (the"
+        " counters account for less than half), no_cause (they account for it, but only show what follows from the"
+        " time); empty with a gap",
+    ]
+    remainder: Annotated[float, "x", "factor that no counter accounts for"]
+    kernel_us: Annotated[float, "us", "time of the longest kernel under ncu"]
+    parent_kernel_us: Annotated[float, "us", "the same of the parent"]
+    others_us: Annotated[float, "us", "time of the other kernels of the launch under ncu"]
+    parent_others_us: Annotated[float, "us", "the same of the parent"]
+    counted_pct: Annotated[float, "%", "share of the longest kernel in the launch's time under ncu"]
+    parent_counted_pct: Annotated[float, "%", "the same of the parent"]
+    ancestor: Annotated[str, "", "fastest ancestor beyond the parent that is faster than it; empty for none"]
+    ancestor_speedup: Annotated[float, "x", "the time of that ancestor divided by the variant's"]
+    twin: Annotated[str, "", "variant that launches the same kernel; empty for none"]
+    twin_code: Annotated[str, "", "same or recompiled (different machine code)"]
+    twin_word: _WORD
+    twin_speedup: Annotated[float, "x", "the twin's time divided by the variant's"]
+    twin_instructions: Annotated[int, "inst", "instructions in the machine code of the twin's kernel"]
+    instructions: Annotated[
+        int, "inst", "instructions in the machine code of the variant's kernel, if it has a twin"
+    ]
+    registers: Annotated[int, "register", "registers per thread, if it has a twin"]
+    is_idle: Annotated[
+        bool,
+        "",
+        "whether schedulers issue so rarely, before and after, that instructions do not set the time",
+    ]
+
+
+@dataclass(frozen=True)
+class Change(Conclusion):
+    """A quantity that a step changes: what argues for or against it, in the order in which it is told."""
+
+    TABLE = "changes"
+    KEYS = ("family", "variant", "rank")
+
+    family: _FAMILY
+    variant: _VARIANT
+    rank: Annotated[int, "", "order in which the changes of a step are told, from 0"]
+    parent: _PARENT
+    case: _CASE
+    role: Annotated[
+        str,
+        "",
+        "cause (accounts for the gain), cost (acts against it), effect (a result of the change, no reason) or detail",
+    ]
+    kind: Annotated[
+        str,
+        "",
+        "factor (of the time), state (of warps), unit (use of it), traffic, sectors, grid, occupancy, blocks, atomics,"
+        " bubble (at the end of a tile), clock or counter",
+    ]
+    quantity: Annotated[
+        str,
+        "",
+        "metric in the registry, warp state (issuing_or_ready: it issues or could), sm_busy_pct, sm_mhz, blocks_per_sm,"
+        " bubble_us or contended_atomics (0 or 1)",
+    ]
+    before: Annotated[float, BY_UNIT, "the parent's value in `unit`"]
+    after: Annotated[float, BY_UNIT, "the variant's value in `unit`"]
+    unit: Annotated[str, "", "unit of the values"]
+    factor: Annotated[float, "x", "how many times faster it makes the variant; empty for other kinds"]
+    saved_us: Annotated[
+        float, "us", "the parent's time in the warp state minus the variant's; empty for other kinds"
+    ]
+    of: Annotated[str, "", "quantity of this step that it accounts for or changes along with; else empty"]
+    wait: Annotated[
+        str,
+        "",
+        "what the variant's warps wait for in the state: wgmma, tma, mbarrier, ...; empty if its name says it",
+    ]
+    wait_line: Annotated[str, "", "file:line at which most of these samples fall; empty if unknown"]
+    parent_wait: Annotated[str, "", "the same of the parent"]
+    parent_wait_line: Annotated[str, "", "the same of the parent"]
+
+
+@dataclass(frozen=True)
+class Bound(Conclusion):
+    """What bounds the longest kernel of a variant."""
+
+    TABLE = "bounds"
+    KEYS = ("family", "variant")
+
+    family: _FAMILY
+    variant: _VARIANT
+    case: Annotated[str, "", "case whose counters were captured"]
+    kernel: Annotated[str, "", "name of the longest kernel"]
+    gap: Annotated[str, "", "why it is unknown: no_counters, no_throughput; empty if it is known"]
+    kind: Annotated[
+        str,
+        "",
+        "memory or compute (a ceiling is reached), near (one is close), latency, queue (the largest stall is a full"
+        " queue: throughput, not latency), atomics (contention on few addresses),"
+        " launch (the grid does not fill the GPU); empty if unknown",
+    ]
+    ceiling: Annotated[str, "", "metric of the closest ceiling"]
+    ceiling_pct: Annotated[float, "%", "how much of it is used"]
+    ceiling_2: Annotated[
+        str,
+        "",
+        "metric of another ceiling within 2 percentage points, or of the pipe whose instructions fill the issue slots;"
+        " empty for none",
+    ]
+    ceiling_2_pct: Annotated[float, "%", "how much of that is used"]
+    beside: Annotated[str, "", "metric of L2 or device memory where the other one is the ceiling"]
+    beside_pct: Annotated[float, "%", "how much of that is used"]
+    l1_bytes_pct: Annotated[
+        float, "%", "bandwidth of L1/TEX that global and local accesses use, if it is the ceiling"
+    ]
+    shared_wavefronts: Annotated[
+        float, "wavefront", "shared-memory wavefronts, if they take most of what L1/TEX does as the ceiling"
+    ]
+    stall: Annotated[str, "", "warp stall with most cycles"]
+    stall_pct: Annotated[float, "%", "its share of a warp's cycles"]
+    wait: Annotated[str, "", "what the warps wait for in that stall; empty if its name says it"]
+    wait_line: Annotated[str, "", "file:line at which most of these samples fall; empty if unknown"]
+    theoretical_pct: Annotated[float, "%", "theoretical occupancy"]
+    achieved_pct: Annotated[float, "%", "achieved occupancy"]
+    limiters: Annotated[str, "", "resources that limit the theoretical occupancy, comma-separated"]
+    blocks: Annotated[int, "block", "blocks of a grid of less than one wave; else empty"]
+    waves: Annotated[float, "wave", "part of a wave of such a grid; else empty"]
+    sms: Annotated[int, "", "SMs of the GPU"]
+    profiled_cycles: Annotated[float, "x", "cycles of the profiled launch over those of the timed ones"]
+    copies_us: Annotated[float, "us", "time of the copies of a launch, which are no kernels"]
+    dram_bytes: Annotated[float, "byte", "bytes moved to and from device memory"]
+    compulsory_bytes: Annotated[float, "byte", "compulsory traffic"]
+    traffic: Annotated[float, "x", "dram_bytes divided by compulsory_bytes"]
+    conflicts_pct: Annotated[float, "%", "share of bank conflicts in the shared-memory wavefronts"]
+    spill_store_bytes: Annotated[int, "byte", "spill stores per thread of the kernel; empty if unknown"]
+    spill_load_bytes: Annotated[int, "byte", "spill loads per thread of the kernel; empty if unknown"]
+    rest_us: Annotated[float, "us", "time at rest, if a long run is slower"]
+    long_us: Annotated[float, "us", "time per launch in a long run, if that is slower"]
+    long_slowdown: Annotated[float, "x", "long_us divided by the time at rest"]
+    long_regime: Annotated[str, "", "sustained or back_to_back"]
+    limited_by: Annotated[str, "", "what lowers the clock in a long run: power, temperature or other"]
+    from_mhz: Annotated[float, "MHz", "SM clock that is set at rest"]
+    to_mhz: Annotated[float, "MHz", "SM clock that is set in a long run"]
+    power_w: Annotated[float, "W", "mean board power in a long run"]
+
+
+@dataclass(frozen=True)
+class SassStep(Conclusion):
+    """A quantity of the hottest loops of a variant and its parent, from the table `instructions`."""
+
+    TABLE = "sass_steps"
+    KEYS = ("family", "variant", "case", "quantity", "per")
+
+    family: _FAMILY
+    variant: _VARIANT
+    parent: _PARENT
+    case: _CASE
+    quantity: Annotated[
+        str,
+        "",
+        "instructions; those of a kind (ffma, lds, ldg, integer, sync, ...); loads and stores of a width (lds_128: 128"
+        " bits a lane); reuse_flags and bank_conflicts of the registers of FFMA; sample_share, of the kernel's samples",
+    ]
+    per: Annotated[
+        str,
+        "",
+        "iteration; warp, for code outside of loops; kernel; or a unit of work that both loops have: ffma, double,"
+        " hmma, hgmma, or word: 32 bits a lane loaded from global memory",
+    ]
+    before: Annotated[float, BY_UNIT, "the parent's value in `unit`; empty without samples"]
+    after: Annotated[float, BY_UNIT, "the variant's value in `unit`; empty without samples"]
+    unit: Annotated[str, "", "unit of the values; empty for counts"]
+
+
+@dataclass(frozen=True)
+class Answer(Conclusion):
+    """Whether what family.yaml asserts holds: a claim, a prediction, or a property of the compiled code."""
+
+    TABLE = "answers"
+    KEYS = ("family", "kind", "variant", "id", "quantity", "against", "case", "regime", "said_of")
+
+    family: _FAMILY
+    variant: Annotated[str, "", "variant that it is about; empty for a claim about several"]
+    kind: Annotated[str, "", "predicts, expects or claim"]
+    id: Annotated[str, "", "identifier of a claim; else empty"]
+    quantity: Annotated[
+        str,
+        "",
+        "quantity of a prediction; of the compiled code, spill_bytes or sass_<opcode> (instructions whose opcode begins"
+        " so); the formula of a claim",
+    ]
+    against: Annotated[
+        str,
+        "",
+        "variant that is compared with, empty for none; unless the quantity is speedup or saved_us, the values are"
+        " ratios to its value",
+    ]
+    case: _CASE
+    regime: Annotated[str, "", "rest, hot or sustained; empty if the quantity depends on none"]
+    low: Annotated[float, BY_UNIT, "smallest value that is asserted, in `unit`; empty if there is none"]
+    high: Annotated[float, BY_UNIT, "largest value that is asserted, in `unit`; empty if there is none"]
+    unit: Annotated[str, "", "unit of the values; x for ratios"]
+    said_of: Annotated[str, "", "GPU that the assertion is about; empty for any"]
+    source: Annotated[str, "", "publication that makes a claim; else empty"]
+    measured: Annotated[float, BY_UNIT, "value in this campaign, in `unit`; empty if it has none"]
+    measured_low: Annotated[
+        float, BY_UNIT, "lower end of the interval in which the same code shows it (p = 0.002 to be outside)"
+    ]
+    measured_high: Annotated[float, BY_UNIT, "upper end of that interval"]
+    word: Annotated[
+        str,
+        "",
+        "met: all values between `measured_low` and `measured_high` are as asserted; missed: none is; within_noise:"
+        " some are; or not_measurable",
+    ]
+    off: Annotated[float, "", "`measured` over the end that it misses, minus 1; empty if it is not missed"]
+    reason: Annotated[
+        str,
+        "",
+        "why it is not measurable: other_gpu (it is about another one), not_judged (a claim without a condition),"
+        " not_measured (the case is not in the campaign), no_time, no_value, no_peak (of the GPU), not_captured,"
+        " not_compiled, or the status of the measurement or the metric; else empty",
+    ]
+    reason_of: Annotated[str, "", "variant, GPU or column of `gpus` that `reason` refers to"]
+
+
+ANALYSED: tuple[type[Conclusion], ...] = (
+    Verdict,
+    Place,
+    Step,
+    Change,
+    Bound,
+    SassStep,
+)  # by the rule `analyse`
+TABLES: tuple[type[Conclusion], ...] = (*ANALYSED, Answer)
+Of = TypeVar("Of", bound=Conclusion)
+
+
+def _described(kind: type[Conclusion]) -> dict[str, tuple[type, str, str]]:
+    hints = get_type_hints(kind, include_extras=True)
+    return {one.name: get_args(hints[one.name]) for one in fields(kind)}
+
+
+_COLUMNS = {kind: _described(kind) for kind in TABLES}  # type, unit and meaning
+
+
+def columns(kind: type[Conclusion]) -> Mapping[str, Column]:
+    """Returns the columns of the table of a type, with those of the origin."""
+    found = {
+        name: Column(base.__name__, "" if unit == BY_UNIT else unit, meaning)
+        for name, (base, unit, meaning) in _COLUMNS[kind].items()
+    }
+    return {**found, **ORIGIN}
+
+
+def units(kind: type[Conclusion]) -> Mapping[str, str]:
+    """Returns the unit of each column of numbers; BY_UNIT if the row names it."""
+    return {name: unit for name, (_, unit, _) in _COLUMNS[kind].items()}
+
+
+def cells(row: Conclusion) -> dict[str, Cell]:
+    """Returns a row by column; an integer that is not known is NaN instead of -1."""
+    return {
+        name: NAN if base is int and getattr(row, name) == -1 else getattr(row, name)
+        for name, (base, _, _) in _COLUMNS[type(row)].items()
+    }
+
+
+def rows(table: "pd.DataFrame", kind: type[Of], family: str = "") -> list[Of]:
+    """Returns the rows of a table as values, those of one family if it is named; an integer that is not known is -1."""
+    shown = table[table["family"] == family] if family else table
+    by_column = [
+        shown[name].fillna(-1).astype(int).tolist() if base is int else shown[name].tolist()
+        for name, (base, _, _) in _COLUMNS[kind].items()
+    ]
+    return [kind(*values) for values in zip(*by_column, strict=True)]
+
+
+def by_variant(found: Iterable[Of]) -> dict[str, list[Of]]:
+    """Returns rows by their variant, in their order."""
+    grouped: dict[str, list[Of]] = {}
+    for row in found:
+        grouped.setdefault(str(getattr(row, "variant")), []).append(row)  # noqa: B009 - every table has it
+    return grouped

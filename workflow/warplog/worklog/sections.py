@@ -1,0 +1,357 @@
+"""Selects the rows, texts and code of each variant of a family for its page."""
+
+import json
+import math
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+from warplog.catalog.family import Family, Variant
+from warplog.catalog.header import read_header, read_source
+from warplog.core.columns import Row, number, text
+from warplog.figures.shared import memory_boxes as memory_chart
+from warplog.figures.shared.memory_boxes import MemoryChart
+from warplog.metrics.kernels import bare_name
+from warplog.parsers import sass
+from warplog.records import remarks
+from warplog.tables import conclusions, published, regimes
+from warplog.tables.conclusions import Bound, Change, Place, Verdict, by_variant
+from warplog.tables.files import as_rows
+from warplog.tables.view import FigureTables
+from warplog.worklog.cells import Cells
+from warplog.worklog.code.heat import HeatMap, heat_map, kernel_lines
+from warplog.worklog.code.listing import Code, Line, code, listing, without_marks
+from warplog.worklog.code.sources import views
+from warplog.worklog.page import Origin, Section, Step
+
+_LEAST_TURNED = 0.02  # by which a variant is slower or faster than its parent at another case, to be told
+_MOST_LINES, _MOST_NAMED = 5, 3
+_LAUNCH = ("registers_per_thread", "block_threads", "shared_bytes_per_block")
+_OVERLAP = ("wall_us", "kernel_us", "to_device_us", "to_host_us", "copy_hidden_pct")
+# What a change is to the time, the best reason first: work and parallelism, then waits, then rates that follow from
+# them. A unit's use at equal work restates the gain, and is none.
+_PHYSICAL = ("grid", "sectors", "atomics", "traffic")
+_RATES = ("ipc", "sm_busy_pct", "issuing_or_ready")
+_EVIDENCE = re.compile(r".*(?:wavefronts|bytes|waves_per_sm).*")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A family's tables with its conclusions by variant; `machine_code` is each variant's disassembly, if kept."""
+
+    family: Family
+    tables: FigureTables
+    machine_code: Mapping[str, Path] = field(default_factory=dict)
+
+    @cached_property
+    def places(self) -> dict[str, Place]:
+        """The variants in the order of the ladder."""
+        found = conclusions.rows(self.tables.places, Place)
+        return {one.variant: one for one in sorted(found, key=lambda one: one.order)}
+
+    @cached_property
+    def measured(self) -> dict[str, Row]:
+        """The row of each variant at the headline case."""
+        return {str(row["variant"]): row for row in as_rows(self.tables.ladder(self.tables.case))}
+
+    @cached_property
+    def built(self) -> dict[str, Row]:
+        """The row of each variant in the table `variants`."""
+        return {str(row["variant"]): row for row in as_rows(self.tables.variants)}
+
+    @cached_property
+    def verdicts(self) -> dict[tuple[str, str], list[Verdict]]:
+        """The verdicts at rest of a variant against another one, by both."""
+        found: dict[tuple[str, str], list[Verdict]] = {}
+        for one in conclusions.rows(self.tables.verdicts, Verdict):
+            if one.regime == "rest":
+                found.setdefault((one.variant, one.against), []).append(one)
+        return found
+
+    @cached_property
+    def claims(self) -> dict[str, list[Row]]:
+        """The claims by the variant that they are about; "" for those about the whole ladder."""
+        answered = {
+            str(row["id"]): text(row, "variant")
+            for row in as_rows(self.tables.answers)
+            if row["kind"] == "claim"
+        }
+        found: dict[str, list[Row]] = {}
+        for row in as_rows(self.tables.claims):
+            about = answered.get(str(row["id"]))
+            found.setdefault(self._about(row) if about is None else about, []).append(row)
+        return found
+
+    def _about(self, claim: Row) -> str:
+        """Returns the last variant that a claim's formula names, the baseline only if it is the only one."""
+        words = re.findall(r"\w+", text(claim, "measure"))
+        named = [name for name in self.places if name in words]
+        own = [name for name in named if name != self.family.baseline] or named
+        return own[-1] if 0 < len(own) <= _MOST_NAMED else ""
+
+    @cached_property
+    def shared_remarks(self) -> tuple[str, ...]:
+        """Remarks that apply to all variants with a time; empty if only one has a time."""
+        each = [_remarks(row) for row in self.measured.values() if row["status"] == "ok"]
+        return tuple(note for note in each[0] if all(note in own for own in each)) if len(each) > 1 else ()
+
+    @cached_property
+    def lines(self) -> dict[str, list[Row]]:
+        """The hot lines of each variant's longest kernel."""
+        return kernel_lines(self.tables)
+
+    def sections(self) -> tuple[Section, ...]:
+        """Returns every variant of the table `ladder` in its order.
+
+        Raises:
+            WarplogError: if a source cannot be read.
+        """
+        return tuple(self._section(self.family.variant(name)) for name in self.places)
+
+    def _section(self, variant: Variant) -> Section:
+        name, parent = variant.name, variant.parent or ""
+        row, place = self.measured[name], self.places[name]
+        is_ok = row["status"] == "ok"
+        root = place.kernel_of or name
+        above = self.places.get(parent)
+        is_same = above is not None and (above.kernel_of or parent) == root
+        over = {one.case: one for one in self.verdicts.get((name, parent), ())}
+        here = over.get(self.tables.case)
+        heat = HeatMap() if is_same else self._heat[name]
+        return Section(
+            name=name,
+            language=variant.language if len({one.language for one in self.family.variants}) > 1 else "",
+            badges=_badges(row, variant.draft or self.family.draft),
+            gap="" if is_ok else str(row["gap"]),
+            idea=text(self.built[name], "idea"),
+            note=text(self.built[name], "note"),
+            origin=self._origin(variant, is_same, root),
+            header=replace(read_header(variant.file), expected=text(self.built[name], "expected")),
+            measured=Cells("measurements", row) if is_ok else None,
+            place=Cells(Place.TABLE, place),
+            over=Cells(Verdict.TABLE, here) if here else None,
+            turned=tuple(Cells(Verdict.TABLE, one) for one in _turned(here, over.values())),
+            cases=len(over),
+            step=self._step(name) if is_ok and not is_same else None,
+            bound=self._bounds.get(name) if is_ok and not is_same else None,
+            answers=tuple(
+                Cells("answers", one)
+                for one in as_rows(self.tables.answers)
+                if one["variant"] == name and one["kind"] != "claim"
+            ),
+            claims=tuple(Cells("claims", one) for one in self.claims.get(name, ())),
+            published=tuple(Cells("published", one) for one in self._published.get(name, ())),
+            lines=tuple(Cells("lines", one) for one in _hottest(self.lines.get(name, ())))
+            if is_ok and not is_same
+            else (),
+            overlap=self._metrics(_OVERLAP, self.tables.case).get(name, {})
+            if "overlap" in self.family.figures
+            else {},
+            resources=self._metrics(_LAUNCH, self.tables.profiled_case, self._kernels).get(name, {}),
+            built=Cells("variants", self.built[name]),
+            remarks=tuple(one for one in _remarks(row) if one not in self.shared_remarks) if is_ok else (),
+            same_kernel=root if is_same else "",
+            code=self._code(variant),
+            heat=heat,
+            sources=views(self._texts[name], heat) if heat.places else (),
+            sass=() if is_same else self._machine_code(variant),
+            memory=self._memory(variant) if is_ok and not is_same else (),
+        )
+
+    def _origin(self, variant: Variant, is_same: bool, root: str) -> Origin:
+        row = self.built[variant.name]
+        given = json.loads(text(row, "parameters") or "{}")
+        first = self.family.variant(root).parameters if is_same else {}
+        unused = {one for one, value in variant.parameters.items() if is_same and first.get(one) != value}
+        parent = variant.parent or ""
+        before = self.family.variant(parent).parameters if parent in self.places else variant.parameters
+        names = dict.fromkeys((*before, *variant.parameters))
+        pairs = [(n, str(before.get(n, "")), str(variant.parameters.get(n, ""))) for n in names]
+        return Origin(
+            text(row, "parent"),
+            text(row, "credit"),
+            text(row, "compile"),
+            tuple((n, str(value)) for n, value in given.items()),
+            frozenset(unused),
+            tuple(one for one in pairs if one[1] != one[2]),
+        )
+
+    def _step(self, name: str) -> Step | None:
+        row = self._steps.get(name)
+        if row is None:
+            return None
+        changes = self._changes.get(name, [])
+        argued = [one for one in changes if one.role in ("cause", "cost")]
+        return Step(
+            Cells(conclusions.Step.TABLE, row),
+            tuple(Cells(Change.TABLE, one) for one in _headline(changes)),
+            tuple(
+                Cells(Change.TABLE, one) for role in ("cause", "cost") for one in argued if one.role == role
+            ),
+            tuple(Cells(Change.TABLE, one) for one in changes if one not in argued),
+        )
+
+    @cached_property
+    def _steps(self) -> dict[str, conclusions.Step]:
+        return {one.variant: one for one in conclusions.rows(self.tables.steps, conclusions.Step)}
+
+    @cached_property
+    def _changes(self) -> dict[str, list[Change]]:
+        found = conclusions.rows(self.tables.changes, Change)
+        return by_variant(sorted(found, key=lambda one: one.rank))
+
+    @cached_property
+    def _bounds(self) -> dict[str, Cells]:
+        return {one.variant: Cells(Bound.TABLE, one) for one in conclusions.rows(self.tables.bounds, Bound)}
+
+    @cached_property
+    def _published(self) -> dict[str, list[Row]]:
+        found: dict[str, list[Row]] = {}
+        for row in published.rows(self.family, as_rows(self.tables.measurements)):
+            if text(row, "published_source"):
+                found.setdefault(str(row["variant"]), []).append(row)
+        return found
+
+    def _metrics(
+        self, names: Collection[str], case: str, kernels: Mapping[str, str] | None = None
+    ) -> dict[str, dict[str, Cells]]:
+        """Returns the rows of metrics at a case by variant and metric; of a kernel, if its name is given."""
+        metrics = self.tables.metrics
+        kept = metrics[(metrics["case"] == case) & metrics["metric"].isin(names) & metrics["value"].notna()]
+        found: dict[str, dict[str, Cells]] = {}
+        for row in as_rows(kept):
+            variant = str(row["variant"])
+            if kernels is None or (row["tool"] == "ncu" and row["kernel"] == kernels.get(variant)):
+                found.setdefault(variant, {}).setdefault(str(row["metric"]), Cells("metrics", row))
+        return found
+
+    @cached_property
+    def _kernels(self) -> dict[str, str]:
+        """The name of each variant's longest kernel; "" if it was not captured."""
+        return {str(row["variant"]): str(row["kernel"]) for row in as_rows(self.tables.counters([]))}
+
+    @cached_property
+    def _memory_metrics(self) -> dict[str, dict[str, float]]:
+        """The metrics of the memory chart of each variant's longest kernel, of variants that have any."""
+        rows = memory_chart.kernel_metrics(self.tables)
+        rows = rows[rows[list(memory_chart.METRICS)].notna().any(axis=1)]
+        return {
+            str(r["variant"]): {name: number(r, name) for name in memory_chart.METRICS} for r in as_rows(rows)
+        }
+
+    def _memory(self, variant: Variant) -> tuple[MemoryChart, ...]:
+        known, parent = self._memory_metrics, variant.parent or ""
+        if variant.name not in known:
+            return ()
+        above = (memory_chart.chart(parent, known[parent]),) if parent in known else ()
+        return (*above, memory_chart.chart(variant.name, known[variant.name], known.get(parent)))
+
+    @cached_property
+    def _texts(self) -> dict[str, dict[Path, str]]:
+        """The text of each variant's source, which comes first, and of its headers."""
+        variants = [self.family.variant(name) for name in self.places]
+        return {v.name: {path: read_source(path) for path in (v.file, *v.headers())} for v in variants}
+
+    @cached_property
+    def _heat(self) -> dict[str, HeatMap]:
+        """Where each variant's longest kernel spends its samples."""
+        return {
+            name: heat_map(self.lines.get(name, ()), {path.name: own for path, own in texts.items()})
+            for name, texts in self._texts.items()
+        }
+
+    @cached_property
+    def _listings(self) -> dict[str, tuple[Line, ...]]:
+        return {
+            name: without_marks(listing(texts, _bare(self._kernels.get(name, "")), self._heat[name]))
+            for name, texts in self._texts.items()
+        }
+
+    def _code(self, variant: Variant) -> Code:
+        """Returns a variant's code as a diff to its parent's."""
+        parent = variant.parent or ""
+        if parent not in self.places:
+            return code(self._listings[variant.name], (), "")
+        above = self.family.variant(parent)
+        if variant.file == above.file:
+            return Code((), parent, "same_source")
+        own = {path.name for path in self._texts[variant.name] if path != variant.file}
+        shared = own & {path.name for path in self._texts[parent] if path != above.file}
+        return code(
+            self._listings[variant.name], self._listings[parent], parent, shared, self._heat[variant.name]
+        )
+
+    def _machine_code(self, variant: Variant) -> tuple[str, ...]:
+        """Returns the instructions of a variant's longest kernel; empty where they were not kept."""
+        path, kernel = self.machine_code.get(variant.name), self._kernels.get(variant.name, "")
+        if path is None or not kernel or not path.is_file():
+            return ()
+        return sass.instructions(path.read_text(encoding="utf-8", errors="replace"), _bare(kernel))
+
+
+def _bare(kernel: str) -> str:
+    return bare_name(kernel.replace("<unnamed>::", ""))
+
+
+def _badges(row: Row, is_draft: bool) -> tuple[str, ...]:
+    status = "not_run" if text(row, "own_limits") else str(row["status"])
+    found = (status != "ok", status), (bool(row["is_baseline"]), "baseline"), (is_draft, "draft")
+    return tuple(code for holds, code in found if holds)
+
+
+def _headline(changes: Sequence[Change]) -> list[Change]:
+    """Returns the one or two changes that say why a step is faster or slower, the better reason first."""
+    causes = [one for one in changes if one.role == "cause" and one.kind != "unit"]
+    states = [one for one in causes if one.kind == "state" and one.quantity not in _RATES]
+    work = [one for one in causes if one.kind in _PHYSICAL]
+    work += [one for one in causes if one.quantity == "instructions_executed"]
+    work += [
+        one
+        for one in changes
+        if states and one.of == states[0].quantity and _EVIDENCE.fullmatch(one.quantity)
+    ]
+    if work and work[0].kind == "sectors":  # then loads and stores say all
+        return work[:2] if len(work) > 1 and work[1].kind == "sectors" else [work[0], *states[:1]]
+    best = [*work[:1], *states[:1]] if work else states[:2]
+    return best or [one for one in causes if one.quantity in _RATES][:1]
+
+
+def _turned(here: Verdict | None, over: Iterable[Verdict]) -> list[Verdict]:
+    """Returns the verdicts at other cases that are the opposite of that at the headline case, the largest first."""
+    if here is None:
+        return []
+    opposite = "FASTER" if here.word == "SLOWER" else "SLOWER"
+    found = [one for one in over if one.word == opposite and _apart(one) > math.log1p(_LEAST_TURNED)]
+    return sorted(found, key=_apart, reverse=True)
+
+
+def _apart(one: Verdict) -> float:
+    return abs(math.log(one.speedup))
+
+
+def _hottest(lines: Sequence[Row]) -> list[Row]:
+    """Returns the lines with most samples, and the one with most excess wavefronts."""
+
+    def share(row: Row) -> float:
+        return max(number(row, "sample_share"), 0.0) or max(number(row, "instruction_share"), 0.0)
+
+    shown = sorted(lines, key=share, reverse=True)
+    first, others = shown[: _MOST_LINES - 1], shown[_MOST_LINES - 1 :]
+    excess = [row for row in others if number(row, "shared_wavefronts_excess") > 0]
+    last = max(excess, key=lambda row: number(row, "shared_wavefronts_excess"), default=None)
+    kept = [*first, last] if last else shown[:_MOST_LINES]
+    return [row for row in kept if share(row) > 0 or number(row, "shared_wavefronts_excess") > 0]
+
+
+def _remarks(row: Row) -> tuple[str, ...]:
+    found = [one.words() for one in remarks.read(row["remarks"])]
+    if row.get("agreement") == "disagree":
+        named = {"rest": regimes.where_timed([row]), "hot": "in short bursts with a warm L2"}
+        times = remarks.agreement_words(remarks.read_notes(row["agreement_notes"]), named)
+        found.append(f"the profilers' times differ: {times}")
+    if row.get("throttle_reasons") and not regimes.at_rest([row]):  # else only launches at full clock count
+        reasons = str(row["throttle_reasons"]).replace("sw_", "software ").replace("hw_", "hardware ")
+        found.append(f"the GPU throttled during timing: {reasons.replace('_', ' ')}")
+    return tuple(found)

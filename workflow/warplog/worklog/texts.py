@@ -1,0 +1,39 @@
+"""Templates for formats other than HTML: the words of the pages, with texts and numbers escaped for the format."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from warplog.core.text import visible
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+WORDS = "words.html.j2"
+
+
+def environment(escape: Callable[[str], str]) -> "Environment":
+    """Returns an environment in which `escape` makes each value safe, a number as its text; templates are not escaped.
+
+    What a macro returns is safe already, so that the macros of WORDS can be used in any format.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    def safe(value: Any) -> Markup:
+        if isinstance(value, Markup):
+            return value
+        start, text, end = re.fullmatch(r"(\s*)(.*?)(\s*)", visible(str(value)), re.DOTALL).groups()  # type: ignore[union-attr]
+        return Markup(f"{start}{escape(text)}{end}")  # noqa: S704
+
+    found = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,  # so that macros return Markup, which `safe` leaves alone
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=safe,
+    )
+    found.filters.update(name=str, code=str, counted=str)  # marks of HTML
+    return found
