@@ -106,7 +106,6 @@ def gather(
     )
 
 
-<<<<<<< HEAD
 def _picture(path: Path, captions: Path, tables: FigureTables) -> Picture:
     """Returns the figure with the sentences of its .rst file that apply."""
     title = _TITLES.get(path.stem, path.stem.replace("_", " ").capitalize())
@@ -114,9 +113,6 @@ def _picture(path: Path, captions: Path, tables: FigureTables) -> Picture:
 
 
 def _chart(rows: Rows, by_size: Sequence[Row], path: Sequence[Place]) -> str:
-=======
-def _chart(ladder: Ladder) -> str:
->>>>>>> part-f
     """Returns the specification of the interactive charts."""
     tables, quantity = rows.tables, rows.tables.quantity()
     unit, factor = rate_unit(quantity.unit, (number(row, quantity.column) for row in by_size))
