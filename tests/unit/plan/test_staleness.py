@@ -37,6 +37,8 @@ def code(stage: str) -> set[str]:
         ("measure/building/loading.py", {"build", "tune"}),
         ("measure/capture.py", {"profile"}),
         ("extract/hot_lines.py", {"extract"}),
+        ("extract/hot_loops.py", {"extract"}),
+        ("parsers/loops.py", {"extract"}),
         ("measure/worker/python_launcher.py", {"check", "sanitize", "time", "profile"}),
         ("measure/building/python_build.py", {"build"}),
         ("extract/timeline.py", {"extract"}),

@@ -13,7 +13,9 @@ from warplog.records.campaign import Campaign
 from warplog.tables import view
 
 
-def main(plan: Plan, family: str, tables: Path, figures: Sequence[Path], library: Path, output: Path, latex: Path) -> None:
+def main(
+    plan: Plan, family: str, tables: Path, figures: Sequence[Path], library: Path, output: Path, latex: Path
+) -> None:
     kept = {v.name: plan.build_record(v).with_name("kernel.sass") for v in plan.chosen[family]}
     page = worklog.gather(
         plan.families[family],
@@ -31,12 +33,11 @@ def main(plan: Plan, family: str, tables: Path, figures: Sequence[Path], library
 
 if "snakemake" in globals():
     with job(snakemake.log[0]):
-        folder = Path(snakemake.input.figures)
         main(
             Plan.made_of(snakemake.params.plan, [snakemake.wildcards.family]),
             snakemake.wildcards.family,
             Path(snakemake.input.tables[0]).parent,
-            [folder / f"{name}.png" for name in snakemake.params.figures],
+            sorted(Path(snakemake.input.figures).glob("*.png")),
             Path(snakemake.input.library),
             Path(snakemake.output.html),
             Path(snakemake.output.latex),

@@ -66,13 +66,13 @@ def _ladder(page: Page) -> str:
     rows = []
     for section, speed in zip(page.sections, speeds, strict=True):
         over, step, bound = section.over, section.step, section.bound
-        is_explained = step and step.row.explained == "counters"
+        causes = step.headline[:1] if step and step.row.explained == "counters" else ()
         rows.append(
             (
                 number[section.name],
                 escape(section.name),
                 number.get(section.origin.parent, ""),
-                words.because(step.headline[:1]) if is_explained else "",
+                words.because(causes),
                 speed or (words.status(section.badges[0]) if section.badges else ""),
                 _cell(over and over.speedup),
                 f"{_cell(over.low)} to {_cell(over.high)}".replace("x", "") if over and over.low else "",
@@ -97,9 +97,7 @@ def _speeds(page: Page) -> str:
     names = [section.name for section in page.sections]
     cells = {(case, name): row for case, rows in page.timed.items() for name, row in rows.items()}
     unit, texts = _in_one_unit([row[page.speed] for row in cells.values()])
-    text = {
-        place: found or "--" for place, found in zip(cells, texts, strict=True)
-    }
+    text = {place: found or "--" for place, found in zip(cells, texts, strict=True)}
     if len(names) >= len(page.timed):
         first, titles = "variant", list(page.timed)
         rows = [(name, *(text.get((case, name), "--") for case in titles)) for name in names]
@@ -110,7 +108,8 @@ def _speeds(page: Page) -> str:
     rows = [(escape(row[0]), *row[1:]) for row in rows]
     turn = r"\rotatebox{90}{%s}" if any(len(title) > _LEVEL for title in titles) else "%s"
     titles = [turn % escape(title) for title in titles]
-    return _table(page.family, "speeds", caption, (first, *titles), rows, f"@{{}}{_wrapped(0.2)}{'r' * len(titles)}@{{}}")
+    formats = f"@{{}}{_wrapped(0.2)}{'r' * len(titles)}@{{}}"
+    return _table(page.family, "speeds", caption, (first, *titles), rows, formats)
 
 
 def _resources(page: Page) -> str:
@@ -158,7 +157,12 @@ def _wrapped(width: float) -> str:
 
 
 def _table(
-    family: str, name: str, caption: str, titles: Sequence[str], rows: Sequence[Sequence[str]], formats: str,
+    family: str,
+    name: str,
+    caption: str,
+    titles: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    formats: str,
     most: int = _MOST_ROWS,
 ) -> str:
     """Returns a table whose cells are escaped as floats of at most `most` rows, over all columns of the page."""
@@ -167,7 +171,7 @@ def _table(
     size = math.ceil(len(rows) / math.ceil(len(rows) / most))
     parts = [rows[first : first + size] for first in range(0, len(rows), size)]
     return "\n".join(
-        pd.DataFrame(part, columns=titles)
+        pd.DataFrame(part, columns=list(titles))
         .style.hide(axis="index")
         .to_latex(
             column_format=formats,
