@@ -13,7 +13,9 @@ from warplog.records.campaign import Campaign
 from warplog.tables import view
 
 
-def main(plan: Plan, family: str, tables: Path, figures: Sequence[Path], library: Path, output: Path, latex: Path) -> None:
+def main(
+    plan: Plan, family: str, tables: Path, figures: Sequence[Path], library: Path, output: Path, latex: Path
+) -> None:
     kept = {v.name: plan.build_record(v).with_name("kernel.sass") for v in plan.chosen[family]}
     page = worklog.gather(
         plan.families[family],

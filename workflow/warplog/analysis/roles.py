@@ -90,7 +90,9 @@ def _factors(step: Step, sides: list[Bound]) -> Iterator[rows.Change]:
     """Yields the factors that weigh enough, none where atomics or parallelism account for the ratio."""
     if any(step.use.contended) or _grid(step) or _sectors(step):
         return
-    by_memory = any(one.kind in ("memory", "near") and {one.ceiling, one.ceiling_2} & {DRAM, L2} for one in sides)
+    by_memory = any(
+        one.kind in ("memory", "near") and {one.ceiling, one.ceiling_2} & {DRAM, L2} for one in sides
+    )
     for factor in step.factors:
         if _weight(factor, step) < _LEAST_FACTOR or (factor not in step.causes and factor != step.clock):
             continue

@@ -180,7 +180,10 @@ def _add_readers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
         " CAMPAIGN may also be a single report that `warplog extract` reads: prints what bounds each of its launches."
     )
     explain.add_argument(
-        "--all", action="store_true", dest="whole", help="everything that changed, occupancy, traffic and long runs"
+        "--all",
+        action="store_true",
+        dest="whole",
+        help="everything that changed, occupancy, traffic and long runs",
     )
     explain.epilog = "example: warplog explain h200 --family sgemm"
     explain.set_defaults(command="explain")
@@ -322,7 +325,6 @@ def _compare(options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    from warplog.analysis.explanation import sources_of
     from warplog.tables import view
     from warplog.worklog import explain
 

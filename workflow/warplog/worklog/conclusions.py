@@ -1,7 +1,6 @@
 """Selects what is concluded about each variant of a family: rows for the pages and for `warplog explain`."""
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -14,11 +13,7 @@ from warplog.worklog.cells import Cells
 from warplog.worklog.page import Step
 
 _LEAST_TURNED = 0.02  # by which a variant is slower or faster than its parent at another case, to be told
-# What a change is to the time, the best reason first: work and parallelism, then waits, then rates that follow from
-# them. A unit's use at equal work restates the gain, and is none.
-_PHYSICAL = ("grid", "sectors", "atomics", "counter", "bubble", "traffic", "occupancy")
-_RATES = ("ipc", "sm_busy_pct", "issuing_or_ready")
-_EVIDENCE = re.compile(r".*(?:wavefronts|bytes|waves_per_sm).*")
+_RATES = ("ipc", "issuing_or_ready")  # they follow from the other causes, if there are any
 
 
 @dataclass(frozen=True)
@@ -87,20 +82,14 @@ def _step(row: rows.Step, changes: Sequence[Change]) -> Step:
 
 
 def _headline(changes: Sequence[Change]) -> list[Change]:
-    """Returns the one or two changes that say why a step is faster or slower, the better reason first."""
-    causes = [one for one in changes if one.role == "cause" and one.kind != "unit"]
-    states = [one for one in causes if one.kind == "state" and one.quantity not in _RATES]
-    work = [one for one in causes if one.kind in _PHYSICAL]
-    work += [one for one in causes if one.quantity == "instructions_executed"]
-    work += [
-        one
-        for one in changes
-        if states and one.of == states[0].quantity and _EVIDENCE.fullmatch(one.quantity)
-    ]
-    if work and work[0].kind == "sectors":  # then loads and stores say all
-        return work[:2] if len(work) > 1 and work[1].kind == "sectors" else [work[0], *states[:1]]
-    best = [*work[:1], *states[:1]] if work else states[:2]
-    return best or [one for one in causes if one.quantity in _RATES][:1]
+    """Returns the first cause, and the first one of another kind: what was changed, and the wait that it saves."""
+    causes = [one for one in changes if one.role == "cause"]
+    causes = [one for one in causes if one.quantity not in _RATES] or causes
+    sectors = [one for one in causes if one.kind == "sectors"]
+    if sectors == causes[: len(sectors)] and len(sectors) > 1:
+        return sectors[:2]
+    states = [one for one in causes if one.kind == "state"]
+    return [*causes[:1], *(one for one in states if one != causes[0])][:2]
 
 
 def _turned(here: Verdict | None, over: Iterable[Verdict]) -> list[Verdict]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from warplog.catalog.family import Family
 from warplog.core.columns import Row, number, text
 from warplog.core.numbers import rate_unit
+from warplog.figures.captions import caption
 from warplog.figures.shared.highlight import of_family
 from warplog.records.campaign import Campaign
 from warplog.records.remarks import own_limits
@@ -17,7 +18,6 @@ from warplog.tables.view import FigureTables
 from warplog.worklog.cells import Cells
 from warplog.worklog.page import Draft, Facts, Lead, Method, Page, PathStep, Picture, Section, Waterfall
 from warplog.worklog.pictures import charts
-from warplog.figures.captions import caption
 from warplog.worklog.sections import Rows
 
 _ORDER = (

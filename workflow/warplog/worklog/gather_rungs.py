@@ -12,6 +12,7 @@ from warplog.catalog.claims import WITHIN_NOISE
 from warplog.catalog.family import Family, Variant
 from warplog.core.columns import Row, number, text
 from warplog.core.text import Table, listed
+from warplog.figures.captions import caption
 from warplog.figures.shared.highlight import of_family
 from warplog.records.campaign import Campaign
 from warplog.records.remarks import own_limits
@@ -23,7 +24,6 @@ from warplog.worklog.asides import CLAIM_NOTE, LINE_NOTES, claims_table
 from warplog.worklog.kinship import faster_ancestor
 from warplog.worklog.ladder import Ladder
 from warplog.worklog.pictures import charts
-from warplog.figures.captions import caption
 from warplog.worklog.rungs import Page, Picture, Rung, Summary
 from warplog.worklog.sentences import times_text
 from warplog.worklog.step_tables import (

@@ -10,13 +10,13 @@ from pathlib import Path
 from warplog.catalog.family import Family, Variant
 from warplog.catalog.header import read_header, read_source
 from warplog.core.columns import Row, number, text
-from warplog.metrics.kernels import bare_name
-from warplog.parsers import sass
 from warplog.figures.shared import memory_boxes as memory_chart
 from warplog.figures.shared.memory_boxes import MemoryChart
+from warplog.metrics.kernels import bare_name
+from warplog.parsers import sass
 from warplog.records import remarks
 from warplog.tables import published, regimes
-from warplog.tables.conclusions import Place, Verdict
+from warplog.tables.conclusions import Answer, Place, Verdict, rows
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
 from warplog.worklog import conclusions
@@ -67,15 +67,10 @@ class Rows:
     @cached_property
     def claims(self) -> dict[str, list[Row]]:
         """The claims by the variant that they are about; "" for those about the whole ladder."""
-        answered = {
-            str(row["id"]): text(row, "variant")
-            for row in as_rows(self.tables.answers)
-            if row["kind"] == "claim"
-        }
+        answered = {one.id: one.variant for one in rows(self.tables.answers, Answer) if one.kind == "claim"}
         found: dict[str, list[Row]] = {}
         for row in as_rows(self.tables.claims):
-            about = answered.get(str(row["id"]))
-            found.setdefault(self._about(row) if about is None else about, []).append(row)
+            found.setdefault(answered.get(str(row["id"])) or self._about(row), []).append(row)
         return found
 
     def _about(self, claim: Row) -> str:
@@ -128,9 +123,9 @@ class Rows:
             step=known.step,
             bound=known.bound,
             answers=tuple(
-                Cells("answers", one)
-                for one in as_rows(self.tables.answers)
-                if one["variant"] == name and one["kind"] != "claim"
+                Cells(Answer.TABLE, one)
+                for one in rows(self.tables.answers, Answer)
+                if one.variant == name and one.kind != "claim"
             ),
             claims=tuple(Cells("claims", one) for one in self.claims.get(name, ())),
             published=tuple(Cells("published", one) for one in self._published.get(name, ())),
