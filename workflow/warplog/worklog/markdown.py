@@ -35,7 +35,9 @@ def _diff(code: Code) -> "Markup":
     lines = []
     for change in code.changes:
         sign = _SIGNS.get(change.kind, "") if code.parent else ""
-        text = f"... {change.folded} lines as in {code.parent}" if change.kind == "folded" else change.line.text
+        text = (
+            f"... {change.folded} lines as in {code.parent}" if change.kind == "folded" else change.line.text
+        )
         lines.append(visible(f"{sign}{text}"))
     fence = "`" * max(3, 1 + max((len(run) for line in lines for run in re.findall("`+", line)), default=0))
     kind = "diff" if code.parent else "cuda"
