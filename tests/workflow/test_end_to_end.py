@@ -20,6 +20,7 @@ from sass_builds import compilers
 from shipped_families import EDITED, NEW
 from warplog import figures, worklog
 from warplog.core import store
+from warplog.figures.shared import style
 from warplog.plan.plan import REPORTED, make_plan
 from warplog.plan.selection import choose_figures
 from warplog.records import door
