@@ -8,6 +8,7 @@ from worklog_pages import FAMILY, Page, rung, told
 
 from warplog import worklog
 from warplog.analysis.decomposition import Change, Factor, StateChange, Step, Use
+from warplog.analysis.paths import main_path
 from warplog.worklog import explain
 from warplog.worklog.html import html
 from warplog.worklog.pictures.story import counters, path_table, waterfall

@@ -42,7 +42,11 @@ def changes(step: Step, bounds: Mapping[str, Bound]) -> list[rows.Change]:
     sides = [bounds[name] for name in (step.parent, step.variant) if name in bounds]
     found: dict[str, rows.Change] = {}
     for one in sorted(_told(step, sides), key=lambda one: ROLES.index(one.role)):
-        found.setdefault(one.quantity, one)
+        first = found.setdefault(one.quantity, one)
+        if (
+            one.kind == "factor" != first.kind
+        ):  # a factor that was told as a counter of a state stays a factor
+            found[one.quantity] = replace(one, role=first.role, of=first.of)
     return [replace(one, rank=rank) for rank, one in enumerate(found.values())]
 
 

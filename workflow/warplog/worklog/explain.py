@@ -29,8 +29,7 @@ def markdown(tables: FigureTables, whole: bool = False) -> str:
     """
     if tables.places.empty:
         raise WarplogError(
-            f"{tables.family}: the tables hold no conclusions; make them with `snakemake analyse`, or name a campaign that"
-            " has the table `steps`"
+            f"{tables.family}: the table `ladder` is missing or has no row of it; make it with `snakemake tables`"
         )
     counted = tables.metrics["value"].notna() & (tables.metrics["tool"] == "ncu")
     first = as_rows(tables.measurements.head(1))[0]

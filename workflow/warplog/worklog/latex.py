@@ -13,7 +13,7 @@ from warplog.core.numbers import rate_unit
 from warplog.core.text import one_line
 from warplog.worklog.cells import Cells, Number, shown
 from warplog.worklog.page import Page, Picture
-from warplog.worklog.texts import WORDS, environment
+from warplog.worklog.texts import words
 
 _SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%",
@@ -60,7 +60,7 @@ def _figure(family: str, picture: Picture) -> str:
 
 def _ladder(page: Page) -> str:
     """Returns what each variant changed against its parent, what that brought, and what bounds it."""
-    words: Any = environment(escape).get_template(WORDS).module
+    known = words(escape)
     number = {section.name: str(n) for n, section in enumerate(page.sections, 1)}
     unit, speeds = _in_one_unit([section.place.speed for section in page.sections])
     rows = []
@@ -72,11 +72,11 @@ def _ladder(page: Page) -> str:
                 number[section.name],
                 escape(section.name),
                 number.get(section.origin.parent, ""),
-                words.because(causes),
-                speed or (words.status(section.badges[0]) if section.badges else ""),
+                known.because(causes),
+                speed or (known.status(section.badges[0]) if section.badges else ""),
                 _cell(over and over.speedup),
                 f"{_cell(over.low)} to {_cell(over.high)}".replace("x", "") if over and over.low else "",
-                f"{bound.kind}: {words.metric(bound.ceiling)} {_cell(bound.ceiling_pct)}"
+                f"{bound.kind}: {known.metric(bound.ceiling)} {_cell(bound.ceiling_pct)}"
                 if bound and bound.kind
                 else "",
             )
