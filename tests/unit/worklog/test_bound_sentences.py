@@ -4,12 +4,12 @@ import math
 from dataclasses import replace
 
 import pytest
+from warplog.worklog.sentences import bound_sentences, occupancy_sentences, traffic_sentences
 from worklog_pages import told
 
 from warplog.analysis.bounds import Bound, bound
 from warplog.analysis.waits import Wait
 from warplog.tables.regimes import LongRun
-from warplog.worklog.sentences import bound_sentences, occupancy_sentences, traffic_sentences
 
 REGISTERS = Bound("a", "memory", "l2_throughput_pct", 71.0, "wait", 40.0, 25.0, 24.3, ("registers",))
 
