@@ -30,21 +30,9 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     **{kind.TABLE: kind.KEYS for kind in CONCLUSIONS},
 }
 # Units that the name of the quantity says: "sectors per global load 2.5", "instructions 6.6 G".
-_SAID = frozenset(
-    (
-        "barrier",
-        "block",
-        "blocks",
-        "conflict",
-        "inst",
-        "launch",
-        "register",
-        "sector",
-        "thread",
-        "warp",
-        "wave",
-    )
-    + ("wavefront", "sector/request", "inst/cycle", "cycle/inst", "ratio", "index")
+_SAID = (
+    *("barrier", "block", "blocks", "conflict", "inst", "launch", "register", "sector", "thread", "warp"),
+    *("wave", "wavefront", "sector/request", "inst/cycle", "cycle/inst", "ratio", "index"),
 )
 SHARE = "share"  # of 1, shown in percent
 _SHARES = ("ratio_to_baseline", "published_ratio", "sample_share", "instruction_share", "off")
