@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from msgspec import structs
+from warplog.worklog.sentences import overlap_sentences, sentences
 from worklog_pages import CAMPAIGN, CAPTIONS, FAMILY, rung, told
 
 from warplog import worklog
@@ -15,7 +16,6 @@ from warplog.records import remarks
 from warplog.tables.agreement import agreement
 from warplog.worklog import explain
 from warplog.worklog.html import html
-from warplog.worklog.sentences import overlap_sentences, sentences
 
 
 def changed(recorded, variant, case="4096", **values):
