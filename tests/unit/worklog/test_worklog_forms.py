@@ -64,6 +64,11 @@ def test_markdown_links_the_figures_from_where_it_lies(page, tmp_path):
     assert "![Ladder](<../figures/sgemm/ladder.png>)" in source
 
 
+def test_names_between_backticks_are_code_in_markdown(page, tmp_path):
+    source = worklog.markdown(replace(page, summary="`rounds` of *`a b`*"), tmp_path)
+    assert source.splitlines()[2] == r"`rounds` of \*\`a b\`\*"
+
+
 def test_hostile_text_is_text_in_markdown(hostile, tmp_path):
     source = worklog.markdown(hostile, tmp_path)
     assert "<script" not in source
