@@ -18,7 +18,6 @@ from warplog.figures.shared import style
 from warplog.records.config import Config
 from warplog.tables import view
 
-
 PROJECT = Path(__file__).parents[3]
 RECORDED = PROJECT / "results" / "recorded" / Config().recorded
 TABLES = RECORDED / "tables"
