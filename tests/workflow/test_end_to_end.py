@@ -304,7 +304,7 @@ def test_the_page_of_a_family_under_the_power_limit_passes_the_audit(everything:
     page = worklog.gather(FAMILIES["power"], tables, campaign, [], PROJECT / "workflow" / "report")
     (results / "worklog").mkdir()
     assert "power" in worklog.markdown(page, results / "worklog")
-    assert "power" in worklog.latex(page, results / "worklog")
+    assert "tab:power-ladder" in worklog.latex(page)["ladder"]
     (results / "worklog" / "power.html").write_text(html(page))
     shown = io.StringIO()
     assert audit(results, shown).passed, shown.getvalue()

@@ -235,7 +235,7 @@ def test_explain_names_what_bounds_the_launches_of_a_report(report, capsys):
     assert lines[0] == f"# {report} (NVIDIA H200, compute capability 9.0): what bounds each launch"
     (slow,) = (line for line in lines if "slow" in line)
     assert [cell.strip() for cell in slow.split("|")[1:5]] == [
-        "0 slow_gemm, 9 us",
+        "0 slow_gemm, 9.00 µs",
         "memory",
         "the memory system",
         "95 %",

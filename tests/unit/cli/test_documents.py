@@ -12,11 +12,11 @@ import pytest
 
 from sass_builds import built
 from warplog.catalog import family as catalog
+from warplog.catalog.header import read_source
 from warplog.cli import main
 from warplog.figures.shared import style
 from warplog.records.config import Config
 from warplog.tables import view
-from warplog.worklog.excerpt import excerpt
 
 PROJECT = Path(__file__).parents[3]
 RECORDED = PROJECT / "results" / "recorded" / Config().recorded
@@ -164,7 +164,7 @@ def test_the_example_of_a_python_variant_fits_the_example_family(scale):
     (scale / "blocks.py").write_text(block("workflow/docs/extending.md", "python", "def launch"))
     variant = catalog.load_family(scale / "family.yaml").variant("blocks")
     assert (variant.language, variant.file.name) == ("triton", "blocks.py")
-    assert "def scale(" in excerpt(variant.file).code
+    assert "def scale(" in read_source(variant.file)
 
 
 def test_the_example_figure_of_the_documentation_is_drawn(tmp_path):

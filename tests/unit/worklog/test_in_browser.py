@@ -7,7 +7,7 @@ import shutil
 from dataclasses import replace
 
 import pytest
-from worklog_pages import CLAIM, FAMILY, charted, hot_line
+from worklog_pages import FAMILY, charted, hot_line
 
 from warplog.worklog.html import html
 from warplog.worklog.pictures import charts
@@ -129,7 +129,7 @@ def test_a_printed_page_keeps_the_colours_that_are_its_numbers(opened):
     page = opened.page
     page.emulate_media(media="print")
     kept = "one => [getComputedStyle(one).getPropertyValue('print-color-adjust'), one.offsetWidth > 0]"
-    for bar in (".fall .up", ".gauge div", ".listing .heat"):
+    for bar in (".fall .up", ".gauge div", ".listing > pre .heat"):
         assert page.eval_on_selector(bar, kept) == ["exact", True], bar
 
 
@@ -148,7 +148,7 @@ def test_a_mention_of_a_line_opens_the_heat_map_at_that_line(opened):
         "document.querySelectorAll('#rung-warptile details').forEach(one => one.open = one.className !== 'source')"
     )
     page.click("#rung-warptile a:text-matches('^warptile.cu:')")
-    page.wait_for_selector(".heatmap .l:target")
+    page.wait_for_selector(".source .l:target")
     assert "40 %" in page.inner_text(".l:target .heat")
     assert page.inner_text(".l:target .stall") == "wait"
 
@@ -176,21 +176,10 @@ def test_on_a_phone_a_figure_is_wide_enough_to_read_and_scrolls_by_itself(browse
     shown.close()
 
 
-@pytest.mark.parametrize("scripts", [True, False])
-def test_the_verdict_beside_an_expectation_leads_to_the_claims(browser, recorded, tmp_path, scripts):
-    tables = replace(recorded, variants=recorded.variants.assign(expected="more"))
-    path = tmp_path / "sgemm.html"
-    path.write_text(html(charted(tables, claims=[CLAIM]), charts.library()))
-    shown = Shown(browser, path.as_uri(), java_script_enabled=scripts)
-    shown.page.click("#rung-gmem_coalesced .got a")
-    shown.page.wait_for_selector("text=C1: coalescing brings 6x", state="visible")
-    shown.close()
-
-
 def test_without_scripts_the_page_is_whole(browser, address):
     shown = Shown(browser, address, java_script_enabled=False)
     assert shown.page.is_visible(".fall")
-    assert shown.page.is_visible("#rung-warptile pre")
+    assert shown.page.is_visible("#rung-warptile .listing > pre")
     assert not shown.page.is_visible("#chart")
     shown.close()
 
@@ -223,20 +212,26 @@ def test_numbers_at_the_axis_of_the_bars_stand_apart(browser, recorded, tmp_path
     shown.close()
 
 
-def test_the_heat_map_opens_at_the_line_with_most_samples(opened):
+def test_the_hottest_line_of_the_heat_map_is_in_the_part_that_is_shown(opened):
     page = opened.page
     for part in ("#rung-warptile", "#rung-warptile .source"):
         page.eval_on_selector(part, "one => { one.open = true; }")
-    seen = """box => {
-        const line = box.querySelector(".heat[style]").getBoundingClientRect(), frame = box.getBoundingClientRect();
-        return box.scrollTop > 0 && line.top > frame.top && line.bottom < frame.bottom; }"""
-    page.wait_for_function(f"({seen})(document.querySelector('#rung-warptile .heatmap'))")
+    page.wait_for_selector("#rung-warptile .source .heat[style]", state="visible")
+
+
+@pytest.mark.parametrize("width", [390, 700, 1400])
+def test_no_code_box_hides_what_it_holds(browser, address, width):
+    shown = Shown(browser, address, width=width)
+    hidden = """all => all.filter(one => one.offsetWidth && (
+        one.scrollHeight > one.clientHeight + 1 || one.scrollWidth > one.clientWidth + 1)).length"""
+    assert shown.page.eval_on_selector_all(".listing pre", hidden) == 0
+    assert shown.page.evaluate("document.documentElement.scrollWidth") <= width
+    shown.close()
 
 
 def test_on_a_phone_no_name_of_the_main_path_is_broken(browser, page, tmp_path):
-    steps = tuple(replace(step, name="wgmma_tile128x256") for step in page.waterfall.steps)
     path = tmp_path / "sgemm.html"
-    path.write_text(html(replace(page, waterfall=replace(page.waterfall, steps=steps))))
+    path.write_text(html(page).replace(">gmem_coalesced</a>", ">wgmma_tile128x256</a>"))
     shown = Shown(browser, path.as_uri(), width=390)
     lines = """all => all.map(one => { const text = document.createRange(); text.selectNodeContents(one);
         return text.getClientRects().length; })"""

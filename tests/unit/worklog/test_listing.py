@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 from msgspec import structs
-from warplog.worklog.asides import outside
-from worklog_pages import FAMILY, Page, hot_line, rung, told
+from worklog_pages import FAMILY, Page, hot_line, section, told
 
-from warplog.catalog.header import read_source
+from warplog.worklog.code.boxes import parts
 from warplog.worklog.code.heat import Heat, HeatMap, heat_map
 from warplog.worklog.code.listing import code, listing, without_marks
 from warplog.worklog.html import html
@@ -125,28 +124,27 @@ def test_code_with_little_in_common_is_shown_whole():
     )
     found = code(mine, parents, "other")
     assert {change.kind for change in found.changes} == {"same"}
-    assert found.remark == "Rewritten: it has little code in common with other."
+    assert found.remark == "rewritten"
 
 
 def test_no_step_of_the_ladder_shows_only_its_launcher(page):
-    for one in page.rungs:
+    for one in page.sections:
         text = "\n".join(change.line.text for change in one.code.changes)
         assert not text or "__global__" in text or one.code.parent or one.name == "cublas"
 
 
 def test_parameters_tell_variants_of_one_source_apart(recorded):
-
     twin = FAMILY.variant("blocktile_2d")
     given = {**twin.parameters, "BK": 16}
-    rungs = tuple(
+    variants = tuple(
         structs.replace(v, file=twin.file, parent="blocktile_2d", parameters=given)
         if v.name == "vectorized"
         else v
         for v in FAMILY.variants
     )
-    found = rung(told(recorded, structs.replace(FAMILY, variants=rungs)), "vectorized").code
-    assert found.changes == ()
-    assert found.remark == "Same source as blocktile_2d; BK 8 → 16."
+    one = section(told(recorded, structs.replace(FAMILY, variants=variants)), "vectorized")
+    assert (one.code.changes, one.code.remark) == ((), "same_source")
+    assert ("BK", "8", "16") in one.origin.changed
 
 
 def test_a_line_that_moved_since_it_was_sampled_is_found_by_its_text():
@@ -169,29 +167,33 @@ def test_lines_of_files_that_are_not_the_projects_are_named():
     assert (heat.places, heat.outside) == ({}, {"mma.hpp": (717, 163), "cuda_bf16.hpp": (572,)})
 
 
-def test_a_hot_line_in_a_header_of_the_toolkit_says_so_where_its_code_is_unknown(recorded):
-    toolkit = {"file": "crt/mma.hpp", "text": ""}
-    lines = [
-        hot_line(recorded, 717, 0.5) | toolkit,
-        hot_line(recorded, 9, 0.2),
-        hot_line(recorded, 8, 0.1) | {"text": ""},
-    ]
-    page = told(recorded, lines=lines)
-    rows = rung(page, "warptile").lines.rows
-    assert [row[:2] for row in rows[:3]] == [
-        ("mma.hpp:717", "(in a header of the CUDA toolkit)"),
-        ("warptile.cu:9", "sum += a;"),
-        ("warptile.cu:8", ""),
-    ]
-    assert outside("standard.py") == "library of Python"
-    text = "        __syncthreads();"
-    place = rung(page, "warptile").heat.outside
-    assert place == {"mma.hpp": (717,)}
-    known = hot_line(recorded, read_source(FAMILY.variant("warptile").file).splitlines().index(text) + 1, 0.3)
-    shown = Page(html(told(recorded, lines=[*lines, known | {"text": text}]))).text
-    assert (
-        "Lines with samples that are not shown, each in a header of the CUDA toolkit: mma.hpp, 717." in shown
+def test_a_hot_line_in_a_header_of_the_toolkit_says_so(recorded):
+    toolkit = hot_line(recorded, 717, 0.5) | {"file": "crt/mma.hpp", "text": ""}
+    page = told(recorded, lines=[toolkit, hot_line(recorded, 9, 0.2)])
+    assert [one.raw("line") for one in section(page, "warptile").lines] == [717, 9]
+    assert "mma.hpp:717 not the project's 50 %" in Page(html(page)).text
+
+
+def test_a_hot_line_is_not_folded_away_though_the_parent_has_it():
+    body = "".join(f"    x[{n}] = {n};\n" for n in range(40))
+    before = f"__global__ void one(int* x) {{\n{body}}}\n"
+    after = before.replace("x[1] = 1;", "x[1] = 2;")
+    mine, parents = (
+        listing({Path(f"{n}.cu"): text}, "one", NO_HEAT) for n, text in (("b", after), ("a", before))
     )
+    hot = HeatMap({("b.cu", 30): Heat(0.6, 0.1, "wait")})
+    shown = [(c.line.number, c.kind) for c in code(mine, parents, "a", (), hot).changes if c.kind != "folded"]
+    assert {(29, "same"), (30, "same"), (31, "same")} <= set(shown)
+
+
+def test_a_long_listing_shows_the_lines_around_the_hottest_and_folds_the_others():
+    weights = [0.0] * 300
+    weights[200] = 1.0
+    found = parts(range(300), weights)
+    assert [part.is_shown for part in found] == [False, True, False]
+    assert [line for part in found for line in part.lines] == list(range(300))
+    assert found[1].lines[10] < 200 < found[1].lines[-10]
+    assert [part.is_shown for part in parts(range(45), weights)] == [True]
 
 
 def test_mentions_of_a_line_lead_to_it_and_it_has_its_samples_and_stall(recorded):
@@ -210,6 +212,6 @@ def test_mentions_of_a_line_lead_to_it_and_it_has_its_samples_and_stall(recorded
 @pytest.mark.parametrize("name", ["naive", "warptile"])
 def test_every_line_number_in_the_margin_is_that_of_the_file(page, name):
     source = FAMILY.variant(name).file.read_text().splitlines()
-    for change in rung(page, name).code.changes:
+    for change in section(page, name).code.changes:
         if change.kind != "gone":
             assert source[change.line.number - 1].rstrip() == change.line.text

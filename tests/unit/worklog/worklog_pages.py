@@ -44,6 +44,7 @@ HOSTILE = (
 )
 SAFE = " ".join(HOSTILE.split())
 CLAIM = {
+    "family": "sgemm", "cases": "4096", "about": "",
     "id": "C1", "claim": "coalescing brings 6x", "source": "someone", "published": "6x", "measured": 11.79,
     "unit": "", "condition": ">= 5", "measure": "median_us[naive] / median_us[gmem_coalesced]",
     "verdict": "confirmed", "reason": math.nan, "margin": "exceeded", "case": "4096",
@@ -63,6 +64,8 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
+        if tag in ("dd", "div", "dt", "h2", "li", "p", "summary", "td", "th"):
+            self.words.append(" ")
         named = [value or "" for name, value in attrs if name in ("src", "href", "srcset", "data", "poster")]
         (self.links if tag == "a" else self.addresses).extend(named)
         assert tag != "a" or named[:1] == [] or named[0].startswith("#") or ("rel", "noopener") in attrs
@@ -92,12 +95,13 @@ def hot_line(tables, number, share):
     """A row of the table `lines` for warptile's kernel."""
     kernels = tables.counters([]).set_index("variant")["kernel"]
     return {
-        "variant": "warptile", "case": "4096", "kernel": kernels["warptile"], "launch": 0, "file": "k/warptile.cu",
+        "family": "sgemm", "variant": "warptile", "case": "4096", "kernel": kernels["warptile"], "launch": 0,
+        "file": "k/warptile.cu",
         "line": number, "text": "  sum += a;", "sample_share": share, "instruction_share": math.nan,
         "instructions": 1e6,
         "shared_wavefronts_excess": 0.0, "stall": "wait",
     }  # fmt: skip
 
 
-def rung(page, name):
-    return next(one for one in page.rungs if one.name == name)
+def section(page, name):
+    return next(one for one in page.sections if one.name == name)

@@ -261,15 +261,21 @@ class Bound(Conclusion):
 
 @dataclass(frozen=True)
 class SassStep(Conclusion):
-    """A quantity of the hottest loops of a variant and its parent, from the table `instructions`."""
+    """A quantity of a hot loop of a variant and of its counterpart in the parent, from the table `instructions`."""
 
     TABLE = "sass_steps"
-    KEYS = ("family", "variant", "case", "quantity", "per")
+    KEYS = ("family", "variant", "case", "loop", "quantity", "per")
 
     family: _FAMILY
     variant: _VARIANT
     parent: _PARENT
     case: _CASE
+    loop: Annotated[
+        int,
+        "",
+        "0: the variant's hottest loop and the one of the parent that does the same; 1: the parent's hottest loop and"
+        " that of the variant, if those are others",
+    ]
     quantity: Annotated[
         str,
         "",

@@ -19,13 +19,20 @@ _SIGNS = {"new": "+", "gone": "-", "same": " "}
 def markdown(page: Page, folder: Path) -> str:
     """Returns the page as Markdown for a file in `folder`; links to figures are relative to it."""
     templates = environment(escape_markdown)
-    templates.filters.update(diff=_diff, address=lambda one: _address(one, folder))
+    templates.filters.update(diff=_diff, quoted=_quoted, address=lambda one: _address(one, folder))
     text = templates.get_template("page.md.j2").render(page=page)
     return re.sub(r"\n{3,}", "\n\n", text).strip("\n") + "\n"
 
 
 def _address(picture: Picture, folder: Path) -> str:
     return Path(os.path.relpath(picture.path, folder)).as_posix()
+
+
+def _quoted(text: str) -> "Markup":
+    """Escapes a text except for backticks around a name."""
+    from markupsafe import Markup
+
+    return Markup(re.sub(r"\\`([\w.]+)\\`", r"`\1`", escape_markdown(text)))  # noqa: S704
 
 
 def _diff(code: Code) -> "Markup":
