@@ -4,9 +4,8 @@
 
 Logs sgemm of the recorded campaign under as many names as make RUNS (1000) runs to an SQLite store in FOLDER (default:
 a temporary one); a store that is there already is used as it is. Serves it with `mlflow server` and opens three pages,
-each five times in a new browser without a cache: the link that the workflow prints (one campaign as charts), and the
-view of all campaigns as a table and as charts. A page is there once the names of runs are shown and, for charts, the
-first chart is drawn.
+each five times in a new browser without a cache: the view of one campaign as charts, and the view of all campaigns as
+a table and as charts. A page is there once the names of runs are shown and, for charts, the first chart is drawn.
 """
 
 import contextlib
@@ -52,9 +51,9 @@ def main(runs: int, folder: Path) -> None:
     )
     one, every = view.path(experiment, "warplog-h200-live"), view.path(experiment, "warplog-all")
     pages = {
-        "one campaign, charts": (one, f"{NAMES} && {CHART}"),
-        "all campaigns, table": (every.replace("&compareRunsMode=CHART", ""), NAMES),
-        "all campaigns, charts": (every, f"{NAMES} && {CHART}"),
+        "one campaign, charts": (one + view.CHARTS, f"{NAMES} && {CHART}"),
+        "all campaigns, table": (every, NAMES),
+        "all campaigns, charts": (every + view.CHARTS, f"{NAMES} && {CHART}"),
     }
     with served(store) as address:
         seconds(f"{address}/{one}", NAMES)  # the server's first answer takes longer

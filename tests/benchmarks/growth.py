@@ -137,7 +137,7 @@ def do_plan() -> None:
 
 
 def do_tables() -> None:
-    """Tables, floors and claims."""
+    """Tables, floors, claims and conclusions."""
     from warplog.plan import evaluate
 
     plan, folder = plan_of(), Path("results/tables")
@@ -145,6 +145,7 @@ def do_tables() -> None:
     evaluate.write_measured(plan, source, folder)
     evaluate.write_floors(plan, source, folder)
     evaluate.write_claims(plan, folder)
+    evaluate.write_analysis(plan.chosen, folder)  # type: ignore[attr-defined]
 
 
 def do_figures() -> None:

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from warplog.worklog.sentences import sentence
 
 import shipped_families
 from warplog import worklog
@@ -16,7 +17,6 @@ from warplog.records.campaign import Campaign
 from warplog.records.config import Config
 from warplog.tables import view
 from warplog.worklog import explain
-from warplog.worklog.sentences import sentence
 
 ROOT = Path(__file__).parents[2] / "results" / "recorded" / Config().recorded
 TABLES = ROOT / "tables"

@@ -157,8 +157,7 @@ def _counters(
 
 def _launches(made, family, name, case, us, count=10):
     clock = 1000.0
-    parts = [(f"{name}_kernel", us * 0.96)]
-    parts += [("split_k_reduce", us * 0.04)] if name == "split_k" else []
+    parts = [(f"{name}_kernel", us * 0.7), ("split_k_reduce" if name == "split_k" else "finish", us * 0.26)]
     for launch in range(count):
         for kernel, duration in parts:
             took = duration * (1 + 0.004 * ((launch * 7) % 5))

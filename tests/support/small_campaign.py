@@ -14,6 +14,7 @@ from warplog.core.columns import FLOORS
 from warplog.core.files import write_bytes
 from warplog.judge import floors, samples
 from warplog.machine import device
+from warplog.plan import evaluate
 from warplog.records import door
 from warplog.records.campaign import Campaign
 from warplog.records.family_file import FOLDERS, FamilyRecord
@@ -65,6 +66,7 @@ def _cut(folder: Path) -> None:
     write_table(
         [row | source.labels() for row in floors.table_rows(measured)], FLOORS, folder / "tables" / "floors"
     )
+    evaluate.write_analysis(CHOSEN, folder / "tables")
     manifest.write(folder, campaign.campaign, campaign.commit)
 
 

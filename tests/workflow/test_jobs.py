@@ -93,6 +93,7 @@ def test_edited_kernel_reruns_only_its_own_jobs(place: Path) -> None:
             "make_tables",
             "judge_floors",
             "judge_claims",
+            "analyse",
             "plot_family",
             "write_worklog",
             "log_mlflow",
@@ -131,7 +132,7 @@ def test_edited_descriptions_rerun_tables_pages_and_figures_and_no_measurement(p
     assert {"make_tables", "plot_family", "write_worklog"} <= rules
     assert rules <= {
         *("make_tables", "judge_claims", "judge_floors", "plot_family", "write_worklog", "summarize"),
-        *("log_mlflow", "log_figures", "all"),
+        *("analyse", "log_mlflow", "log_figures", "all"),
     }
 
 

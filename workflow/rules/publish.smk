@@ -62,7 +62,6 @@ rule write_worklog:
         "results/logs/worklog/{family}.log",
     params:
         plan=plan.decisions(),
-        figures=plan.family_figures,
     script:
         "../scripts/publish/write_worklog.py"
 
@@ -89,7 +88,6 @@ rule write_site:
         "results/logs/site.log",
     params:
         plan=plan.decisions(),
-        figures=plan.drawn,
     script:
         "../scripts/publish/write_site.py"
 

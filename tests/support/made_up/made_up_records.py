@@ -9,7 +9,7 @@ from warplog.records.build import Build, KernelCode
 from warplog.records.campaign import Campaign, Gpu
 from warplog.records.check import Check, CheckCase
 from warplog.records.config import CheckSettings, TimelineSettings, TimeSettings
-from warplog.records.extract import Event, Extract, Launched, MetricRow
+from warplog.records.extract import Event, Extract, HotLoop, Launched, MetricRow
 from warplog.records.measured import Provenance, Session
 from warplog.records.profile import CapturedCase, Profile
 from warplog.records.time import Board, Cold, Hot, Process, Sustained, SustainedRun, Time, TimeCase
@@ -128,10 +128,14 @@ def timeline(*cases: TimelineCase, **changed: Any) -> Timeline:
 
 
 def extract(
-    rows: Sequence[MetricRow] = (), kernels: Sequence[Launched] = (), timeline: Sequence[Event] = ()
+    rows: Sequence[MetricRow] = (),
+    kernels: Sequence[Launched] = (),
+    timeline: Sequence[Event] = (),
+    loops: Sequence[HotLoop] | None = None,
 ) -> Extract:
     contents = {"rows": tuple(rows), "kernels": tuple(kernels), "timeline": tuple(timeline), "lines": ()}
-    return Extract(**_OF, gpu="h200", captures=(), **contents)
+    kept = None if loops is None else tuple(loops)
+    return Extract(**_OF, gpu="h200", captures=(), **contents, loops=kept)
 
 
 def metric(

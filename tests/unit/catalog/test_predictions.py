@@ -6,11 +6,14 @@ from pathlib import Path
 import pytest
 
 from host_family import YAML, make_family
+from shipped_families import FAMILIES
 from warplog.catalog.assertions import Assertion, predicted
 from warplog.catalog.claims import Range, Term
 from warplog.catalog.contract import FamilyFile
 from warplog.catalog.family import Family, load_family
+from warplog.core.columns import MEASUREMENTS
 from warplog.core.errors import WarplogError
+from warplog.metrics import METRICS
 from warplog.records import door
 
 
@@ -125,3 +128,29 @@ def test_the_schema_explains_each_key_of_a_prediction() -> None:
     keys = door.schema_of(FamilyFile)["$defs"]["Prediction"]["properties"]
     assert set(keys) == {"quantity", "against", "case", "regime", "low", "high", "gpu"}
     assert all(key["description"] for key in keys.values())
+
+
+OURS = [family for family in FAMILIES.values() if any(variant.predicts for variant in family.variants)]
+
+
+@pytest.mark.parametrize("family", OURS, ids=lambda family: family.name)
+def test_every_prediction_of_ours_can_be_answered_one_day(family: Family) -> None:
+    """Both variants support its case, and its counters are captured there."""
+    for variant in family.variants:
+        for one in predicted(variant, family.name, family.headline_case, variant.name):
+            assert one.formula
+            for term in one.formula.terms.values():
+                assert family.variant(term.variant).requires.why_not_case(family.cases[term.case]) == ""
+                metric = METRICS.get(term.quantity.removeprefix("total_"))
+                if term.quantity not in MEASUREMENTS and metric and metric.counters:
+                    assert term.case in family.profile_cases, f"{variant.name}: {term.quantity}"
+
+
+def test_no_two_assertions_of_a_family_have_the_same_row() -> None:
+    for family in OURS:
+        found = [
+            (one.variant, one.quantity, one.against, one.case, one.regime, one.said_of)
+            for variant in family.variants
+            for one in predicted(variant, family.name, family.headline_case, variant.name)
+        ]
+        assert len(set(found)) == len(found), family.name

@@ -315,3 +315,5 @@ def test_a_real_report_gives_what_its_campaign_recorded(folder):
         values = [float("nan") if row.value is None else row.value for row in rows]
         assert values == pytest.approx(list(expected[variant]), rel=1e-12, nan_ok=True)
         assert (found.captures[0].status, bool(found.lines)) == ("ok", variant != "cublas")
+        assert [loop.case for loop in found.loops] == ["8192"] * len(found.loops)
+        assert bool(found.loops) == (variant != "cublas")

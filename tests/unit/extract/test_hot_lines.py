@@ -97,6 +97,9 @@ class Action:
     def metric_by_name(self, name):
         return self._counters[name]
 
+    def sass_by_pc(self, address):
+        return f"      BRA {address - 1:#x}"
+
     def source_info(self, address):
         return None if address == 99 else Place("/src/k.cu", address // 10)
 
@@ -112,7 +115,7 @@ def test_samples_of_all_instructions_of_a_line_are_added_by_state_under_the_name
             "sass__inst_executed_per_opcode": Metric({10: 50}, kind=1),
         }
     )
-    first, second = ncu_source.lines(action)
+    first, second = ncu_source.lines(ncu_source.instructions(action))
     assert (first.line, first.instructions, first.samples) == (1, 8.0, {"wait": 7.0})
     assert (second.line, second.samples) == (2, {"wait": 1.0, "no_instruction": 5.0, "gmma": 6.0})
 

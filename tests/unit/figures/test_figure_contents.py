@@ -7,9 +7,11 @@ import pandas as pd
 import pytest
 from drawn_figures import MODULES, drawn, row, shown, texts
 
-from figure_tables import overlap, sgemm, vector_add
+from figure_tables import SGEMM, overlap, sgemm, vector_add
 from made_up_tables import MadeUpTables
+from warplog import figures
 from warplog.figures.shared import style
+from warplog.tables.activity import activities, statistics
 
 pytestmark = pytest.mark.filterwarnings("error:.*constrained_layout.*")
 
@@ -197,7 +199,7 @@ def test_no_state_is_hidden_in_a_rest(good):
 
 @pytest.mark.parametrize("name", ["warp_stalls", "bank_conflicts"])
 def test_bars_are_shares_whatever_the_totals(name, good):
-    for tables in (good, sgemm(names=("warptile", "split_k")), vector_add()):
+    for tables in (good, sgemm(names=("blocktile_2d", "split_k"))):
         figure = drawn(name, tables)
         assert "(%)" in figure.axes[0].get_xlabel()
         assert figure.axes[0].get_xlim() == (0, 100)
@@ -211,9 +213,12 @@ def test_reads_that_no_counter_covers_are_not_called_free_of_conflicts(good):
     tables = replace(good, metrics=pd.concat([rows, hgmma]))
     assert row("bank_conflicts", tables, "cp_async_pipelined")["partly"]
     words = texts(drawn("bank_conflicts", tables))
-    assert words.count("not counted: reads by wgmma") == 1
+    assert "cp_async_pipelined" not in words
     assert words.count("1.00-way") == texts(shown("bank_conflicts", good)).count("1.00-way") - 1
-    assert "not counted: reads by wgmma, which no counter covers" in words[-1].replace("\n", " ")
+    note = words[-1].replace("\n", " ")
+    assert (
+        "not drawn: cp_async_pipelined, whose shared memory is read by wgmma, which no counter covers" in note
+    )
 
 
 def test_roofline_uses_the_algorithms_flops_on_both_axes(good):
@@ -418,7 +423,7 @@ def test_the_title_calls_no_variant_the_fastest_that_is_tied(good):
     assert "naive and cublas are tied at 16384" in title
 
 
-def test_timeline_takes_whole_launches():
+def test_the_time_of_a_launch_is_that_of_all_its_kernels():
     """Two kernels of one name, of which the second is short, as in a reduction of several passes."""
     made = MadeUpTables()
     made.variant("sgemm", "passes", 0, 1, "4096")
@@ -428,7 +433,8 @@ def test_timeline_takes_whole_launches():
         for us in (300.0, 1.8, 1.7):
             made.event("sgemm", "passes", "4096", "reduce", 7, clock, us, launch=launch)
             clock += us + 1.0
-    assert row("timeline", made.tables(), "passes")["launch_median_us"] == pytest.approx(303.5)
+    events = activities(made.tables())["passes"]
+    assert statistics(events)["launch_median_us"] == pytest.approx(303.5)
 
 
 @pytest.mark.parametrize("name", ["timeline", "overlap"])
@@ -475,7 +481,7 @@ EACH = {"occupancy": {"theoretical_occupancy_pct": 50.0}, "bank_conflicts": {"ga
 @pytest.mark.parametrize(
     ("name", "values", "finding"),
     [
-        ("timeline", {"busy_pct": 99.5}, "the GPU is busy at least 99.5 % of the time in every variant"),
+        ("timeline", {"busy_pct": 99.5}, "the GPU is busy at least 99.5 % of the time in all variants shown"),
         ("timeline", {"busy_pct": np.nan}, ""),
         ("occupancy", {"theoretical_occupancy_pct": 100.0}, "no variant is limited"),
         (
@@ -513,3 +519,41 @@ def test_a_title_names_the_variant_that_stands_out_or_counts_the_many(good):
     assert f"at most 2.50-way, in {worst} · " in title("bank_conflicts", rows)
     partly = rows.assign(partly=rows["variant"].ne(worst), excess_pct=0.0)
     assert f", in {worst} (1 of {len(rows)} variants counted)" in title("bank_conflicts", partly)
+
+
+def test_speeds_that_span_more_than_a_factor_of_four_have_a_logarithmic_axis(good):
+    assert shown("throughput_vs_size", good).axes[0].get_yscale() == "log"
+    near = good.measurements.assign(gflops=30000.0 + good.measurements["median_us"].rank())
+    axes = drawn("throughput_vs_size", replace(good, measurements=near)).axes[0]
+    assert (axes.get_yscale(), axes.get_ylim()[0]) == ("linear", 0)
+
+
+def test_two_sizes_are_no_course_over_the_size(good):
+    for count, rows in ((2, 0), (3, 3 * len(SGEMM))):
+        kept = good.measurements["case"].isin(["2048", "4096", "8192"][-count:])
+        tables = replace(good, measurements=good.measurements[kept])
+        assert len(figures.data("throughput_vs_size", tables)) == rows
+
+
+def test_a_timeline_shows_the_variants_in_which_no_activity_fills_the_time(good):
+    """Launches of one kernel only repeat the times."""
+    events = good.timeline
+    one = events.assign(name=events["name"].replace(r"finish|.*_kernel", "kernel", regex=True))
+    assert figures.data("timeline", good)["variant"].nunique() == len(SGEMM)
+    assert set(figures.data("timeline", replace(good, timeline=one))["variant"]) == {"split_k"}
+    assert figures.data("timeline", replace(good, timeline=one[one["variant"] != "split_k"])).empty
+
+
+def test_without_a_conflict_there_are_no_bars_of_conflicts(good):
+    rows = good.metrics
+    excess = rows["metric"] == "shared_wavefronts_excess"
+    assert figures.data(
+        "bank_conflicts", replace(good, metrics=rows.assign(value=rows["value"].mask(excess, 0.0)))
+    ).empty
+
+
+def test_occupancy_says_which_carve_out_it_assumes(good):
+    note = shown("occupancy", good).get_supxlabel().replace("\n", " ")
+    assert "shared: with the largest carve-out, 228 KiB per SM, unless the driver's choice limits" in note
+    unknown = replace(good, gpus=good.gpus.iloc[:0])
+    assert "carve-out" not in drawn("occupancy", unknown).get_supxlabel()

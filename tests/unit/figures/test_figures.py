@@ -103,6 +103,7 @@ ODD = {
         pytest.param(name, tables, id=f"{family}-{name}")
         for family, (tables, names) in ODD.items()
         for name in names
+        if len(figures.data(name, tables))
     ],
 )
 def test_every_variant_is_named_whatever_the_family(name, tables):
@@ -180,6 +181,21 @@ def test_only_what_changed_is_drawn_again(tmp_path):
     code.write_text("# edited")
     assert drawn_again(["ladder"]) == {"ladder"}
     assert {path.stem for path in folder.glob("[a-z]*")} == {"ladder"}, "the other figure is removed"
+
+
+def test_a_figure_that_has_nothing_to_show_is_not_drawn_and_an_old_one_goes(tmp_path):
+    tables = sgemm(names=("naive", "warptile"))
+    write(replace(tables, metrics=tables.metrics.iloc[:0]), tmp_path / "tables", "csv")
+    folder = tmp_path / "sgemm"
+    folder.mkdir()
+    (folder / "bank_conflicts.png").write_bytes(b"old")
+    PLOT.main(["ladder", "bank_conflicts"], tmp_path / "tables", [], folder)
+    assert {path.name for path in folder.iterdir()} == {
+        ".drawn.json",
+        "ladder.csv",
+        "ladder.png",
+        "ladder.svg",
+    }
 
 
 def test_figures_do_not_change_matplotlib_for_others(good):

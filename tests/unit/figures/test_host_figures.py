@@ -187,9 +187,27 @@ def test_titles_state_the_finding(pipelines, traces, steps):
         "Overlap of copies and kernels: three_streams takes 5.96 ms instead of 16.5"
     )
     assert title("power_trace", traces).startswith(
-        "Energy depends on the data: 0.500 to 1.32 pJ per FLOP in cublas ·"
+        "Energy per FLOP of cublas: 1.32 pJ with 8192-random, 0.500 pJ with 8192-zeros ·"
     )
     assert "tile_128_two_blocks takes 2.00 times as long at 33793 as at 33792" in title("quantization", steps)
+
+
+def test_energies_of_two_sizes_are_not_compared(traces):
+    def larger(rows):
+        zeros = rows["case"] == "8192-zeros"
+        return rows.assign(size=rows["size"].mask(zeros, 16384), case=rows["case"].mask(zeros, "16384-zeros"))
+
+    assert title("power_trace", traces, larger).startswith(
+        "Clock, power and speed of back-to-back launches ·"
+    )
+
+
+def test_dips_at_the_power_limit_are_explained(traces):
+    limited = replace(traces, power_trace=traces.power_trace.assign(throttle_reasons="sw_power_cap"))
+    for tables, expected in ((traces, False), (limited, True)):
+        assert (
+            "dips: the controller of the power limit" in drawn("power_trace", tables).get_supxlabel()
+        ) == expected
 
 
 def test_titles_without_a_finding_name_the_subject(pipelines, traces, steps):

@@ -56,6 +56,11 @@ def drawn(tables):
     return FIGURE.draw(FIGURE.data(tables), style.look(tables))
 
 
+def below(figure):
+    """Returns the text below a figure in one line."""
+    return figure.get_supxlabel().replace("\n", " ")
+
+
 def test_the_window_shows_the_end_of_a_tile(tables):
     rows = FIGURE.data(tables)
     mine = rows[rows["variant"] == "tma_pipelined"]
@@ -82,13 +87,13 @@ def test_each_warp_has_a_lane_with_its_role_and_each_region_its_colour(drawn):
     assert lanes[1] == lanes[2] == {colour["compute"], colour["store"]}
 
 
-def test_the_numbers_stand_above_the_lanes_and_both_times_on_the_axes(drawn):
+def test_the_numbers_stand_below_the_lanes_and_both_times_on_the_axes(drawn):
     drawn.draw_without_rendering()  # places the upper axis
-    heading = " ".join(axes.get_title(loc="left") for axes in drawn.axes).replace("\n", " ")
-    assert "tma_pipelined, case 4096, SM 0, 3 warps" in heading
-    assert "producer 3 steps ahead" in heading
-    assert "pipeline bubble at a tile end 1.71 µs (median of 2; the one shown: 1.71 µs)" in heading
-    assert "overhead 0.40 % (0.20 %)" in heading
+    assert [axes.get_title(loc="left").strip() for axes in drawn.axes] == ["warptile", "tma_pipelined"]
+    note = below(drawn)
+    assert "tma_pipelined (case 4096, SM 0, 3 warps): producer 3 steps ahead" in note
+    assert "pipeline bubble at a tile end 1.71 µs (median of 2, the one shown: 1.71 µs)" in note
+    assert "overhead 0.40 % (0.20 %)" in note
     panel = next(axes for axes in drawn.axes if axes.get_xlabel().endswith("(µs)"))
     (above,) = panel.child_axes
     assert above.get_xlabel() == "thousand clocks of the SM"
@@ -106,8 +111,13 @@ def test_the_title_states_how_long_consumers_wait_and_the_note_the_regime(drawn)
 def test_a_build_that_is_faster_with_marks_has_a_negative_overhead():
     tables = with_launches(sgemm(), tma_pipelined=lookback())
     rows = FIGURE.data(tables).assign(overhead_pct=-0.61)
-    titles = " ".join(axes.get_title(loc="left") for axes in FIGURE.draw(rows, style.look(tables)).axes)
-    assert "−0.61 %" in titles.replace("\n", " ")
+    assert "−0.61 %" in below(FIGURE.draw(rows, style.look(tables)))
+
+
+def test_one_step_is_singular(tables):
+    assert "producer 1 step ahead" in below(
+        FIGURE.draw(FIGURE.data(tables).assign(lead_steps=1.0), style.look(tables))
+    )
 
 
 def test_a_variant_that_failed_is_a_labelled_gap(drawn):
@@ -122,11 +132,11 @@ def test_look_back_waits_are_drawn_by_slot():
     panel = next(axes for axes in figure.axes if axes.get_xlabel().endswith("(µs)"))
     names = [label.get_text() for label in panel.get_yticklabels()]
     assert names == ["slot 0, worker 0", "slot 0, worker 1", "slot 1, worker 0", "slot 1, worker 1"]
-    assert "look-back 1.14 µs" in panel.get_title(loc="left")
+    assert "look-back 1.14 µs" in below(figure)
     assert figure.get_suptitle().startswith("Warps of one SM over time: a look-back takes 1.14 µs ·")
 
 
-def test_of_many_warps_one_of_each_kind_is_drawn_per_slot_and_the_heading_says_so():
+def test_of_many_warps_one_of_each_kind_is_drawn_per_slot_and_the_note_says_so():
     made = pipelined(starts={0: 2**32 - 5_000})
     step = [(1_000 * i, "compute" if i % 2 else "wait") for i in range(40)]
     for warp in range(6, 22):
@@ -134,15 +144,12 @@ def test_of_many_warps_one_of_each_kind_is_drawn_per_slot_and_the_heading_says_s
     tables = with_launches(sgemm(), tma_pipelined=made)
     rows = FIGURE.data(tables)
     assert (rows["lane"].nunique(), rows["lanes"].iloc[0]) == (3, 19)
-    titles = [axes.get_title(loc="left") for axes in FIGURE.draw(rows, style.look(tables)).axes]
-    assert any("3 of 19 warps" in title for title in titles)
+    assert "3 of 19 warps" in below(FIGURE.draw(rows, style.look(tables)))
 
 
-def test_without_a_capture_the_figure_names_the_command():
-    tables = sgemm()
-    rows = FIGURE.data(tables)
-    assert rows["gap"].tolist() == [FIGURE.NOTHING]
-    assert FIGURE.NOTHING in texts(FIGURE.draw(rows, style.look(tables)))
+def test_without_regions_there_is_nothing_to_show():
+    assert FIGURE.data(sgemm()).empty
+    assert FIGURE.data(with_launches(sgemm(), warptile="illegal address")).empty
 
 
 def test_no_text_is_too_small_or_beyond_the_edge(drawn):
@@ -196,13 +203,13 @@ def test_warps_are_called_consumers_only_where_their_rows_are():
     rows = FIGURE.data(tables).assign(role="worker")
     figure = FIGURE.draw(rows, style.look(tables))
     assert figure.get_suptitle().startswith("Warps of one SM over time: warps wait ")
-    assert "consumer" not in " ".join(axes.get_title(loc="left") for axes in figure.axes)
+    assert "consumer" not in below(figure)
 
 
 def test_a_hand_over_between_blocks_is_not_called_a_bubble():
     tables = with_launches(sgemm(), tma_pipelined=pipelined())
     rows = FIGURE.data(tables)
     handed = rows.assign(region=rows["region"].replace("store", "handover"))
-    titles = " ".join(axes.get_title(loc="left") for axes in FIGURE.draw(handed, style.look(tables)).axes)
-    assert "gap in computing at a tile end or a hand-over 1.71 µs (median of 2;" in titles.replace("\n", " ")
-    assert "bubble" not in titles
+    note = below(FIGURE.draw(handed, style.look(tables)))
+    assert "gap in computing at a tile end or a hand-over 1.71 µs (median of 2," in note
+    assert "bubble" not in note

@@ -14,6 +14,7 @@ def test_every_step_runs_on_a_campaign_of_one_family(tmp_path, monkeypatch):
         step()
     made = (
         "tables/claims.parquet",
+        "tables/steps.parquet",
         "figures/power/ladder.png",
         "worklog/power.html",
         "mlflow.db",

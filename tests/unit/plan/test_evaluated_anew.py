@@ -57,6 +57,8 @@ def test_the_tables_follow_the_code_of_today_and_the_records_stay(
     was = before[(before["family"] == "transpose") & (before["case"] == "8192")]
     keys = ["variant", "case"]
     assert rows.set_index(keys)["median_us"].to_dict() == was.set_index(keys)["median_us"].to_dict()
+    verdicts = pd.read_parquet(ROOT / "tables" / "verdicts.parquet")
+    assert (set(verdicts["case"]), set(verdicts["origin"])) == ({"8192"}, {"live"})
     assert not rows["remarks"].str.contains("earlier_source").any()
     assert not Path("results", "build").exists(), "nothing is compiled"
 

@@ -15,7 +15,7 @@ from warplog.core.errors import WarplogError
 from warplog.records import door
 from warplog.records.campaign import Campaign
 from warplog.records.check import Check
-from warplog.records.extract import Extract
+from warplog.records.extract import Extract, HotLoop, LoopInstruction
 from warplog.records.family_file import FamilyRecord
 from warplog.records.time import Time
 
@@ -118,3 +118,25 @@ def test_one_bad_record_of_a_family_costs_one_variant(tmp_path: Path) -> None:
     assert "variant is 'another', but its place is that of 'other'" in found.faults["other"]
     with pytest.raises(WarplogError, match="but its place is that of 'other'"):
         FamilyRecord.read(path, Check)
+
+
+def test_an_extract_of_an_earlier_release_has_no_loops_and_one_of_this_one_keeps_them(tmp_path: Path) -> None:
+    one = LoopInstruction(0x40, "FADD R1, R1, R2", 64, 10, "wait", 5, "k.cu", 7)
+    told = {
+        "case": "64",
+        "kernel": "k",
+        "launch": 0,
+        "iterates": True,
+        "iterations": 64,
+        "kernel_samples": 20,
+    }
+    extract = made_up_records.extract(loops=[HotLoop(**told, instructions=(one,))])
+    door.write(tmp_path / "r.json", extract)
+    assert door.read(tmp_path / "r.json", Extract) == extract
+    data = door.read_json(tmp_path / "r.json")
+    assert data["loops"][0]["instructions"] == [[0x40, "FADD R1, R1, R2", 64, 10, "wait", 5, "k.cu", 7]]
+    del data["loops"]
+    assert door.decode(data, Extract, "r.json").loops is None
+    data["loops"] = [{**told, "instructions": [[0x40, "FADD R1, R1, R2", -1, 10, "wait", 5, "k.cu", 7]]}]
+    with pytest.raises(WarplogError, match=r"r\.json: loops\.0\.instructions\.0\.2: -1"):
+        door.decode(data, Extract, "r.json")

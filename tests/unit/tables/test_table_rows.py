@@ -14,6 +14,7 @@ from warplog.catalog.family import load_family
 from warplog.core.columns import TABLES
 from warplog.machine import device
 from warplog.records import remarks
+from warplog.records.extract import HotLoop, LoopInstruction
 from warplog.records.measured import Absent, Session
 from warplog.records.profile import CapturedCase
 from warplog.records.time import TimeCase, Trace
@@ -31,6 +32,26 @@ TRACE = Trace(
     temperature_c=(50.0, 51.0),
     energy_j=(None, None),
     throttle_reasons=("", "sw_power_cap"),
+)
+
+
+def loop(case: str, offset: int, text: str, samples: int, kernel_samples: int) -> HotLoop:
+    one = LoopInstruction(offset, text, 64, samples, "wait", samples // 2, "k.cu", 7)
+    return HotLoop(
+        case=case,
+        kernel="k",
+        launch=1,
+        iterates=True,
+        iterations=64,
+        kernel_samples=kernel_samples,
+        instructions=(one, LoopInstruction(offset + 16, "@P0 BRA 0x40", 64, 0, "", 0, "", 0)),
+    )
+
+
+LOOPS = (
+    loop("64", 0x40, "@!P1 LDS.128 R4, [R2]", 30, 40),
+    loop("64", 0x90, "FADD R1, R1, R2", 8, 40),
+    loop("1000", 0x40, "FADD R1, R1, R2", 0, 0),
 )
 
 
@@ -75,7 +96,7 @@ def rows_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ro
             build=made_up_records.build(),
             check=made_up_records.check(0.25, 0.75, 0.5),
             time=made_up_records.time(*cases, session=Session(start_seconds=0.5)),
-            extract=made_up_records.extract([nsys, *ncu]),
+            extract=made_up_records.extract([nsys, *ncu], loops=LOOPS),
             captures={"ncu": MISSING, "nsys": made_up_records.profile(traced)},
         )
         monkeypatch.setattr(FamilyRecords, "of", lambda *_: records)
@@ -174,6 +195,25 @@ def test_where_the_time_goes_is_a_table(rows_of: Callable[..., Rows]) -> None:
     stages_of_gpu = [("check", 0, 0, None), ("time", 2, 2.75, 0.5), ("nsys", 0, 0, None)]
     assert told == [("build", None, 3.0, None), *stages_of_gpu]
     assert stages.summary(rows) == "3 s on the GPU (check 0, time 3, nsys 0); 3 s of compiler"
+
+
+def test_instructions_of_hot_loops_are_a_table(rows_of: Callable[..., Rows]) -> None:
+    found = rows_of(measured())["instructions"]
+    assert [
+        (row["case"], row["loop"], row["place"], row["offset"], row["sample_share"]) for row in found
+    ] == [
+        ("64", 0, 0, 0x40, 0.75),
+        ("64", 0, 1, 0x50, 0.0),
+        ("64", 1, 0, 0x90, 0.2),
+        ("64", 1, 1, 0xA0, 0.0),
+        ("1000", 0, 0, 0x40, None),
+        ("1000", 0, 1, 0x50, None),
+    ]
+    first = found[0]
+    assert (first["opcode"], first["text"]) == ("LDS.128", "@!P1 LDS.128 R4, [R2]")
+    assert (first["kernel"], first["launch"], first["iterations"], first["executed"]) == ("k", 1, 64, 64)
+    assert (first["stall"], first["stall_samples"], first["file"], first["line"]) == ("wait", 15, "k.cu", 7)
+    assert len(as_frame(found, TABLES["instructions"], "instructions")) == len(found)
 
 
 def test_a_trace_is_a_table(rows_of: Callable[..., Rows]) -> None:

@@ -20,6 +20,7 @@ from tracked_project import Project, moved
 from warplog.plan.plan import make_plan
 from warplog.records import door
 from warplog.track import links, log, presence
+from warplog.track.view import CHARTS
 
 WORKFLOW = Path(__file__).parents[3] / "workflow"
 
@@ -188,12 +189,12 @@ def test_a_hint_names_the_command_that_opens_the_links(project):
     assert all(line.endswith("?workflowType=machine_learning") for line in links)
 
 
-def test_a_page_links_to_each_run_and_to_the_charts_of_its_family(project):
+def test_a_page_links_to_each_run_and_to_the_table_and_charts_of_its_family(project):
     done = project.log()
     page = links.page(done, project.uri)
     addresses = [unescape(found) for found in re.findall('href="(.*?)"', page)]
     for family in done.experiments:
-        assert family.link in addresses
+        assert {family.link, family.link + CHARTS} <= set(addresses)
         for run in family.runs.values():
             (address,) = (one for one in addresses if run.run_id in one)
             assert address.startswith("http://127.0.0.1:5000/#/experiments/")

@@ -49,12 +49,11 @@ def test_the_same_runs_give_the_same_tag(view):
     assert view.tag() == replace(view).tag()
 
 
-def test_every_metric_and_parameter_of_the_view_exists(view):
+def test_every_metric_parameter_and_tag_of_the_view_exists(view):
     state = decode(view.tag())
     names = {point.name for run in view.runs for point in run.points}
     params = {name for run in view.runs for name in run.params}
-    tags = {name for run in view.runs for name in run.tags}
-    assert len(state["selectedColumns"]) > 10
+    tags = {name for run in view.runs for name in (*run.tags, *run.looks)}
     for column in state["selectedColumns"]:
         kind, name = column.rstrip("`").split(".`")
         assert name in {"metrics": names, "params": params, "tags": tags}[kind], column
@@ -62,6 +61,22 @@ def test_every_metric_and_parameter_of_the_view_exists(view):
         assert mlflow_view._metrics_of(chart) <= names
         assert set(chart.get("selectedParams", ())) <= params
     assert state["orderByKey"] == "metrics.`headline/achieved_tflop_per_s`"
+
+
+def test_the_table_begins_with_the_result_of_a_variant(view):
+    state = decode(view.tag())
+    assert state["columnOrder"] == ["attributes.`Run Name`", *state["selectedColumns"]]
+    assert set(state["columnWidths"]) == set(state["columnOrder"])
+    assert state["selectedColumns"][:8] == [
+        "metrics.`headline/achieved_tflop_per_s`",
+        "metrics.`headline/pct_of_baseline`",
+        "tags.`gain_over_parent`",
+        "tags.`gain_verdict`",
+        "tags.`status`",
+        "tags.`dominant_stall`",
+        "tags.`occupancy_limiter`",
+        "params.`parent`",
+    ]
 
 
 def test_it_shows_all_runs_speed_against_size_stalls_and_knobs(view):
@@ -135,7 +150,7 @@ def test_a_large_family_fits(view):
     assert len(replace(view, runs=list(view.runs) * 20).tag()) < mlflow_view.MOST_TAG_CHARACTERS / 2
 
 
-def test_the_link_opens_the_view_as_charts_in_the_right_mode():
+def test_the_link_opens_the_table_of_the_view_in_the_right_mode():
     link = mlflow_view.path("7", "warplog-h200-live")
     assert link.startswith("#/experiments/7/runs?workflowType=machine_learning&")
-    assert link.endswith("viewStateShareKey=warplog-h200-live&compareRunsMode=CHART")
+    assert link.endswith("viewStateShareKey=warplog-h200-live")

@@ -151,6 +151,32 @@ def test_provenance_is_in_the_tags_and_knobs_are_plain_numbers(template):
     assert run.info.start_time == pd.Timestamp("2026-11-20T03:10:00Z").timestamp() * 1000
 
 
+def test_the_gain_over_the_parent_is_a_tag_with_its_verdict(template):
+    def told(variant):
+        tags = template.run(variant).data.tags
+        return tags.get("gain_over_parent"), tags.get("gain_verdict")
+
+    assert told("naive") == (None, None), "it has no parent"
+    assert told("warptile") == (f"{36.3 / 31.4:.2f}", "FASTER")
+    assert told("broken") == ("n/a", "n/a"), "a wrong answer has no speed"
+
+
+def test_a_gain_is_updated_in_place_and_kept_while_the_parent_is_left_out(project):
+    run_id = project.run("warptile").info.run_id
+    times = pd.read_parquet(project.tables / "measurements.parquet")
+    parent = times["variant"] == "vectorized"
+    project.edit("measurements", lambda rows: rows.assign(median_us=rows["median_us"].where(~parent, 1e6)))
+    assert set(project.changes(project.log())) == {"vectorized"}
+    slow = project.run("warptile")
+    assert slow.info.run_id == run_id
+    assert float(slow.data.tags["gain_over_parent"]) > 200
+
+    for table in ("variants", "measurements", "metrics"):
+        project.edit(table, lambda rows: rows[rows["variant"] != "vectorized"])
+    project.log()
+    assert project.run("warptile").data.tags["gain_over_parent"] == slow.data.tags["gain_over_parent"]
+
+
 def test_files_have_names_that_the_ui_previews(project):
     assert "figures.html" in project.files("warptile")
     assert [name for name in project.files("warptile") if name != "figures.html"] == [

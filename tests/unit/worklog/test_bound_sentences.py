@@ -4,14 +4,14 @@ import math
 from dataclasses import replace
 
 import pytest
+from warplog.worklog.sentences import bound_sentences, occupancy_sentences, traffic_sentences
 from worklog_pages import told
 
 from warplog.analysis.bounds import Bound, bound
 from warplog.analysis.waits import Wait
 from warplog.tables.regimes import LongRun
-from warplog.worklog.sentences import bound_sentences, occupancy_sentences, traffic_sentences
 
-REGISTERS = Bound("a", "memory", "L2", 71.0, "wait", 40.0, 25.0, 24.3, ("registers",))
+REGISTERS = Bound("a", "memory", "l2_throughput_pct", 71.0, "wait", 40.0, 25.0, 24.3, ("registers",))
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ REGISTERS = Bound("a", "memory", "L2", 71.0, "wait", 40.0, 25.0, 24.3, ("registe
     ],
 )
 def test_the_ceiling_and_the_longest_state(kind, words):
-    assert bound_sentences(Bound("a", kind, "L2", 71.0, "wait", 40.0)) == (
+    assert bound_sentences(Bound("a", kind, "l2_throughput_pct", 71.0, "wait", 40.0)) == (
         words,
         "The largest stall is wait (40 % of warp cycles): waiting for a fixed-latency dependency.",
     )
@@ -49,33 +49,35 @@ def test_a_warp_that_is_ready_does_not_stall():
 
 def test_the_limit_of_long_runs_comes_before_what_the_counters_of_one_launch_show():
     run = LongRun("sustained", 173.2, 203.4, "power", 1980.0, 1500.4, 695.2)
-    told = bound_sentences(Bound("a", "compute", "the tensor pipe", 90.4, long_run=run))
+    told = bound_sentences(Bound("a", "compute", "pipe_tensor_pct", 90.4, long_run=run))
     assert told == (
         "Sustained, launches are limited by power: set SM clock 1980 → 1500 MHz at 695 W; 203.4 µs a launch, 1.17x the"
         " time at rest.",
         "At rest, it is bound by the tensor pipe, at 90.4 % of its peak.",
     )
     hot = LongRun("back to back", 173.2, 203.4, "power", at_rest=False)
-    assert bound_sentences(Bound("a", "", gap="n/a", long_run=hot)) == (
+    assert bound_sentences(Bound("a", "", gap="no_counters", gap_detail="n/a", long_run=hot)) == (
         "What bounds it is unknown: n/a.",
         "Back to back, launches are limited by power: 203.4 µs a launch, 1.17x the time with a cold L2.",
     )
 
 
 def test_counters_of_a_launch_with_other_cycles_than_the_timed_ones_are_said_to_be():
-    told = bound_sentences(Bound("a", "near", "L2", 71.0, profiled_cycles=1.08))
+    told = bound_sentences(Bound("a", "near", "l2_throughput_pct", 71.0, profiled_cycles=1.08))
     assert told[-1] == "The counters are of a launch that took 1.08x the cycles of the timed ones."
-    assert len(bound_sentences(Bound("a", "near", "L2", 71.0, profiled_cycles=1.02))) == 1
-    told = bound_sentences(Bound("a", "near", "L2", 71.0, profiled_cycles=0.597, copies_us=31.66))
+    assert len(bound_sentences(Bound("a", "near", "l2_throughput_pct", 71.0, profiled_cycles=1.02))) == 1
+    told = bound_sentences(
+        Bound("a", "near", "l2_throughput_pct", 71.0, profiled_cycles=0.597, copies_us=31.66)
+    )
     assert told[-1] == "The counters describe its kernel only: copies take 31.66 µs of a launch."
 
 
 def test_l2_and_device_memory_are_named_beside_each_other():
-    told = bound_sentences(Bound("a", "memory", "device memory", 90.0, beside_pct=92.6))
+    told = bound_sentences(Bound("a", "memory", "dram_throughput_pct", 90.0, beside_pct=92.6))
     assert told == ("It is bound by device memory, at 90 % of its peak; the same bytes use 92.6 % of L2.",)
-    told = bound_sentences(Bound("a", "near", "L2", 82.4, beside_pct=65.5))
+    told = bound_sentences(Bound("a", "near", "l2_throughput_pct", 82.4, beside_pct=65.5))
     assert told == ("The busiest unit is L2, at 82.4 % of its peak; device memory is at 65.5 %.",)
-    told = bound_sentences(Bound("a", "atomics", "device memory", 0.3, beside_pct=2.4))
+    told = bound_sentences(Bound("a", "atomics", "dram_throughput_pct", 0.3, beside_pct=2.4))
     assert "of L2" not in told[0], "atomics in L2 are no bytes of device memory"
 
 
@@ -88,16 +90,31 @@ def test_a_grid_of_less_than_a_wave_is_told_with_its_blocks():
 
 
 def test_an_occupancy_that_was_not_counted_is_left_out():
-    some = Bound("a", "memory", "L2", 71.0, theoretical_pct=25.0, limiters=("registers", "warps", "blocks"))
+    some = Bound(
+        "a",
+        "memory",
+        "l2_throughput_pct",
+        71.0,
+        theoretical_pct=25.0,
+        limiters=("registers", "warps", "blocks"),
+    )
     text = "Theoretical occupancy is 25 %, limited by registers, warps and blocks."
     assert occupancy_sentences(some) == (text,)
-    whole = Bound("a", "memory", "L2", 71.0, theoretical_pct=100.0, achieved_pct=98.7, limiters=("warps",))
+    whole = Bound(
+        "a",
+        "memory",
+        "l2_throughput_pct",
+        71.0,
+        theoretical_pct=100.0,
+        achieved_pct=98.7,
+        limiters=("warps",),
+    )
     text = "Theoretical occupancy is 100 %; achieved occupancy is 98.7 %."
     assert occupancy_sentences(whole) == (text,)
 
 
 def test_a_gap_is_said_and_nothing_else():
-    gap = Bound("a", "", gap="n/a (denied)")
+    gap = Bound("a", "", gap="no_counters", gap_detail="n/a (denied)")
     assert bound_sentences(gap) == ("What bounds it is unknown: n/a (denied).",)
     assert occupancy_sentences(gap) == ()
 
@@ -130,7 +147,9 @@ def test_what_the_sentences_on_the_step_said_is_not_said_again():
         "the use of another unit"
     )
     assert "waiting for a barrier" in bound_sentences(some, {"wait"})[1], "another state"
-    wavefronts = replace(some, shared=721e6, beside_pct=math.nan, ceiling="L1/TEX", ceiling_pct=76.0)
+    wavefronts = replace(
+        some, shared=721e6, beside_pct=math.nan, ceiling="l1_throughput_pct", ceiling_pct=76.0
+    )
     assert bound_sentences(wavefronts, said)[0] == (
         "The busiest unit is L1/TEX, at 76 % of its peak, mainly through its shared-memory wavefronts."
     )
@@ -147,7 +166,15 @@ def test_what_the_sentences_on_the_step_said_is_not_said_again():
 
 
 def test_an_achieved_occupancy_above_the_theoretical_one_is_explained_and_a_rounded_one_is_not():
-    some = Bound("a", "memory", "L2", 71.0, theoretical_pct=75.0, achieved_pct=75.9, limiters=("registers",))
+    some = Bound(
+        "a",
+        "memory",
+        "l2_throughput_pct",
+        71.0,
+        theoretical_pct=75.0,
+        achieved_pct=75.9,
+        limiters=("registers",),
+    )
     text = (
         "Theoretical occupancy is 75 %, limited by registers; achieved occupancy is 75.9 % (more than theory allows:"
         " the counters are inexact)."
@@ -175,9 +202,7 @@ def test_a_busy_sub_unit_of_l1_is_not_told_as_its_bandwidth():
 
 
 def test_the_largest_stall_is_told_by_what_its_hot_line_waits_for():
-    some = Bound(
-        "a", "near", "L2", 71.0, "barrier", 45.0, wait=Wait("the tensor cores", "the wgmma wait", "k.cu:7")
-    )
+    some = Bound("a", "near", "l2_throughput_pct", 71.0, "barrier", 45.0, wait=Wait("wgmma", "k.cu:7"))
     assert bound_sentences(some)[1] == (
         "The largest stall is barrier (45 % of warp cycles, mostly at the wgmma wait of k.cu:7): waiting for the tensor"
         " cores."
@@ -207,13 +232,13 @@ def test_a_page_explains_once_why_kernels_move_less_than_the_compulsory_traffic(
 
 def test_launches_that_take_longer_back_to_back_at_the_same_clock_are_not_called_limited():
     same = LongRun("sustained", 36.5, 38.25, "", 1980.0, 1979.6, math.nan)
-    assert bound_sentences(Bound("a", "memory", "L2", 88.7, long_run=same)) == (
+    assert bound_sentences(Bound("a", "memory", "l2_throughput_pct", 88.7, long_run=same)) == (
         "At rest, it is bound by L2, at 88.7 % of its peak.",
     )
     lowered = LongRun("sustained", 36.5, 40.0, "", 1980.0, 1800.0, math.nan)
     assert (
         "limited by an unknown cause: set SM clock 1980 → 1800 MHz"
-        in bound_sentences(Bound("a", "", gap="n/a", long_run=lowered))[1]
+        in bound_sentences(Bound("a", "", gap="no_counters", gap_detail="n/a", long_run=lowered))[1]
     )
 
 
@@ -222,6 +247,6 @@ def test_l1_counts_with_the_share_of_time_in_which_sms_are_active():
     values = {"l1_throughput_pct": 88.0, "l2_throughput_pct": 10.0, "waves_per_sm": 0.03}
     few = {"instructions_executed": 0.25 * 132 * 1e6, "ipc": 1.0, "gpu_cycles": 1e6}
     found = bound("a", values | few, 132.0)
-    assert (found.kind, found.ceiling) == ("launch", "L1/TEX")
+    assert (found.kind, found.ceiling) == ("launch", "l1_throughput_pct")
     assert found.ceiling_pct == pytest.approx(22.0)
     assert bound("a", values, 132.0).ceiling_pct == 88.0, "the share is unknown"

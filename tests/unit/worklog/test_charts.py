@@ -10,6 +10,7 @@ import pytest
 from jsonschema import ValidationError
 from worklog_pages import HOSTILE, Page, charted
 
+from warplog.figures.shared.highlight import of_family
 from warplog.worklog.html import html
 from warplog.worklog.pictures import charts
 
@@ -50,12 +51,13 @@ def test_a_regime_with_one_case_says_so_and_keeps_the_axis_of_all_sizes(recorded
     assert low < 4096 < high
 
 
-def test_the_reader_chooses_case_unit_regime_order_and_variants(page):
+def test_the_reader_chooses_case_unit_regime_order_and_variants(page, recorded):
     spec = json.loads(page.chart)
     named = {one["name"]: one for one in spec["params"]}
     assert {"in_case", "in_unit", "in_regime", "in_order", "chosen"} <= set(named)
     assert named["in_case"]["value"] == "4096"
-    assert 1 <= len(named["chosen"]["value"]) <= 6
+    shown = [one["variant"] for one in named["chosen"]["value"]]
+    assert shown == of_family(recorded), "at first those in colour in the figures"
 
 
 def below(page):

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from msgspec import structs
+from warplog.worklog.asides import outside
 from worklog_pages import FAMILY, Page, hot_line, rung, told
 
 from warplog.catalog.header import read_source
-from warplog.worklog.asides import outside
 from warplog.worklog.code.heat import Heat, HeatMap, heat_map
 from warplog.worklog.code.listing import code, listing, without_marks
 from warplog.worklog.html import html

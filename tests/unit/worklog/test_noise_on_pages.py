@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 from msgspec import structs
+from warplog.worklog.sentences import overlap_sentences, sentences
 from worklog_pages import CAMPAIGN, CAPTIONS, FAMILY, rung, told
 
 from warplog import worklog
+from warplog.analysis import decomposition
 from warplog.records import remarks
 from warplog.tables.agreement import agreement
-from warplog.worklog import decomposition, explain
+from warplog.worklog import explain
 from warplog.worklog.html import html
-from warplog.worklog.sentences import overlap_sentences, sentences
 
 
 def changed(recorded, variant, case="4096", **values):
@@ -181,7 +182,9 @@ def test_a_remainder_that_is_larger_than_the_gain_is_all_that_is_said_about_the_
     assert "Factors in its favour: instructions 100 → 97 (1.03x)." in sentences(
         replace(step, remainder=0.999)
     )
-    assert sentences(replace(step, remark="the counters cover a part"))[-1] == "The counters cover a part."
+    assert sentences(replace(step, kernel_us=(75.0, 75.0), others_us=(25.0, 25.0)))[-1] == (
+        "The counters cover only the longest kernel of a, 75 % of its time, of b, 75 % of its time."
+    )
 
 
 def test_a_step_that_was_profiled_at_another_case_names_it_and_keeps_the_headline_ratio(recorded):

@@ -4,13 +4,13 @@ import math
 from dataclasses import replace
 
 import pytest
+from warplog.worklog.pictures.story import counters, path_table, waterfall
 from worklog_pages import FAMILY, Page, rung, told
 
 from warplog import worklog
 from warplog.analysis.decomposition import Change, Factor, StateChange, Step, Use
 from warplog.worklog import explain
 from warplog.worklog.html import html
-from warplog.worklog.pictures.story import counters, path_table, waterfall
 
 
 def row(parent, us, **more):

@@ -150,15 +150,6 @@ def test_the_figure_of_claims_is_left_to_the_tables(recorded):
     assert named["roofline"] == "Roofline"
 
 
-def test_a_timeline_that_only_repeats_the_times_is_left_out(recorded):
-    path = RECORDED / "figures/sgemm/timeline.png"
-    assert worklog.gather(FAMILY, recorded, CAMPAIGN, [path], CAPTIONS).pictures == ()
-    apart = recorded.timeline.copy()
-    apart.loc[apart["variant"] == "warptile", "duration_us"] *= 0.5
-    shown = worklog.gather(FAMILY, replace(recorded, timeline=apart), CAMPAIGN, [path], CAPTIONS).pictures
-    assert [picture.name for picture in shown] == ["timeline"]
-
-
 def test_markdown_links_the_figures_from_where_it_lies(page):
     links = re.findall(r"!\[[^]]*\]\(<([^>]+)>\)", worklog.markdown(page, RECORDED / "worklog"))
     assert [(RECORDED / "worklog" / link).resolve() for link in links[:1]] == [
@@ -526,13 +517,3 @@ def test_nothing_is_said_of_counters_that_a_family_never_captures(recorded):
     assert rung(page, "gmem_coalesced").story == ()
     assert not any("bounds" in text for text in rung(page, "naive").limits)
     assert not any(summary.heading.startswith("Resources") for summary in page.summaries)
-
-
-def test_bank_conflicts_are_shown_only_if_a_variant_has_any(recorded):
-    pictures = [Path("figures") / f"{name}.png" for name in ("bank_conflicts", "warp_stalls")]
-    rows = recorded.metrics
-    excess = rows["metric"] == "shared_wavefronts_excess"
-    for value, names in ((1.0, ["warp_stalls", "bank_conflicts"]), (0.0, ["warp_stalls"])):
-        tables = replace(recorded, metrics=rows.assign(value=rows["value"].mask(excess, value)))
-        page = worklog.gather(FAMILY, tables, CAMPAIGN, pictures, CAPTIONS)
-        assert [picture.name for picture in page.pictures] == names

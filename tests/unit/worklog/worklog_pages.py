@@ -33,12 +33,11 @@ _DRAWN = Path(tempfile.mkdtemp(prefix="warplog-figures-"))
 atexit.register(shutil.rmtree, _DRAWN, ignore_errors=True)
 for _name in (
     *("bank_conflicts", "claims", "ladder", "memory_chart", "occupancy", "roofline", "swim_lanes"),
-    *("throughput_vs_size", "timeline", "warp_stalls"),
+    *("throughput_vs_size", "warp_stalls"),
 ):
     shutil.copy(RECORDED / "figures" / "sgemm" / "ladder.png", _DRAWN / f"{_name}.png")
 PICTURES = sorted(_DRAWN.glob("*.png"))
-# A timeline only repeats the times of this family, and its claims are in tables.
-SHOWN = [path for path in PICTURES if path.stem not in ("timeline", "claims")]
+SHOWN = [path for path in PICTURES if path.stem != "claims"]  # which are in tables
 CAPTIONS = PROJECT / "workflow" / "report"
 HOSTILE = (
     "<script>alert(1)</script> \\input{x} a_b & 50 % $y^2$ #1 {z} | ~ [u](v) *w* `q` \"r\" 's'\nnew\tline"

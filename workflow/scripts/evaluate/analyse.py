@@ -8,4 +8,6 @@ from warplog.plan.script import job
 
 if "snakemake" in globals():
     with job(snakemake.log[0]):
-        evaluate.write_analysis(Plan.of_chosen(snakemake.params.plan), Path(snakemake.output[0]).parent)
+        evaluate.write_analysis(
+            Plan.of_chosen(snakemake.params.plan).chosen, Path(snakemake.output[0]).parent
+        )

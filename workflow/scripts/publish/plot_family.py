@@ -1,6 +1,7 @@
 """Draws the figures of a family from the tables: PNG, SVG and others, and a CSV file with the numbers.
 
-A figure is only redrawn if its numbers, look or code changed; `.drawn.json` contains their hashes.
+A figure is only redrawn if its numbers, look or code changed; `.drawn.json` contains their hashes. One that has nothing
+to show is not drawn.
 """
 
 from collections.abc import Sequence
@@ -29,10 +30,11 @@ def main(
     suffixes = {".csv", *look.settings.suffixes}
     drawn = {}
     for name in names:
-        module = figures.module(name)
-        numbers = module.data(data)
-        text = csv_of_table(numbers)
-        drawn[name] = sha256_of(shared, sha256_file(Path(str(module.__file__))), text, repr(look))
+        numbers = figures.data(name, data)
+        if numbers.empty:
+            continue
+        source, text = Path(str(figures.module(name).__file__)), csv_of_table(numbers)
+        drawn[name] = sha256_of(shared, sha256_file(source), text, repr(look))
         there = all((folder / f"{name}{suffix}").is_file() for suffix in suffixes)
         if former.get(name) != drawn[name] or not there:
             figures.write(name, numbers, look, folder / name)

@@ -1,6 +1,5 @@
 """Writes the campaign as static pages: an index, and for each family a page, its steps and its cases."""
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from warplog import worklog
@@ -13,13 +12,13 @@ from warplog.tables import view
 from warplog.worklog.site import Site
 
 
-def main(plan: Plan, tables: Path, figures: Mapping[str, Sequence[str]], library: Path, output: Path) -> None:
+def main(plan: Plan, tables: Path, library: Path, output: Path) -> None:
     campaign = door.read(Path(plan.campaign()), Campaign)
     read = view.read_all(tables)
     site = Site(output, library.read_text(encoding="utf-8"))
     for name, variants in plan.chosen.items():
         data = view.of_family(read, tables, name)
-        pictures = [paths.RESULTS / "figures" / name / f"{figure}.png" for figure in figures[name]]
+        pictures = sorted((paths.RESULTS / "figures" / name).glob("*.png"))
         kept = {v.name: plan.build_record(v).with_name("kernel.sass") for v in variants}
         page = worklog.gather(plan.families[name], data, campaign, pictures, paths.WORKFLOW / "report", kept)
         site.add(page, data)
@@ -33,7 +32,6 @@ if "snakemake" in globals():
         main(
             Plan.of_chosen(snakemake.params.plan),
             Path(snakemake.input.tables[0]).parent,
-            snakemake.params.figures,
             Path(snakemake.input.library),
             Path(snakemake.output[0]),
         )

@@ -33,12 +33,11 @@ def main(
 
 if "snakemake" in globals():
     with job(snakemake.log[0]):
-        folder = Path(snakemake.input.figures)
         main(
             Plan.made_of(snakemake.params.plan, [snakemake.wildcards.family]),
             snakemake.wildcards.family,
             Path(snakemake.input.tables[0]).parent,
-            [folder / f"{name}.png" for name in snakemake.params.figures],
+            sorted(Path(snakemake.input.figures).glob("*.png")),
             Path(snakemake.input.library),
             Path(snakemake.output.html),
             Path(snakemake.output.latex),

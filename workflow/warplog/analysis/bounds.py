@@ -96,8 +96,6 @@ class Bound:
     kind: str
     ceiling: str = ""
     ceiling_pct: float = math.nan
-    ceiling_2: str = ""
-    ceiling_2_pct: float = math.nan
     stall: str = ""
     stall_pct: float = math.nan
     theoretical_pct: float = math.nan
@@ -105,6 +103,8 @@ class Bound:
     limiters: tuple[str, ...] = ()
     gap: str = ""
     gap_detail: str = ""
+    ceiling_2: str = ""
+    ceiling_2_pct: float = math.nan
     beside_pct: float = math.nan
     long_run: LongRun | None = None
     wait: Wait | None = None

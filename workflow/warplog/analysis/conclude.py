@@ -1,11 +1,11 @@
-"""What is concluded about a family, as rows of the tables `verdicts`, `ladder`, `steps`, `changes` and `bounds`."""
+"""What is concluded about a family, as rows of the tables `verdicts`, `ladder`, `steps`, `changes`, `bounds`, ..."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from warplog.analysis import roles, verdicts
+from warplog.analysis import roles, sass_steps, verdicts
 from warplog.analysis.bounds import L2
 from warplog.analysis.bounds import Bound as Limit
 from warplog.analysis.decomposition import Step as Decomposed
@@ -14,7 +14,7 @@ from warplog.analysis.verdicts import Timed
 from warplog.core.columns import Row, number, text
 from warplog.core.numbers import rate_unit
 from warplog.tables import regimes
-from warplog.tables.conclusions import NAN, Bound, Change, Conclusion, Place, Step, Verdict
+from warplog.tables.conclusions import NAN, Bound, Change, Conclusion, Place, SassStep, Step, Verdict
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
 
@@ -31,6 +31,7 @@ class Conclusions:
     steps: tuple[Step, ...]
     changes: tuple[Change, ...]
     bounds: tuple[Bound, ...]
+    sass_steps: tuple[SassStep, ...]
 
     def rows(self, table: str) -> Sequence[Conclusion]:
         """Returns the rows of a table, by its name."""
@@ -54,6 +55,7 @@ def conclude(tables: FigureTables, sources: Sources) -> Conclusions:
         tuple(_step(known, step, changes[step.variant]) for step in known.steps),
         tuple(change for step in known.steps for change in changes[step.variant]),
         tuple(_bound(known, one) for one in known.bounds),
+        tuple(sass_steps.rows(as_rows(tables.instructions), as_rows(tables.variants))),
     )
 
 

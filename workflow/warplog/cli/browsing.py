@@ -19,7 +19,7 @@ from warplog.core.text import printable
 
 _ABOUT = """\
 Starts MLflow's pages for the project's runs, on this machine only and without telemetry, and prints the address of a
-page of links: to the charts of each family and to each run. Opens it if there is a browser. Ctrl-C ends it.
+page of links: to the table of each family and to each run. Opens it if there is a browser. Ctrl-C ends it.
 With an MLflow server (MLFLOW_TRACKING_URI, or track.uri in the configuration), starts nothing and prints the links.
 """
 _EXAMPLES = """\

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warplog.core.errors import WarplogError
+from warplog.core.errors import WarplogError, note
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,10 +62,6 @@ def run(options: argparse.Namespace, project: Path, folder: Path, families: Mapp
     chosen = _there(tables, families)
     if options.names:
         chosen = list(dict.fromkeys(pair for name in options.names for pair in _named(name, chosen)))
-    if options.list:
-        for family, figure in chosen:
-            print(f"{family}/{figure}")
-        return 0
     settings = _settings(options, project)
     from warplog import figures
     from warplog.figures.shared import style
@@ -74,9 +70,13 @@ def run(options: argparse.Namespace, project: Path, folder: Path, families: Mapp
         data = view.of_family(tables, folder, family)
         look = style.look(data, settings)
         for name in (figure for own, figure in chosen if own == family):
-            numbers = figures.module(name).data(data)
-            for path in figures.write(name, numbers, look, options.folder / f"{family}-{name}"):
-                print(path)
+            numbers = figures.data(name, data)
+            if options.list and len(numbers):
+                print(f"{family}/{name}")
+            elif len(numbers):
+                print(*figures.write(name, numbers, look, options.folder / f"{family}-{name}"), sep="\n")
+            elif f"{family}/{name}" in options.names:
+                note(f"{family}/{name}: these tables have nothing for it to show; it is not drawn")
     return 0
 
 

@@ -174,13 +174,16 @@ def _add_compare(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
 def _add_readers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     explain = commands.add_parser("explain", help="explain why each variant is faster than its parent")
     explain.description = (
-        "Prints Markdown: for each variant, its gain over its parent and up to three reasons. With --all, everything"
-        " that changed from its parent and how much of the cycles each change accounts for, and for each kernel, what"
-        " bounds it. Reports only what the counters in the tables support."
+        "Prints Markdown, the steps of the pages: for each variant, its speed relative to its parent with the interval,"
+        " what changed, what that costs, and what bounds its kernel. With --all, everything that changed, occupancy,"
+        " memory traffic and long runs as well. The table `steps` says why a step is not explained."
         " CAMPAIGN may also be a single report that `warplog extract` reads: prints what bounds each of its launches."
     )
     explain.add_argument(
-        "--all", action="store_true", dest="whole", help="all reasons, factors, warp states and bounds"
+        "--all",
+        action="store_true",
+        dest="whole",
+        help="everything that changed, occupancy, traffic and long runs",
     )
     explain.epilog = "example: warplog explain h200 --family sgemm"
     explain.set_defaults(command="explain")
@@ -322,7 +325,6 @@ def _compare(options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    from warplog.analysis.explanation import sources_of
     from warplog.tables import view
     from warplog.worklog import explain
 
@@ -330,12 +332,10 @@ def _explain(options: argparse.Namespace) -> int:
         print(_explained(Path(options.campaign)))
         return 0
     folder = _tables(options)
-    known = {family.name: family for family in _families(None)} if (_project() / "kernels").is_dir() else {}
     for name in [options.family] if options.family else explain.families(folder):
-        sources = sources_of(known[name].variants) if name in known else {}
-        print(explain.markdown(view.load(folder, name), sources, options.whole))
+        print(explain.markdown(view.load(folder, name), options.whole))
     if not options.whole:
-        print("All factors and warp states, and what bounds each variant: warplog explain --all")
+        print("Everything that changed, occupancy and traffic: warplog explain --all")
     return 0
 
 

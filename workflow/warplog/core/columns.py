@@ -248,6 +248,33 @@ LINES: Mapping[str, Column] = {
     **ORIGIN,
     **BOARD,
 }
+INSTRUCTIONS: Mapping[str, Column] = {
+    **KEY,
+    "kernel": LINES["kernel"],
+    "launch": LINES["launch"],
+    "loop": Column("int", "", "hot loop of the case's longest kernel, from 0, by its samples"),
+    "iterates": Column(
+        "bool", "", "false for the code outside of all loops, which is listed if no loop has more samples"
+    ),
+    "iterations": Column(
+        "int", "", "how often warps began an iteration, or the kernel if it does not iterate"
+    ),
+    "place": Column(
+        "int", "", "position in the loop by address, from 0; loops within the loop are not part of it"
+    ),
+    "offset": Column("int", "B", "address from the kernel's first instruction"),
+    "opcode": Column("str", "", "opcode with modifiers, without predicate"),
+    "text": Column("str", "", "the instruction; targets of branches are offsets"),
+    "executed": Column("int", "inst", "how often warps executed it"),
+    "samples": Column("int", "", "warp samples at it; 0 if ncu took no samples"),
+    "sample_share": Column("float", "", "share of the kernel's warp samples; empty without samples"),
+    "stall": Column("str", "", "most frequent stall reason at it"),
+    "stall_samples": Column("int", "", "warp samples with that stall reason"),
+    "file": Column("str", "", "source file; empty if unknown"),
+    "line": Column("int", "", "line number in the source file; 0 if unknown"),
+    **ORIGIN,
+    **BOARD,
+}
 LIBRARY_KERNELS: Mapping[str, Column] = {
     **KEY,
     "order": Column("int", "", "position within a launch of the variant, from 0"),
@@ -495,6 +522,7 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
     "metrics": METRICS,
     "timeline": TIMELINE,
     "lines": LINES,
+    "instructions": INSTRUCTIONS,
     "library_kernels": LIBRARY_KERNELS,
     "variants": VARIANTS,
     "gpus": GPUS,
@@ -504,6 +532,7 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
     "launches": LAUNCHES,
     "tracks": TRACKS,
 }
+PARQUET_ONLY = ("instructions",)  # as CSV it would be larger than all other tables
 
 
 CLAIMS: Mapping[str, Column] = {

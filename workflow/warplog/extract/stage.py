@@ -17,12 +17,13 @@ from msgspec import structs
 from warplog.core import paths
 from warplog.core.errors import WarplogError, say
 from warplog.core.hashing import sha256_file
-from warplog.extract import hot_lines, sessions, timeline
+from warplog.extract import hot_lines, hot_loops, sessions, timeline
 from warplog.extract.timeline import CASE, LAUNCH, named
 from warplog.metrics import METRICS, Evaluated, absent, evaluate
+from warplog.metrics.kernels import longest_kernel
 from warplog.parsers.ncu.report import NcuLaunch
 from warplog.parsers.nsys.sqlite import NsysEvent
-from warplog.records.extract import Capture, Event, Extract, HotLine, Launched, MetricRow
+from warplog.records.extract import Capture, Event, Extract, HotLine, HotLoop, Launched, MetricRow
 from warplog.records.family_file import FamilyRecord
 from warplog.records.fields import Status, Tool
 from warplog.records.profile import Profile
@@ -94,6 +95,7 @@ class _Evidence:
 
     rows: Sequence[MetricRow]
     lines: Sequence[HotLine] = ()
+    loops: Sequence[HotLoop] = ()
     timeline: Sequence[Event] = ()
     kernels: Sequence[Launched] = ()
 
@@ -150,6 +152,7 @@ def _record(counted: _Captured, seen: _Captured, sources: Sequence[Path]) -> Ext
         lines=tuple(counts.lines),
         timeline=tuple(times.timeline),
         kernels=tuple(times.kernels),
+        loops=tuple(counts.loops),
     )
 
 
@@ -177,7 +180,7 @@ def _as_far_as_good(
 
 
 def _of_ncu(captured: _Captured, sources: Sequence[Path]) -> _Evidence:
-    """Returns the metric rows and the hot lines of every launch in the ncu report."""
+    """Returns the metric rows and hot lines of every launch in the ncu report, and the hot loops of the longest."""
     profile = captured.profile
     refused, cases = captured.split()
     rows = [
@@ -186,6 +189,7 @@ def _of_ncu(captured: _Captured, sources: Sequence[Path]) -> _Evidence:
         for value in absent(*state)
     ]
     lines: list[HotLine] = []
+    loops: list[HotLoop] = []
     if not cases:
         return _Evidence(rows)
     report = sessions.ncu(captured.report, profile.variant)
@@ -197,11 +201,15 @@ def _of_ncu(captured: _Captured, sources: Sequence[Path]) -> _Evidence:
         )
     by_case = captured.by_case(report.launches, cases)
     for case in cases:
+        first = len(rows)
         for number, launch in enumerate(by_case[case]):
             values = evaluate(launch.counters, launch.compute_capability)
             rows += [_row(case, launch.kernel, number, value, "ncu", report.tool_version) for value in values]
             lines += hot_lines.hottest(case, launch.kernel, number, launch.lines, sources)
-    return _Evidence(rows, lines)
+        if (longest := longest_kernel(map(structs.asdict, rows[first:]))) is not None:
+            kernel, number = longest
+            loops += hot_loops.hottest(case, kernel, number, by_case[case][number].code)
+    return _Evidence(rows, lines, loops)
 
 
 def _of_nsys(captured: _Captured) -> _Evidence:

@@ -1,6 +1,7 @@
 """One module per figure, each with TITLE, NEEDS, data(tables) and draw(data, look); their captions; what they share.
 
-`NEEDS` lists what a family must have for the figure to show anything; see warplog.plan.selection.
+`NEEDS` lists what a family must have for the figure to be planned; see warplog.plan.selection. A figure whose data()
+returns no rows has nothing to show: it is not drawn.
 """
 
 import ast
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from warplog.figures.shared.style import Look
+    from warplog.tables.view import FigureTables
 
 _FOLDER = Path(__file__).parent
 
@@ -44,8 +46,18 @@ def module(figure: str) -> ModuleType:
     return importlib.import_module(f"warplog.figures.{figure}")
 
 
+def data(figure: str, tables: "FigureTables") -> "pd.DataFrame":
+    """Returns the numbers that a figure shows; no rows if it has nothing to show.
+
+    Raises:
+        WarplogError: if the figure does not exist.
+    """
+    found: pd.DataFrame = module(figure).data(tables)
+    return found
+
+
 def write(figure: str, numbers: "pd.DataFrame", look: "Look", stem: Path) -> list[Path]:
-    """Draws a figure from the `numbers` that its data() returned, and returns the files that it wrote.
+    """Draws a figure from the `numbers` that `data` returned, and returns the files that it wrote.
 
     Their names are `stem` and the suffixes of the look's settings; `<stem>.csv` holds the numbers.
     """

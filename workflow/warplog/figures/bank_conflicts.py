@@ -4,12 +4,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter
 
 from warplog.core.numbers import short_number as counted
+from warplog.core.text import listed
 from warplog.figures.shared.labels import (
     INK,
     bar_rows,
@@ -19,9 +18,8 @@ from warplog.figures.shared.labels import (
     number,
     row_in,
     text_column,
-    tick,
 )
-from warplog.figures.shared.style import Look, new_figure, styled
+from warplog.figures.shared.style import MOST_NAMED, Look, new_figure, styled
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
 
@@ -31,7 +29,7 @@ NOTE = (
     "wavefronts: passes through shared memory, calculated by ncu from the addresses (longest kernel of the "
     "case); ways: wavefronts per ideal wavefront"
 )
-NOT_COUNTED = "; not counted: reads by wgmma, which no counter covers; the rest has no conflicts"
+NOT_COUNTED = "; not drawn: {variants}, whose shared memory is read by wgmma, which no counter covers"
 COUNTERS = [
     "shared_wavefronts",
     "shared_wavefronts_ideal",
@@ -45,8 +43,9 @@ IDEAL, EXCESS = "#a6cee3", "#d55e00"  # they also differ in lightness; the exces
 def data(tables: FigureTables) -> pd.DataFrame:
     """Returns one row per variant: wavefronts (all, ideal, excess) and ways (wavefronts over ideal ones).
 
-    A kernel without shared-memory accesses has zero wavefronts, NaN ways and a `gap` that says so. `partly` marks a
-    kernel whose tensor cores read shared memory by themselves (wgmma): the counters do not cover those reads.
+    There are no rows if no variant has a conflict. A kernel without shared-memory accesses has zero wavefronts, NaN
+    ways and a `gap` that says so. `partly` marks a kernel whose tensor cores read shared memory by themselves (wgmma):
+    no counter covers those reads, so it is not drawn without other conflicts.
     """
     rows = tables.counters(COUNTERS)
     total, ideal = rows["shared_wavefronts"], rows["shared_wavefronts_ideal"]
@@ -59,7 +58,8 @@ def data(tables: FigureTables) -> pd.DataFrame:
     rows["excess_pct"] = 100 * rows["shared_wavefronts_excess"] / total.where(total > 0)
     rows["partly"] = rows["inst_hgmma"] > 0
     kept = ["family", "variant", "order", "is_baseline", "case", "kernel", "status", "gap", *COUNTERS]
-    return rows[[*kept, "excess_pct", "partly", *ORIGIN_COLUMNS]]
+    rows = rows[[*kept, "excess_pct", "partly", *ORIGIN_COLUMNS]]
+    return rows if (rows["excess_pct"] > 0).any() else rows.iloc[:0]
 
 
 def _finding(counted: pd.DataFrame, of: int) -> str:
@@ -83,49 +83,43 @@ def _finding(counted: pd.DataFrame, of: int) -> str:
 @styled
 def draw(data: pd.DataFrame, look: Look) -> Figure:
     """Draws the shares of ideal and excess wavefronts as stacked bars, and counts beside them."""
+    hidden = (data["gap"] == "") & data["partly"] & ~(data["excess_pct"] > 0)
+    using, left_out = int((data["gap"] == "").sum()), list(data.loc[hidden, "variant"])
+    named = listed(left_out) if len(left_out) <= MOST_NAMED else f"{len(left_out)} variants"
+    data = data[~hidden].reset_index(drop=True)
     first, good = data.iloc[0], data["gap"] == ""
-    totals = data.loc[good, "shared_wavefronts"]
-    hidden = good & data["partly"] & ~(data["excess_pct"] > 0)
-    title = f"{_finding(data[good & ~hidden], int(good.sum()))} · {first['family']}, case {first['case']}"
-    figure = new_figure(title, 0.84 + row_in() * len(data), NOTE + NOT_COUNTED * bool(hidden.any()), look)
+    title = f"{_finding(data[good], using)} · {first['family']}, case {first['case']}"
+    note = NOTE + (NOT_COUNTED.format(variants=named) if left_out else "")
+    figure = new_figure(title, 0.84 + row_in() * len(data), note, look)
     axes = figure.add_subplot()
     bar_rows(axes, data["variant"], data["is_baseline"])
     scale = 100 / data["shared_wavefronts"]
-    drawn = good & ~hidden
-    rows = np.flatnonzero(drawn)
-    ideal, excess = ((data[f"shared_wavefronts_{part}"] * scale)[drawn] for part in ("ideal", "excess"))
-    axes.barh(rows, ideal, 0.72, color=IDEAL, ec=INK, lw=0.5)
-    some = excess.to_numpy() > 0
-    axes.barh(rows[some], excess[some], 0.72, left=ideal[some], color=EXCESS, hatch="////", ec=INK, lw=0.5)
+    ideal, excess = (data[f"shared_wavefronts_{part}"] * scale for part in ("ideal", "excess"))
+    axes.barh(data.index[good], ideal[good], 0.72, color=IDEAL, ec=INK, lw=0.5)
+    some = good & (excess > 0)
+    axes.barh(
+        data.index[some], excess[some], 0.72, left=ideal[some], color=EXCESS, hatch="////", ec=INK, lw=0.5
+    )
     axes.set_xlabel("share of the shared-memory wavefronts (%)")
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: tick(value)))
     axes.set_xlim(0, 100)
-    if totals.empty:
-        axes.set_xticks([])
-    gap_notes(axes, data["gap"].mask(hidden, "not counted: reads by wgmma"))
-    if good.any():
-        _columns(axes, data, hidden)
-        legend_above(
-            axes,
-            [
-                Patch(fc=IDEAL, ec=INK, lw=0.5, label="ideal: required without conflicts"),
-                Patch(fc=EXCESS, ec=INK, lw=0.5, hatch="////", label="excess: caused by bank conflicts"),
-            ],
-        )
+    gap_notes(axes, data["gap"])
+    end = text_column(
+        axes, "ways", _cells(data["shared_conflict_ways"], good, "{:.2f}-way".format), 0.08, "right"
+    )
+    end = text_column(
+        axes, "excess", _cells(data["excess_pct"], good, lambda v: f"{number(v)} %"), end, "right"
+    )
+    if not is_narrow():
+        text_column(axes, "wavefronts", _cells(data["shared_wavefronts"], good, counted), end, "right")
+    legend_above(
+        axes,
+        [
+            Patch(fc=IDEAL, ec=INK, lw=0.5, label="ideal: required without conflicts"),
+            Patch(fc=EXCESS, ec=INK, lw=0.5, hatch="////", label="excess: caused by bank conflicts"),
+        ],
+    )
     return figure
 
 
-def _columns(axes: Axes, data: pd.DataFrame, hidden: pd.Series) -> None:
-    """Writes wavefronts, excess and ways in columns; the counted wavefronts only where wgmma reads are `hidden`."""
-    good = data["gap"] == ""
-    whole = good & ~hidden
-
-    def cells(column: str, shown: pd.Series, formatted: Callable[[float], str]) -> list[str]:
-        return [formatted(value) if ok else "" for value, ok in zip(data[column], shown, strict=True)]
-
-    ways = cells("shared_conflict_ways", whole, lambda ways: f"{ways:.2f}-way")
-    end = text_column(axes, "ways", ways, 0.08, "right")
-    excess = cells("excess_pct", whole, lambda pct: f"{number(pct)} %")
-    end = text_column(axes, "excess", excess, end, "right")
-    if not is_narrow():
-        text_column(axes, "wavefronts", cells("shared_wavefronts", good, counted), end, "right")
+def _cells(values: pd.Series, shown: pd.Series, formatted: Callable[[float], str]) -> list[str]:
+    return [formatted(value) if ok else "" for value, ok in zip(values, shown, strict=True)]

@@ -4,10 +4,8 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-import pandas as pd
-
 from warplog import figures
-from warplog.figures.shared.highlight import MOST
+from warplog.figures.shared.highlight import LONG
 from warplog.tables import regimes
 from warplog.tables.files import as_rows
 from warplog.tables.series import series
@@ -43,7 +41,7 @@ def _hands_over(tables: FigureTables) -> bool:
 
 
 def _has_long_ladder(tables: FigureTables) -> bool:
-    return bool(len(tables.variants) > MOST)
+    return bool(len(tables.variants) > LONG)
 
 
 def _has_lines(tables: FigureTables) -> bool:
@@ -51,14 +49,8 @@ def _has_lines(tables: FigureTables) -> bool:
     return bool(series(dict(zip(rows["case"], rows["size"], strict=True)), tables.case))
 
 
-def _data(figure: str, tables: FigureTables) -> pd.DataFrame:
-    """Returns the numbers that a figure shows."""
-    found: pd.DataFrame = figures.module(figure).data(tables)
-    return found
-
-
 def _has_open_marks(tables: FigureTables) -> bool:
-    rows = _data("throughput_vs_size", tables)
+    rows = figures.data("throughput_vs_size", tables)
     return _has_lines(tables) and bool((rows["drawn"] & rows["alone"]).any())
 
 
@@ -67,7 +59,7 @@ def _ends_early(tables: FigureTables) -> bool:
 
 
 def _shows_peak(tables: FigureTables) -> bool:
-    rows = _data("throughput_vs_size", tables)
+    rows = figures.data("throughput_vs_size", tables)
     return bool((rows["peak"] <= 4 * rows["rate"].max()).any())
 
 
@@ -83,7 +75,7 @@ def _keeps_results(tables: FigureTables) -> bool:
 
 
 def _has_baseline(tables: FigureTables) -> bool:
-    return not _data("ladder", tables)["reference"].str.startswith("the fastest").any()
+    return not figures.data("ladder", tables)["reference"].str.startswith("the fastest").any()
 
 
 def _has_processes(tables: FigureTables) -> bool:
@@ -95,7 +87,7 @@ def _not(applies: Applies) -> Applies:
 
 
 def _has_dashed_roof(tables: FigureTables) -> bool:
-    return bool((_data("roofline", tables)["kind"] == "clock").any())
+    return bool((figures.data("roofline", tables)["kind"] == "clock").any())
 
 
 def _has_copies(tables: FigureTables) -> bool:
@@ -107,7 +99,7 @@ def _shows(*texts: str, idle: bool = False) -> Applies:
     """Returns whether the memory charts have an arrow without traffic (`idle`), or one of these texts."""
 
     def applies(tables: FigureTables) -> bool:
-        charts = figures.module("memory_chart").charts(_data("memory_chart", tables))
+        charts = figures.module("memory_chart").charts(figures.data("memory_chart", tables))
         arrows = [arrow for one in charts for arrow in one.arrows]
         lines = [line for one in charts for box in one.boxes for line in box.lines]
         shown = " ".join([*lines, *(text for arrow in arrows for text in (arrow.above, arrow.below))])
@@ -121,7 +113,11 @@ def _has_failures(tables: FigureTables) -> bool:
 
 
 def _has_outline(tables: FigureTables) -> bool:
-    return bool(_data("ladder", tables)["percent_long"].notna().any())
+    return bool(figures.data("ladder", tables)["percent_long"].notna().any())
+
+
+def _swings(tables: FigureTables) -> bool:
+    return bool(figures.module("power_trace").swings(tables.power_trace))
 
 
 # By figure, how a sentence of its caption begins, and when it applies.
@@ -142,10 +138,11 @@ CONDITIONS: Mapping[str, Mapping[str, Applies]] = {
         "The TMA unit writes": _executes("utmaldg"),
         "Generic loads": _shows("generic loads"),
     },
+    "power_trace": {"Dips come": _swings},
     "roofline": {
         "Copies by the TMA unit": _executes("utmaldg", "utmastg"),
         "A launch that also copies": _has_copies,
-        "Only six variants are coloured": _has_long_ladder,
+        "Coloured are the main path": _has_long_ladder,
         "A dashed roof": _has_dashed_roof,
     },
     "swim_lanes": {
@@ -158,7 +155,7 @@ CONDITIONS: Mapping[str, Mapping[str, Applies]] = {
         "GB/s counts": _keeps_results,
         "The horizontal line": _shows_peak,
         "Open markers": _has_open_marks,
-        "Only six variants are coloured": _has_long_ladder,
+        "Coloured are the main path": _has_long_ladder,
         "A variant whose line still rises": _has_lines,
         "A line ends": _ends_early,
         "Cases that are no series": _not(_has_lines),

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -19,13 +18,12 @@ from warplog.figures.shared.labels import (
     gap_note,
     is_narrow,
     number,
-    rectangles,
     row_in,
     text_column,
     text_width_in,
     width_in,
 )
-from warplog.figures.shared.style import Look, new_figure, styled
+from warplog.figures.shared.style import Look, new_figure, styled, variant_bars
 from warplog.tables import regimes
 from warplog.tables.files import ORIGIN_COLUMNS, as_rows
 from warplog.tables.view import FigureTables
@@ -111,28 +109,12 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     first, reference = data.iloc[0], str(data["reference"].iloc[0])
     figure = new_figure(_title(data), 0.62 + row_in() * len(data), _note(data), look, timed=True)
     axes = figure.add_subplot()
-    palette = {v: look.style(v).colour for v in data["variant"]}
-    sns.barplot(
-        data,
-        x="percent",
-        y="variant",
-        hue="variant",
-        order=list(data["variant"]),
-        palette=palette,
-        saturation=1,
-        width=0.72,
-        legend=False,
-        errorbar=None,
-        ax=axes,
-    )
-    for patch in rectangles(axes):
-        variant = data["variant"].iloc[round(patch.get_y() + patch.get_height() / 2)]
-        patch.set(hatch=look.style(variant).hatch, edgecolor=INK, linewidth=0.5)
+    variant_bars(axes, data, "percent", 0.72, look)
     bar_rows(axes, data["variant"], data["is_baseline"])
     columns_in = _columns(axes, data)
     names_in = max(text_width_in(label.get_text()) for label in axes.get_yticklabels())
     axes.set_xlim(0, _bar_ends(axes, data, width_in() - names_in - columns_in - 0.3))
-    axes.set(xlabel=f"speed (% of {reference or 'the baseline'} {first['regime']})", ylabel="")
+    axes.set(xlabel=f"speed (% of {reference or 'the baseline'} {first['regime']})")
     axes.axvline(100, color=INK, lw=0.9, ls=(0, (4, 2)), zorder=0.9)
     return figure
 

@@ -4,14 +4,14 @@ from collections import Counter
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from warplog.core.text import listed
-from warplog.figures.shared.labels import INK, bar_rows, gap_notes, is_narrow, rectangles, row_in, text_column
-from warplog.figures.shared.style import Look, new_figure, styled
+from warplog.figures.shared.labels import INK, bar_rows, gap_notes, is_narrow, row_in, text_column
+from warplog.figures.shared.style import Look, new_figure, styled, variant_bars
 from warplog.metrics import occupancy_limiter
+from warplog.metrics.occupancy import LIMITS as LIMITS_OF_SM
 from warplog.tables.files import ORIGIN_COLUMNS, as_rows
 from warplog.tables.view import FigureTables
 
@@ -21,6 +21,10 @@ _FULL_PCT = 99.5
 NOTE = (
     "outline: theoretical; filled: achieved, counted by ncu (longest kernel of the case); "
     "right: blocks per SM that each resource allows, the smallest in bold"
+)
+# ncu's limit by shared memory follows from the carve-out only where that limits: metrics.metric.shared_memory_limit.
+CARVE_OUT = (
+    "; shared: with the largest carve-out, {kib:.0f} KiB per SM, unless the driver's choice limits the kernel"
 )
 LIMITS = {  # column header of each resource
     "registers": "registers",
@@ -43,6 +47,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
     """Returns one row per variant: occupancy in percent of an SM's warps, blocks per SM by resource, limiter.
 
     `limiter` names the resource that allows the fewest blocks, or several separated by commas if they tie.
+    `most_shared_kib` is the largest amount of shared memory that an SM can be configured for.
     """
     limits = {f"occupancy_limit_{resource}_blocks": resource for resource in LIMITS}
     occupancies = ["theoretical_occupancy_pct", "achieved_occupancy_pct"]
@@ -51,8 +56,16 @@ def data(tables: FigureTables) -> pd.DataFrame:
     rows["gap"] = rows["gap"].where(known | (rows["gap"] != ""), "n/a")
     limiters = [occupancy_limiter(row) for row in as_rows(rows[list(limits)])]
     rows["limiter"] = [", ".join(LIMITS[name] for name in names) for names in limiters]
+    rows["most_shared_kib"] = np.where(rows["gap"] == "", _most_shared_kib(tables), np.nan)
     kept = ["family", "variant", "order", "is_baseline", "case", "kernel", "status", "gap", *occupancies]
-    return rows[[*kept, "limiter", *limits, *ORIGIN_COLUMNS]]
+    return rows[[*kept, "limiter", *limits, "most_shared_kib", *ORIGIN_COLUMNS]]
+
+
+def _most_shared_kib(tables: FigureTables) -> float:
+    """Returns the largest amount of shared memory that the GPU can give to an SM; NaN if it is not known."""
+    arch = str(tables.gpus["arch"].iloc[0]) if len(tables.gpus) else "sm_0"
+    limits = LIMITS_OF_SM.get(divmod(int(arch.removeprefix("sm_")), 10))
+    return limits.shared_bytes / 1024 if limits else np.nan
 
 
 def _finding(data: pd.DataFrame) -> str:
@@ -78,28 +91,16 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     """Draws bars of achieved occupancy inside an outline of the theoretical one; limits beside them."""
     first = data.iloc[0]
     title = f"{_finding(data)} · {first['family']}, case {first['case']}"
-    figure = new_figure(title, 0.62 + row_in() * len(data), NOTE, look)
+    kib = data["most_shared_kib"].max()
+    note = NOTE + (CARVE_OUT.format(kib=kib) if kib > 0 else "")
+    figure = new_figure(title, 0.62 + row_in() * len(data), note, look)
     axes = figure.add_subplot()
     good = data["gap"] == ""
     rows = np.flatnonzero(good)
     axes.barh(rows, data.loc[good, "theoretical_occupancy_pct"].fillna(0), 0.78, fc="none", ec=INK, lw=0.8)
-    sns.barplot(
-        data.where(good),
-        x="achieved_occupancy_pct",
-        y=data["variant"],
-        hue=data["variant"],
-        width=0.46,
-        palette={v: look.style(v).colour for v in data["variant"]},
-        saturation=1,
-        legend=False,
-        errorbar=None,
-        ax=axes,
-    )
-    for patch in rectangles(axes)[len(rows) :]:
-        variant = data["variant"].iloc[round(patch.get_y() + patch.get_height() / 2)]
-        patch.set(hatch=look.style(variant).hatch, edgecolor=INK, linewidth=0.5)
+    variant_bars(axes, data, "achieved_occupancy_pct", 0.46, look)
     bar_rows(axes, data["variant"], data["is_baseline"])
-    axes.set(xlim=(0, 102), xlabel="occupancy (% of the warps an SM can hold)", ylabel="")
+    axes.set(xlim=(0, 102), xlabel="occupancy (% of the warps an SM can hold)")
     gap_notes(axes, data["gap"])
     if len(rows):
         _columns(axes, data)

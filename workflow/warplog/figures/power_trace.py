@@ -6,6 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from warplog.core import columns
 from warplog.core.numbers import rate_unit
 from warplog.figures.shared.labels import (
     INK,
@@ -29,6 +30,10 @@ NOTE = (
     "clock and power as reported by the driver (power is averaged by the board), speed from the times of the "
     "launches; axes do not begin at zero; energy: whole run, from the board's energy counter if it has one"
 )
+SWINGS = (
+    "; dips: the controller of the power limit lets power swing around the limit with a period of about a second, and "
+    "clock and speed with it"
+)
 PANELS = {"sm_mhz": ("SM clock", "MHz"), "power_w": ("board power", "W"), "gflops": ("speed", "GFLOP/s")}
 # Colour and dashes of the cases, in order: colours of Okabe and Ito, safe for colour-blind readers.
 LOOKS = [
@@ -51,22 +56,31 @@ def data(tables: FigureTables) -> pd.DataFrame:
             pieces.append(pd.DataFrame([shared | {"gap": gap}]))
             continue
         cases = tables.measurements[tables.measurements["variant"] == rung["variant"]].set_index("case")
-        energy = cases["pj_per_flop"] if "pj_per_flop" in cases else pd.Series(dtype=float)
         samples = mine[["case", "time_s", *PANELS, "temperature_c", "throttle_reasons"]]
-        pieces.append(samples.assign(pj_per_flop=samples["case"].map(energy), gap="", **shared))
-    columns = [*kept, "case", "time_s", *PANELS, "temperature_c", "throttle_reasons", "pj_per_flop"]
-    return pd.concat(pieces, ignore_index=True).reindex(columns=[*columns, *ORIGIN_COLUMNS])
+        about = {name: samples["case"].map(cases[name]) for name in ("size", "pj_per_flop") if name in cases}
+        pieces.append(samples.assign(**about, gap="", **shared))
+    shown = [*kept, "case", "size", "time_s", *PANELS, "temperature_c", "throttle_reasons", "pj_per_flop"]
+    return pd.concat(pieces, ignore_index=True).reindex(columns=[*shown, *ORIGIN_COLUMNS])
 
 
 def _finding(data: pd.DataFrame) -> str:
-    """Returns the range of energy per FLOP of the variant where it depends most on the data; TITLE if none is known."""
-    known = data.dropna(subset=["pj_per_flop"])
-    energies = {str(name): own["pj_per_flop"].astype(float) for name, own in known.groupby("variant")}
-    ranges = {name: (float(own.min()), float(own.max())) for name, own in energies.items()}
-    name, (least, most) = max(ranges.items(), key=lambda item: item[1][1] / item[1][0], default=("", (0, 0)))
-    if not most > least:
+    """Returns where the energy per FLOP depends most on the data, of one variant and size; TITLE if none is known."""
+    known = data.dropna(subset=["pj_per_flop"]).astype({"pj_per_flop": float}).sort_values("pj_per_flop")
+    spans = [as_rows(own.iloc[[0, -1]]) for _, own in known.groupby(["variant", "size"])]
+    pairs = [
+        (columns.number(most, "pj_per_flop"), columns.number(least, "pj_per_flop"), most, least)
+        for least, most in spans
+    ]
+    high, low, most, least = max(pairs, key=lambda pair: pair[0] / pair[1], default=(0.0, 0.0, {}, {}))
+    if not high > low:
         return TITLE
-    return f"Energy depends on the data: {number(least)} to {number(most)} pJ per FLOP in {name}"
+    ends = f"{number(high)} pJ with {most['case']}, {number(low)} pJ with {least['case']}"
+    return f"Energy per FLOP of {most['variant']}: {ends}"
+
+
+def swings(data: pd.DataFrame) -> bool:
+    """Returns whether the power limit lowered the clock in a sample."""
+    return bool(data["throttle_reasons"].fillna("").astype(str).str.contains("power").any())
 
 
 @styled
@@ -79,6 +93,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
         return _without(rungs, title, look)
     gaps = rungs[rungs["gap"] != ""]
     others = "".join(f"; {v}: {fit(str(g), 2.5)}" for v, g in zip(gaps["variant"], gaps["gap"], strict=True))
+    others = SWINGS * swings(data) + others
     cases = list(dict.fromkeys(data.loc[data["gap"] == "", "case"]))
     lines = legend_rows(cases)
     figure = new_figure(title, 5.4 + line_in(), NOTE + others, look)
@@ -113,13 +128,13 @@ def _lines(
         mine = rows[rows["case"] == case].sort_values("time_s")
         axes.plot(mine["time_s"], mine[name] * factor, color=colour, dashes=dashes, lw=1.2)
     axes.grid(axis="y")
-    axes.spines[["right", "top"]].set_visible(False)
 
 
 def _energy(axes: Axes, rows: pd.DataFrame, looks: dict[str, tuple[str, tuple[float, ...]]]) -> None:
-    energy = rows.groupby("case")["pj_per_flop"].first().reindex(list(looks)).to_numpy(dtype=float)
-    axes.bar(range(len(looks)), np.nan_to_num(energy), color=[c for c, _ in looks.values()], width=0.7)
-    for place, value in enumerate(energy):
+    energy = rows.groupby("case")["pj_per_flop"].first().astype(float)
+    own = [case for case in looks if case in energy]
+    axes.bar(own, energy[own].fillna(0), color=[looks[case][0] for case in own], width=0.7)
+    for place, value in enumerate(energy[own]):
         axes.annotate(
             number(value),
             (place, np.nan_to_num(value)),
@@ -131,7 +146,6 @@ def _energy(axes: Axes, rows: pd.DataFrame, looks: dict[str, tuple[str, tuple[fl
         )
     axes.margins(y=0.5 if is_narrow() else 0.25)
     axes.set_xticks([])
-    axes.spines[["right", "top"]].set_visible(False)
 
 
 def _without(rungs: pd.DataFrame, title: str, look: Look) -> Figure:

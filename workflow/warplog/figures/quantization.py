@@ -192,4 +192,3 @@ def _lines(axes: Axes, data: pd.DataFrame, column: str, factor: float, look: Loo
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(lambda value, _: tick(value))
     axes.grid(axis="y")
-    axes.spines[["right", "top"]].set_visible(False)

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -278,7 +277,6 @@ def _limits(axes: Axes, data: pd.DataFrame) -> None:
         axis.set_minor_formatter(NullFormatter())
         axis.set_major_formatter(FuncFormatter(lambda value, _: tick(value)))
     axes.grid(axis="both")
-    sns.despine(ax=axes)
 
 
 def _draw_roofs(axes: Axes, data: pd.DataFrame, width: float, height: float) -> None:

@@ -14,11 +14,10 @@ from warplog.figures.shared.labels import (
     MUTED,
     gap_note,
     is_narrow,
+    legend_above,
+    legend_rows,
     line_in,
     number,
-    text_width_in,
-    width_in,
-    wrap,
 )
 from warplog.figures.shared.style import Look, new_figure, styled
 from warplog.metrics.tracks import WORKING, Span, bubbles
@@ -32,9 +31,7 @@ NOTE = (
     "whose share of waiting is the median over the SMs; overhead: how much longer the build with marks takes at rest "
     "(in parentheses: the same build against itself)"
 )
-NOTHING = "no timeline captured; the target `timeline` captures one"
 MOST_LANES = 12
-_LEGEND_COLUMNS, _KEY_IN = (3, 2, 1), 0.5  # the most that have room; the width of a key beside its text
 # Region: colour of Okabe and Ito, safe for colour-blind readers, and what it means.
 LOOKS = {
     "load": ("#0072B2", "load"),
@@ -47,32 +44,15 @@ LOOKS = {
 }
 _STEPS, _BLOCKS = 14, 3  # length of the window: steps of a consumer, or blocks if the kernel has no steps
 _NUMBERS = [
-    "sm_mhz",
-    "overhead_pct",
-    "noise_pct",
-    "region_us",
-    "lead_steps",
-    "wait_pct",
-    "bubble_us",
-    "bubbles",
-    "lookback_us",
-]
+    "sm_mhz", "overhead_pct", "noise_pct", "region_us", "lead_steps", "wait_pct", "bubble_us", "bubbles", "lookback_us",
+]  # fmt: skip
 _ROWS = [
-    "sm",
-    "slot",
-    "block",
-    "warp",
-    "role",
-    "region",
-    "start_us",
-    "duration_us",
-    "start_clocks",
-    "duration_clocks",
-]
+    "sm", "slot", "block", "warp", "role", "region", "start_us", "duration_us", "start_clocks", "duration_clocks",
+]  # fmt: skip
 
 
 def data(tables: FigureTables) -> pd.DataFrame:
-    """Returns one row per region in the drawn window of each captured variant, or one for a gap.
+    """Returns one row per region in the drawn window of each captured variant, or one for a gap; none without regions.
 
     The window is around a bubble at a tile end, if possible one with a hand-over of partial sums: of these, the one
     whose length is closest to their median; `shown_us` is its length. `lane` is the row in which a region is drawn,
@@ -85,36 +65,19 @@ def data(tables: FigureTables) -> pd.DataFrame:
     for launch in as_rows(captured):
         shared = {name: launch.get(name) for name in ["family", "variant", "case", "status", *ORIGIN_COLUMNS]}
         gap = gap_text(str(launch["status"]), str(launch["reason"]))
-        mine = (
-            tables.tracks[tables.tracks["variant"] == launch["variant"]]
-            if not gap
-            else tables.tracks.iloc[:0]
-        )
-        if mine.empty:
-            pieces.append(pd.DataFrame([shared | {"gap": gap or NOTHING}]))
+        mine = tables.tracks[tables.tracks["variant"] == launch["variant"]]
+        if gap or mine.empty:
+            pieces.append(pd.DataFrame([shared | {"gap": gap or "n/a"}]))
             continue
         facts = {name: launch.get(name) for name in _NUMBERS}
         begin, end, gap_clocks = _window(mine)
         facts["shown_us"] = gap_clocks * _us_per_clock(mine)
         shown = _in_window(_in_lanes(mine), begin, end)
         pieces.append(shown[[*_ROWS, "lane", "lanes"]].assign(**shared, **facts, gap=""))
-    if not pieces:
-        origin = tables.variants.reindex(columns=ORIGIN_COLUMNS).iloc[0].to_dict()
-        pieces = [pd.DataFrame([{"family": tables.family, "gap": NOTHING, **origin}])]
-    columns = [
-        "family",
-        "variant",
-        "case",
-        "status",
-        "gap",
-        *_ROWS,
-        "lane",
-        "lanes",
-        *_NUMBERS,
-        "shown_us",
-        *ORIGIN_COLUMNS,
-    ]
-    return pd.concat(pieces, ignore_index=True).reindex(columns=columns)
+    columns = ["family", "variant", "case", "status", "gap", *_ROWS, "lane", "lanes", *_NUMBERS, "shown_us"]
+    rows = pd.concat(pieces, ignore_index=True) if pieces else pd.DataFrame()
+    rows = rows.reindex(columns=[*columns, *ORIGIN_COLUMNS])
+    return rows if (rows["gap"] == "").any() else rows.iloc[:0]
 
 
 def _window(rows: pd.DataFrame) -> tuple[float, float, float]:
@@ -188,25 +151,17 @@ def _in_lanes(rows: pd.DataFrame) -> pd.DataFrame:
 @styled
 def draw(data: pd.DataFrame, look: Look) -> Figure:
     """Draws a panel per variant and a lane per warp; time in microseconds below and in clocks above."""
-    groups = [rows for _, rows in data.groupby("variant", sort=False, dropna=False)]
-    room_in = width_in() - 0.4 - _names_in(groups)
-    heads = [_heading(rows, room_in) for rows in groups]
-    lanes = [max(1, rows["lane"].nunique()) for rows in groups]
-    heights = [line_in() * (n + len(head)) + 0.75 for n, head in zip(lanes, heads, strict=True)]
-    used = [name for name in LOOKS if (data["region"] == name).any()]
-    keys_in = sorted((_KEY_IN + text_width_in(LOOKS[name][1]) for name in used), reverse=True)
-    columns = next((n for n in _LEGEND_COLUMNS if sum(keys_in[:n]) <= room_in), 1)
-    legend_in = line_in() * -(-len(used) // columns)
-    figure = new_figure(
-        f"{_finding(groups)} · {data['family'].iloc[0]}", sum(heights) + legend_in + 0.1, NOTE, look
-    )
-    top, *panels = figure.subplots(len(groups) + 1, 1, height_ratios=[max(legend_in, 0.02), *heights])
-    top.axis("off")
-    if used:
-        patches = [Patch(fc=LOOKS[name][0], label=LOOKS[name][1]) for name in used]
-        top.legend(handles=patches, loc="center left", ncols=columns, frameon=False, borderpad=0)
-    for axes, rows, head in zip(panels, groups, heads, strict=True):
-        axes.set_title("\n".join(head), loc="left", pad=6, linespacing=1.25)
+    groups = [rows for _, rows in data.groupby("variant", sort=False)]
+    heights = [line_in() * (1 + max(1, rows["lane"].nunique())) + 0.75 for rows in groups]
+    about = "".join(f"; {_about(rows)}" for rows in groups if not rows["gap"].iloc[0])
+    title = f"{_finding(groups)} · {data['family'].iloc[0]}"
+    figure = new_figure(title, sum(heights) + 0.2, NOTE + about, look)
+    panels = figure.subplots(len(groups), 1, height_ratios=heights, squeeze=False)[:, 0]
+    used = [found for name, found in LOOKS.items() if (data["region"] == name).any()]
+    legend_above(panels[0], [Patch(fc=colour, label=meaning) for colour, meaning in used])
+    above = "\n" * (1 + legend_rows([meaning for _, meaning in used]))  # makes room for the legend
+    for axes, rows in zip(panels, groups, strict=True):
+        axes.set_title(f"{above if axes is panels[0] else ''}{rows['variant'].iloc[0]}", loc="left", pad=6)
         _panel(axes, rows)
     return figure
 
@@ -222,25 +177,21 @@ def _finding(groups: Sequence[pd.DataFrame]) -> str:
     return f"{TITLE}: a look-back takes {number(max(backs))} µs" if backs else TITLE
 
 
-def _heading(rows: pd.DataFrame, width: float) -> list[str]:
-    """Returns the lines above a panel: the variant, and its numbers as far as its kernel has such regions.
-
-    A line is at most `width` inches wide.
-    """
-    first = rows.iloc[0]
-    if first["gap"]:
-        return [str(first["variant"])] if isinstance(first["variant"], str) else []
-    shown = int(rows["lane"].nunique())
-    which = f"{shown} of {first['lanes']:.0f} warps" if shown < first["lanes"] else f"{shown} warps"
-    parts = [f"producer {first['lead_steps']:.0f} steps ahead"] if pd.notna(first["lead_steps"]) else []
+def _about(rows: pd.DataFrame) -> str:
+    """Returns a variant's numbers, as far as its kernel has such regions."""
+    first, shown = rows.iloc[0], int(rows["lane"].nunique())
+    which = f"{shown} of {first['lanes']:.0f}" if shown < first["lanes"] else f"{shown}"
+    ahead = first["lead_steps"]
+    parts = [f"producer {ahead:.0f} step{'' if ahead == 1 else 's'} ahead"] if pd.notna(ahead) else []
     if first["wait_pct"] > 0:
         parts += [f"{_who([rows])} wait {number(first['wait_pct'])} % of their time"]
     parts += [_gap(rows)] if pd.notna(first["bubble_us"]) else []
     parts += [f"look-back {number(first['lookback_us'])} µs"] if pd.notna(first["lookback_us"]) else []
     parts += [f"mean interval {number(first['region_us'])} µs"]
     parts += [f"overhead {first['overhead_pct']:.2f} % ({first['noise_pct']:.2f} %)".replace("-", "−")]
-    name = f"{first['variant']}, case {first['case']}, SM {first['sm']:.0f}, {which}"
-    return [*wrap(name, width), *wrap("; ".join(parts), width)]
+    return (
+        f"{first['variant']} (case {first['case']}, SM {first['sm']:.0f}, {which} warps): {', '.join(parts)}"
+    )
 
 
 def _who(groups: Sequence[pd.DataFrame]) -> str:
@@ -256,14 +207,14 @@ def _gap(rows: pd.DataFrame) -> str:
     if not first["bubbles"] > 1:
         return f"{name} {number(first['bubble_us'])} µs"
     shown = f"the one shown: {number(first['shown_us'])} µs"
-    return f"{name} {number(first['bubble_us'])} µs (median of {first['bubbles']:.0f}; {shown})"
+    return f"{name} {number(first['bubble_us'])} µs (median of {first['bubbles']:.0f}, {shown})"
 
 
 def _panel(axes: Axes, rows: pd.DataFrame) -> None:
-    axes.spines[["left", "right"]].set_visible(False)
+    axes.spines["left"].set_visible(False)
     if rows["gap"].iloc[0]:
         axes.set(xticks=[], yticks=[], ylim=(0.5, -0.5))
-        axes.spines[["top", "bottom"]].set_visible(False)
+        axes.spines["bottom"].set_visible(False)
         gap_note(axes, 0, str(rows["gap"].iloc[0]))
         return
     lanes = rows.drop_duplicates("lane").sort_values("lane")
@@ -297,13 +248,6 @@ def _panel(axes: Axes, rows: pd.DataFrame) -> None:
     if is_narrow():
         for axis in (axes.xaxis, above.xaxis):
             axis.set_major_locator(MaxNLocator(5))
-
-
-def _names_in(groups: Sequence[pd.DataFrame]) -> float:
-    """Returns the width of the longest name of a lane in inches."""
-    drawn = [rows.drop_duplicates("lane") for rows in groups if not rows["gap"].iloc[0]]
-    names = [name for lanes in drawn for name in _names(lanes, lanes["slot"].nunique() > 1)]
-    return max(map(text_width_in, names), default=0.0)
 
 
 def _names(lanes: pd.DataFrame, several: bool) -> Sequence[str]:

@@ -5,10 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from warplog.core import columns
 from warplog.core.numbers import rate_unit
@@ -19,6 +18,7 @@ from warplog.figures.shared.labels import (
     MUTED,
     ON_PAPER,
     SideLabel,
+    drawn_as,
     fit,
     is_narrow,
     line_in,
@@ -40,6 +40,8 @@ TITLE = "Throughput by problem size"
 BY_CASE = "Throughput by case"
 NOTE = "medians {regime}; {ends}: {interval}"
 _MOST_CASES = 3  # that a note names
+_LEAST_SIZES = 3  # fewer show no course over the size
+_LOG_FROM = 4  # ratio of the largest to the smallest speed from which the axis is logarithmic
 
 _LANE = 0.11  # distance between the dots of two variants, in columns of cases
 
@@ -47,7 +49,8 @@ _LANE = 0.11  # distance between the dots of two variants, in columns of cases
 def data(tables: FigureTables) -> pd.DataFrame:
     """Returns one row per variant and timed case, in ladder order and by size: rate and quartiles, or gap.
 
-    `quantity` names what `rate` is (see FigureTables.quantity); `peak` is the GPU's peak in the same unit.
+    There are no rows if fewer than three sizes have a time. `quantity` names what `rate` is (see
+    FigureTables.quantity); `peak` is the GPU's peak in the same unit.
     """
     quantity = tables.quantity()
     timed = _cases(tables)
@@ -72,20 +75,11 @@ def data(tables: FigureTables) -> pd.DataFrame:
     rows["is_headline"] = rows["case"] == tables.case
     rows["size_label"] = _first(tables.variants, "size_label") or "problem size"
     rows.loc[(rows["gap"] == "") & rate.isna(), "gap"] = "n/a"
-    kept = [
-        "family",
-        "variant",
-        "order",
-        "is_baseline",
-        "case",
-        "size",
-        "drawn",
-        "alone",
-        "status",
-        "gap",
-        "own_limits",
-        "median_us",
-    ]
+    timed = rows[rows["drawn"] & (rows["gap"] == "")]
+    if timed.loc[~timed["alone"] | bool(rows["alone"].all()), "case"].nunique() < _LEAST_SIZES:
+        rows = rows.iloc[:0]
+    kept = ["family", "variant", "order", "is_baseline", "case", "size", "drawn", "alone", "status", "gap"]
+    kept += ["own_limits", "median_us"]
     kept += ["rate", "rate_q1", "rate_q3", "quantity", "unit", "peak", "peak_label", "peak_source"]
     return rows[[*kept, "leads", "is_headline", "size_label", "regime", "interval", *ORIGIN_COLUMNS]]
 
@@ -131,8 +125,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     axes = figure.add_subplot()
     for _, rows in greys[greys["gap"] == ""].groupby(["variant", "piece"], sort=False):
         axes.plot(rows["size"], rows["rate"], color=GREY, lw=0.8, zorder=1)
-    if len(good):
-        _lines(axes, good, names, look)
+    _lines(axes, good, look)
     _lone_marks(axes, alone[alone["variant"].isin(names)], look)
     axes.set(xlabel=f"{first['size_label']} (log scale)", ylabel=f"{first['quantity']} ({first['unit']})")
     _sizes(axes, pd.concat([data, alone]))
@@ -167,8 +160,7 @@ def _by_case(data: pd.DataFrame, look: Look, note: str) -> Figure:
         style = look.style(str(row["variant"]))
         x, y, low, high = (columns.number(row, name) for name in ("size", "rate", "rate_q1", "rate_q3"))
         axes.vlines(x, low, high, color=style.edge, lw=1.0)
-        size = 8 if style.marker == "*" else 5
-        axes.plot(x, y, style.marker, color=style.edge, ms=size, mec="white", mew=0.5)
+        axes.plot(x, y, **drawn_as(style.edge, style.marker, None))
     axes.set_xticks(range(len(cases)), cases, rotation=30, ha="right", rotation_mode="anchor")
     axes.set_xlim(-0.6, len(cases) - 0.4)
     axes.set(xlabel=f"case, by {first['size_label']}", ylabel=f"{first['quantity']} ({first['unit']})")
@@ -265,32 +257,12 @@ def _between(data: pd.DataFrame) -> pd.Series:
     )
 
 
-def _lines(axes: Axes, good: pd.DataFrame, names: list[str], look: Look) -> None:
+def _lines(axes: Axes, good: pd.DataFrame, look: Look) -> None:
     """Draws the lines, interrupted at missing sizes, with their bands."""
-    drawn = [name for name in names if (good["variant"] == name).any()]
-    sns.lineplot(
-        good,
-        x="size",
-        y="rate",
-        hue="variant",
-        style="variant",
-        hue_order=drawn,
-        style_order=drawn,
-        palette={n: look.style(n).edge for n in drawn},
-        markers={n: look.style(n).marker for n in drawn},
-        dashes={n: look.style(n).dashes or "" for n in drawn},
-        units="piece",
-        estimator=None,
-        legend=False,
-        markeredgecolor="white",
-        markeredgewidth=0.5,
-        ax=axes,
-    )
-    for line in axes.lines:
-        line.set_markersize(9 if line.get_marker() == "*" else 5)
     for (name, _), rows in good.groupby(["variant", "piece"], sort=False):
-        colour = look.style(str(name)).edge
-        axes.fill_between(rows["size"], rows["rate_q1"], rows["rate_q3"], color=colour, alpha=0.18, lw=0)
+        style = look.style(str(name))
+        axes.plot(rows["size"], rows["rate"], **drawn_as(style.edge, style.marker, style.dashes))
+        axes.fill_between(rows["size"], rows["rate_q1"], rows["rate_q3"], color=style.edge, alpha=0.18, lw=0)
 
 
 def _sizes(axes: Axes, data: pd.DataFrame) -> None:
@@ -305,16 +277,17 @@ def _sizes(axes: Axes, data: pd.DataFrame) -> None:
 
 def _rates(axes: Axes, good: pd.DataFrame, unit: str) -> None:
     """Sets up the axis of rates, or of times if the family is shown by them."""
+    low, high = good["rate"].min(), float(good["rate_q3"].fillna(good["rate"]).max())
     if good.empty:
         axes.set_yticks([])
-    elif unit == "µs":
+    elif unit == "µs" or high > _LOG_FROM * low > 0:
         axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 50 * low else (1,)))
         axes.yaxis.set_minor_formatter(NullFormatter())
     else:
-        axes.set_ylim(0, float(good["rate_q3"].fillna(good["rate"]).max()) * 1.08)
+        axes.set_ylim(0, high * 1.08)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda rate, _: tick(rate)))
     axes.grid(axis="y")
-    sns.despine(ax=axes)
 
 
 def _apart(sizes: list[float]) -> list[float]:
@@ -349,7 +322,7 @@ def _peak(axes: Axes, data: pd.DataFrame, good: pd.DataFrame) -> None:
         axes.set_title(f"{text}: far above the range of this axis", loc="left", color=MUTED)
         return
     axes.axhline(first["peak"], color=INK, lw=1.0)
-    axes.set_ylim(0, max(axes.get_ylim()[1], first["peak"] * 1.1))
+    axes.set_ylim(top=max(axes.get_ylim()[1], first["peak"] * (1.5 if axes.get_yscale() == "log" else 1.1)))
     axes.annotate(
         text, (0.01, first["peak"]), (0, 3), xycoords=("axes fraction", "data"), textcoords="offset points"
     )

@@ -1,4 +1,4 @@
-"""Do the launches of each variant follow each other back to back or with gaps in between?"""
+"""What besides one kernel or copy takes time in the launches of each variant: other activities, or gaps?"""
 
 from collections.abc import Callable
 
@@ -30,8 +30,10 @@ TITLE = "Timeline of launches"
 NOTE = (
     "nsys, hot: launches back to back with a warm L2; ▸: continues beyond the axis; span: first start to last end; "
     "launch: median time in which the GPU is active in a launch; idle: median and longest gap; busy: share of the span "
-    "in which the GPU was active"
+    "in which the GPU was active; not drawn: variants in which one kernel or copy takes at least "
+    "{most:.0f} % of the span"
 )
+ALL_PCT = 90.0  # an activity with at least this share of the span leaves nothing else to see
 MOST_EVENTS = 60  # drawn and listed per variant; the columns cover all events
 BUSY_PCT = 90.0  # below it the title names the variant
 WINDOW = 2.5  # maximum length of the axis in multiples of the shortest lane
@@ -58,7 +60,8 @@ STATISTICS = [
 def data(tables: FigureTables) -> pd.DataFrame:
     """Returns one row per kernel, copy and memset of the profiled case (at most 60 per variant), or per gap.
 
-    start_us counts from the variant's first event. The columns STATISTICS cover all events of the variant (see
+    Variants in which one activity takes nearly the whole span are left out: they would repeat the times. start_us
+    counts from the variant's first event. The columns STATISTICS cover all events of the variant (see
     tables.activity.statistics).
     """
     case, lanes = captured_case(tables), activities(tables)
@@ -70,10 +73,14 @@ def data(tables: FigureTables) -> pd.DataFrame:
         if events is None or rung["gap"]:
             pieces.append(pd.DataFrame([shared | {"gap": rung["gap"] or "n/a"}]))
             continue
-        drawn = events[["name", "kind", "stream", "start_us", "duration_us"]].head(MOST_EVENTS)
-        pieces.append(drawn.assign(**shared, **statistics(events)))
-    columns = [*kept, "name", "kind", "stream", "start_us", "duration_us", *STATISTICS, *ORIGIN_COLUMNS]
-    return pd.concat(pieces, ignore_index=True).reindex(columns=columns)
+        found = statistics(events)
+        if not columns.number(found, "longest_pct") >= ALL_PCT:
+            drawn = events[["name", "kind", "stream", "start_us", "duration_us"]].head(MOST_EVENTS)
+            pieces.append(drawn.assign(**shared, **found))
+    shown = [*kept, "name", "kind", "stream", "start_us", "duration_us", *STATISTICS, *ORIGIN_COLUMNS]
+    rows = pd.concat(pieces, ignore_index=True) if pieces else pd.DataFrame()
+    rows = rows.reindex(columns=shown)
+    return rows if (rows["gap"] == "").any() else rows.iloc[:0]
 
 
 def _finding(rungs: pd.DataFrame) -> str:
@@ -86,7 +93,7 @@ def _finding(rungs: pd.DataFrame) -> str:
     busy = f"{number(percent)} % of the time"
     if percent < BUSY_PCT:
         return f"{TITLE}: in {least['variant']} the GPU is busy only {busy}"
-    return f"{TITLE}: the GPU is busy at least {busy}{' in every variant' if len(known) > 1 else ''}"
+    return f"{TITLE}: the GPU is busy at least {busy}{' in all variants shown' if len(known) > 1 else ''}"
 
 
 @styled
@@ -96,7 +103,9 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     first, good = rungs.iloc[0], rungs["gap"] == ""
     streams = max(1, int(data.groupby("variant")["stream"].nunique().max()))
     cut = (rungs["events"] > MOST_EVENTS).any()
-    note = NOTE + (f"; only the first {MOST_EVENTS} events of a lane are drawn" if cut else "")
+    note = NOTE.format(most=ALL_PCT) + (
+        f"; only the first {MOST_EVENTS} events of a lane are drawn" if cut else ""
+    )
     title = f"{_finding(rungs)} · {first['family']}, case {first['case']}"
     figure = new_figure(title, 0.84 + row_in() * len(rungs) * max(1.0, 0.5 * streams), note, look)
     axes = figure.add_subplot()
@@ -175,15 +184,16 @@ def _columns(axes: Axes, rungs: pd.DataFrame, good: pd.Series) -> None:
         values = zip(*(rungs[name] for name in names), strict=True)
         return [formatted(*own) if ok else "" for own, ok in zip(values, good, strict=True)]
 
+    busy = cells("{:.1f} %".format, "busy_pct")
     if is_narrow():
-        text_column(axes, "launch", cells(_time, "launch_median_us"), 0.08, "right")
+        text_column(axes, "busy", busy, 0.08, "right")
         return
     end = text_column(axes, "events", cells("{:.0f}".format, "events"), 0.08, "right")
     end = text_column(axes, "span", cells(_time, "span_us"), end, "right")
     end = text_column(axes, "launch", cells(_time, "launch_median_us"), end, "right")
     idle = cells(lambda median, most: f"{number(median)}, {number(most)} µs", "gap_median_us", "gap_max_us")
     end = text_column(axes, "idle", idle, end, "right")
-    text_column(axes, "busy", cells("{:.1f} %".format, "busy_pct"), end, "right")
+    text_column(axes, "busy", busy, end, "right")
 
 
 def _legend(axes: Axes, found: set[str]) -> None:

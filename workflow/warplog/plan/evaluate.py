@@ -1,12 +1,13 @@
 """Writes the tables of a campaign from its records: for the rules of a run, and for a campaign recorded before."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from warplog.analysis import assertions
 from warplog.analysis.conclude import conclude
 from warplog.analysis.explanation import sources_of
 from warplog.analysis.quantities import Quantities
+from warplog.catalog.family import Variant
 from warplog.core.columns import CLAIMS, FLOORS, MEASUREMENTS, METRICS, ORACLE, ORIGIN, SANITIZE, Cell, Row
 from warplog.judge import claims, floors, samples
 from warplog.judge.oracle import Oracle
@@ -16,7 +17,7 @@ from warplog.plan.plan import Plan
 from warplog.records.family_file import FamilyRecord
 from warplog.records.sanitize import Sanitize
 from warplog.tables import conclusions, view
-from warplog.tables.files import as_frame, as_rows, write_parquet, write_table, write_tables
+from warplog.tables.files import as_frame, as_rows, read_table, write_parquet, write_table, write_tables
 from warplog.tables.records import Source
 from warplog.tables.rows import make_rows
 
@@ -30,7 +31,7 @@ def write_all(plan: Plan, source: Source, folder: Path) -> None:
     write_measured(plan, source, folder)
     write_floors(plan, source, folder)
     write_claims(plan, folder)
-    write_analysis(plan, folder)
+    write_analysis(plan.chosen, folder)
     probes = plan.oracle()
     if probes.records("time"):
         write_oracle(probes, source, folder)
@@ -61,12 +62,16 @@ def write_claims(plan: Plan, folder: Path) -> None:
     write_parquet(answers, conclusions.columns(conclusions.Answer), folder / "answers")
 
 
-def write_analysis(plan: Plan, folder: Path) -> None:
-    """Writes what is concluded from the tables in `folder`, as Parquet: the tables of `conclusions.ANALYSED`."""
-    read = view.read_all(folder)
+def write_analysis(chosen: Mapping[str, Iterable[Variant]], folder: Path) -> None:
+    """Writes what is concluded from the tables in `folder`, as Parquet: the tables of `conclusions.ANALYSED`.
+
+    Args:
+        chosen: the variants of each family in the tables.
+    """
+    read = {name: read_table(folder, name) for name in (*view.TABLES, "floors")}
     found = [
         conclude(view.of_family(read, folder, family), sources_of(variants))
-        for family, variants in plan.chosen.items()
+        for family, variants in chosen.items()
     ]
     variants = as_rows(read["variants"])
     origins = {(row["family"], row["variant"]): {name: row[name] for name in ORIGIN} for row in variants}

@@ -60,7 +60,7 @@ class PlanRecord(Frozen, frozen=True, kw_only=True):
         decisions: what is run.
         settings: the configuration.
         message: which GPU or campaign is used.
-        drawn: figures of each family.
+        drawn: figures of each family; one that has nothing to show in the tables is not drawn.
     """
 
     schema: Literal[2] = 2

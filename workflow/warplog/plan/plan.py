@@ -19,7 +19,7 @@ from warplog.catalog import order, winners
 from warplog.catalog.family import Family, Variant
 from warplog.catalog.languages import MODULES
 from warplog.core import paths, store, text
-from warplog.core.columns import TABLES
+from warplog.core.columns import PARQUET_ONLY, TABLES
 from warplog.core.errors import WarplogError
 from warplog.core.hashing import sha256_file, sha256_of
 from warplog.judge.sources import recorded_campaign
@@ -79,7 +79,7 @@ class Plan:
         live: whether this campaign measures; if not, its records come from a recorded campaign.
         root: folder of the records: results, or results/recorded/<name>.
         message: one line for the user: which GPU, and whether live or recorded.
-        drawn: names of the figures of each family.
+        drawn: names of the figures of each family; one that has nothing to show in the tables is not drawn.
         project: folder of kernels/ and config/.
         boards: the boards of this machine that measure.
     """
@@ -324,7 +324,9 @@ class Plan:
 
     def tables(self, *more: str, suffix: str = "parquet") -> list[str]:
         """Returns the files of the tables that `make_tables` writes, and of those named in `more`."""
-        return [str(paths.RESULTS / "tables" / f"{name}.{suffix}") for name in (*TABLES, *more)]
+        left_out = PARQUET_ONLY if suffix == "csv" else ()
+        names = [name for name in (*TABLES, *more) if name not in left_out]
+        return [str(paths.RESULTS / "tables" / f"{name}.{suffix}") for name in names]
 
     def concluded(self) -> list[str]:
         """Returns the files of the tables of conclusions that are drawn from others without family.yaml."""

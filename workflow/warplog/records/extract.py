@@ -1,4 +1,4 @@
-"""Record of stage extract: metrics, hot lines, timeline and launch configurations, from both profilers' reports."""
+"""Record of stage extract: metrics, hot lines and loops, timeline and launches, from both profilers' reports."""
 
 from typing import Annotated, Literal
 
@@ -7,6 +7,8 @@ from msgspec import Meta
 from warplog.records.fields import CaseName, Count, Frozen, Sha256, Slug, Status, Text, Tool
 from warplog.records.measured import Identity
 
+MOST_INSTRUCTIONS = 5000  # of a loop; the largest that was seen, of a GEMM of 128 x 256 x 16, has 4448
+MOST_LOOPS = 2  # of a launch
 Stream = Annotated[int, Meta(ge=-1, le=2**63 - 1)]
 
 
@@ -64,6 +66,47 @@ class HotLine(Frozen, frozen=True, kw_only=True):
     stall_samples: float
 
 
+class LoopInstruction(Frozen, frozen=True, array_like=True):
+    """An instruction of a hot loop, as a list, since there are thousands.
+
+    Attributes:
+        offset: bytes from the kernel's first instruction; targets of branches in `text` are such offsets, too.
+        text: as it is disassembled, `@!P0 LDG.E R7, desc[UR4][R6.64]`.
+        executed: how often warps executed it.
+        samples: warp samples at it, in any state.
+        stall: most frequent stall reason at it; "" without samples.
+        file: source file; "" if it is not known.
+        line: from 1; 0 if it is not known.
+    """
+
+    offset: Count
+    text: Annotated[str, Meta(max_length=500)]
+    executed: Count
+    samples: Count
+    stall: str
+    stall_samples: Count
+    file: Text
+    line: Count
+
+
+class HotLoop(Frozen, frozen=True, kw_only=True):
+    """A loop with many of the samples of the longest kernel of a case, without the loops in it.
+
+    Attributes:
+        iterates: false for the code outside of all loops, which is kept if it has more samples than any loop.
+        kernel_samples: warp samples of the whole kernel.
+        iterations: how often warps began an iteration, or the kernel if it does not iterate.
+    """
+
+    case: CaseName
+    kernel: Text
+    launch: Count
+    iterates: bool
+    kernel_samples: Count
+    iterations: Count
+    instructions: Annotated[tuple[LoopInstruction, ...], Meta(min_length=1, max_length=MOST_INSTRUCTIONS)]
+
+
 class Event(Frozen, frozen=True, kw_only=True):
     """A kernel, copy, fill or API call in the timeline of nsys; `launch` is its index within the case, from 0."""
 
@@ -92,7 +135,11 @@ class Launched(Frozen, frozen=True, kw_only=True):
 
 
 class Extract(Identity, tag="extract", frozen=True, kw_only=True):
-    """What both captures of a variant contain."""
+    """What both captures of a variant contain.
+
+    Attributes:
+        loops: of each case, the hottest first; null if an earlier release extracted it, which did not record them.
+    """
 
     gpu: Slug
     captures: tuple[Capture, ...]
@@ -100,3 +147,4 @@ class Extract(Identity, tag="extract", frozen=True, kw_only=True):
     lines: tuple[HotLine, ...]
     timeline: tuple[Event, ...]
     kernels: tuple[Launched, ...]
+    loops: tuple[HotLoop, ...] | None = None

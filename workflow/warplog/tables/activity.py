@@ -5,11 +5,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from warplog.core.columns import Row, number
+from warplog.core.columns import Row
 from warplog.tables.view import FigureTables
 
 _KINDS = ("kernel", "memcpy", "memset")
-_ALL_PCT = 90.0  # an activity with at least this share of the span leaves nothing else to see
 
 
 def captured_case(tables: FigureTables) -> str:
@@ -50,12 +49,6 @@ def statistics(events: pd.DataFrame) -> Row:
         "kernel": str(kernels.idxmax()) if len(kernels) else "",
         "launch_median_us": _launch_median_us(events),
     }
-
-
-def is_one_activity(tables: FigureTables) -> bool:
-    """Returns whether one kernel or copy fills nearly the whole span of each variant: a timeline repeats the times."""
-    found = [number(statistics(events), "longest_pct") for events in activities(tables).values()]
-    return bool(found) and min(found) >= _ALL_PCT
 
 
 def _launch_median_us(events: pd.DataFrame) -> float:

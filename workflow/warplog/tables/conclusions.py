@@ -260,6 +260,34 @@ class Bound(Conclusion):
 
 
 @dataclass(frozen=True)
+class SassStep(Conclusion):
+    """A quantity of the hottest loops of a variant and its parent, from the table `instructions`."""
+
+    TABLE = "sass_steps"
+    KEYS = ("family", "variant", "case", "quantity", "per")
+
+    family: _FAMILY
+    variant: _VARIANT
+    parent: _PARENT
+    case: _CASE
+    quantity: Annotated[
+        str,
+        "",
+        "instructions; those of a kind (ffma, lds, ldg, integer, sync, ...); loads and stores of a width (lds_128: 128"
+        " bits a lane); reuse_flags and bank_conflicts of the registers of FFMA; sample_share, of the kernel's samples",
+    ]
+    per: Annotated[
+        str,
+        "",
+        "iteration; warp, for code outside of loops; kernel; or a unit of work that both loops have: ffma, double,"
+        " hmma, hgmma, or word: 32 bits a lane loaded from global memory",
+    ]
+    before: Annotated[float, BY_UNIT, "the parent's value in `unit`; empty without samples"]
+    after: Annotated[float, BY_UNIT, "the variant's value in `unit`; empty without samples"]
+    unit: Annotated[str, "", "unit of the values; empty for counts"]
+
+
+@dataclass(frozen=True)
 class Answer(Conclusion):
     """Whether what family.yaml asserts holds: a claim, a prediction, or a property of the compiled code."""
 
@@ -311,7 +339,14 @@ class Answer(Conclusion):
     reason_of: Annotated[str, "", "variant, GPU or column of `gpus` that `reason` refers to"]
 
 
-ANALYSED: tuple[type[Conclusion], ...] = (Verdict, Place, Step, Change, Bound)  # by the rule `analyse`
+ANALYSED: tuple[type[Conclusion], ...] = (
+    Verdict,
+    Place,
+    Step,
+    Change,
+    Bound,
+    SassStep,
+)  # by the rule `analyse`
 TABLES: tuple[type[Conclusion], ...] = (*ANALYSED, Answer)
 Of = TypeVar("Of", bound=Conclusion)
 

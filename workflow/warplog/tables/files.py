@@ -12,7 +12,7 @@ from pyarrow import ArrowException
 from pyarrow.parquet import read_metadata
 
 from warplog.core import paths
-from warplog.core.columns import CLAIMS, FLOORS, ORACLE, ORIGIN, TABLES, TUNE, Cell, Column, Row
+from warplog.core.columns import CLAIMS, FLOORS, ORACLE, ORIGIN, PARQUET_ONLY, TABLES, TUNE, Cell, Column, Row
 from warplog.core.csv_text import csv_of_table, restored
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_bytes, write_text
@@ -27,13 +27,16 @@ pd.set_option("mode.string_storage", "python")
 
 
 def write_tables(rows: Mapping[str, Sequence[Row]], folder: Path) -> None:
-    """Writes <table>.parquet and <table>.csv for every table, and columns.csv; the same rows give the same bytes.
+    """Writes every table as Parquet, and as CSV unless it is in PARQUET_ONLY, and columns.csv.
+
+    The same rows give the same bytes.
 
     Raises:
         WarplogError: if a row has an undocumented column, or a file cannot be written.
     """
     for name, described in TABLES.items():
-        write_table(rows[name], described, folder / name)
+        write = write_parquet if name in PARQUET_ONLY else write_table
+        write(rows[name], described, folder / name)
     write_text(folder / "columns.csv", columns())
 
 
@@ -132,6 +135,10 @@ NEEDED = {
     "gpus": ["gpu", "fp32_tflops_peak", "dram_gbytes_per_s_peak", "source"],
     "power_trace": ["family", "variant", "case", "time_s", "sm_mhz", "power_w", "gflops"],
     "lines": ["family", "variant", "case", "kernel", "file", "line", "text", "stall"],
+    "instructions": [
+        *("family", "variant", "case", "kernel", "loop", "iterates", "iterations", "place", "text"),
+        *("executed", "samples", "sample_share", "stall", "stall_samples", "file", "line"),
+    ],
     "claims": ["family", "id", "claim", "verdict", "measured", "unit", "condition", "reason"],
     "launches": ["family", "variant", "case", "status", "reason", "sm_mhz", "overhead_pct", "noise_pct"],
     "tracks": ["family", "variant", "case", "slot", "warp", "role", "region", "start_us", "duration_us"],

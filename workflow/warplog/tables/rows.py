@@ -1,6 +1,7 @@
 """Builds the rows of the tables from the records of all variants."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import chain
@@ -12,9 +13,10 @@ from warplog.catalog.family import Family, Variant
 from warplog.catalog.header import read_header
 from warplog.core.columns import TABLES, Cell, Row, number
 from warplog.machine.device import Peaks
+from warplog.parsers.instruction import parse
 from warplog.records import remarks
 from warplog.records.build import Build, KernelCode
-from warplog.records.extract import MetricRow
+from warplog.records.extract import HotLoop, MetricRow
 from warplog.records.fields import Versions
 from warplog.records.measured import Absent
 from warplog.records.remarks import EarlierSource, OtherBoard, Remark
@@ -255,10 +257,33 @@ def _captured(variant: Variant, records: VariantRecords) -> Iterator[tuple[str, 
         yield "metrics", {**structs.asdict(row), "board": ncu if row.tool == "ncu" else nsys}
     for line in extract.lines:
         yield "lines", {**structs.asdict(line), "board": ncu}
+    for one in _instructions(extract.loops or ()):
+        yield "instructions", {**one, "board": ncu}
     for event in extract.timeline:
         yield "timeline", {**structs.asdict(event), "board": nsys}
     if variant.library:
-        yield from (("library_kernels", {**one, "board": nsys or ncu}) for one in library_kernels(extract))
+        yield from (
+            ("library_kernels", {**kernel, "board": nsys or ncu}) for kernel in library_kernels(extract)
+        )
+
+
+def _instructions(loops: Sequence[HotLoop]) -> Iterator[Row]:
+    """Yields the rows of the loops, which are numbered case by case."""
+    numbers: Counter[str] = Counter()
+    for loop in loops:
+        key: Row = {
+            "case": loop.case,
+            "kernel": loop.kernel,
+            "launch": loop.launch,
+            "loop": numbers[loop.case],
+            "iterates": loop.iterates,
+            "iterations": loop.iterations,
+        }
+        numbers[loop.case] += 1
+        for place, one in enumerate(loop.instructions):
+            share = one.samples / loop.kernel_samples if loop.kernel_samples else None
+            opcode = parse(one.text).opcode
+            yield {**key, "place": place, "opcode": opcode, "sample_share": share, **structs.asdict(one)}
 
 
 def _variant(family: Family, variant: Variant, ladder: Sequence[Variant], records: VariantRecords) -> Row:

@@ -19,8 +19,8 @@ TABLES = (
     *("measurements", "metrics", "timeline", "variants", "gpus"),
     *("power_trace", "lines", "launches", "tracks"),
 )
-# Made by jobs of their own, after the others.
-OPTIONAL = ("claims", "floors", "answers", *(kind.TABLE for kind in conclusions.TABLES))
+# Made by jobs of their own, after the others, or missing in campaigns that an earlier release recorded.
+OPTIONAL = ("claims", "floors", "instructions", *(kind.TABLE for kind in conclusions.TABLES))
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,8 @@ class FigureTables:
     floors: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["floors"]))
     launches: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["launches"]))
     tracks: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["tracks"]))
+    instructions: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["instructions"]))
+    sass_steps: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["sass_steps"]))
     verdicts: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["verdicts"]))
     places: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["ladder"]))
     steps: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["steps"]))

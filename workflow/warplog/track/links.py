@@ -28,7 +28,14 @@ _HEAD = """<!doctype html>
 <style>body{font:15px sans-serif;margin:24px;max-width:60rem}h2{margin-bottom:4px}p{margin:4px 0}
 p a{display:inline-block;margin-right:1.2em}</style>
 <h1>Runs in MLflow</h1>
-<p>The first links of a family open the speeds and counters of all its variants as charts, the others one variant.</p>
+<p>The first links of a family open the table and the charts of all its variants, the others open one variant.</p>
+"""
+# MLflow's own pages open on traces of language models, with its assistant beside them. What MLflow 3.17 keeps in the
+# browser changes that for this address, unless the user chose otherwise.
+_DEFAULTS = """<script>
+localStorage["mlflow.workflowType_v1"] ??= '"machine_learning"';
+localStorage["mlflow.assistant.fab.autoOpenedOnFirstLoad_v1"] ??= "true";
+</script>
 """
 
 
@@ -45,7 +52,7 @@ class Links:
 
 
 def page(result: TrackingResult, uri: str) -> str:
-    """Returns an HTML page with a link to the charts of each family and to the run of each variant."""
+    """Returns an HTML page with links to the table and charts of each family and to the run of each variant."""
     base = link_base(uri)
     how = f"<p>First run <code>{escape(own_command('ui'))}</code></p>\n" if base == LOCAL_UI else ""
     found = []
@@ -88,7 +95,7 @@ def make_app() -> Any:
 
     if owner := os.environ.get(STARTED_BY):
         threading.Thread(target=_end_with, args=(owner,), daemon=True).start()
-    app.add_url_rule(PAGE, "warplog", lambda: _html(of_store(MlflowClient(os.environ[STORE]), "")))
+    app.add_url_rule(PAGE, "warplog", lambda: _html(of_store(MlflowClient(os.environ[STORE]), ""), _DEFAULTS))
     return create_fastapi_app(app)
 
 
@@ -119,7 +126,11 @@ def _html(families: Sequence[Links], note: str = "") -> str:
 
 def _section(one: Links) -> str:
     runs = "".join(f"<p>{escape(campaign)}:\n{_anchors(found)}</p>\n" for campaign, found in one.runs.items())
-    return f"<h2>{escape(one.family)}</h2>\n<p>{_anchors(one.views)}</p>\n{runs}"
+    views = "".join(
+        f"<p>{_anchors({name: found, 'charts': found + view.CHARTS})}</p>\n"
+        for name, found in one.views.items()
+    )
+    return f"<h2>{escape(one.family)}</h2>\n{views}{runs}"
 
 
 def _anchors(found: Mapping[str, str]) -> str:

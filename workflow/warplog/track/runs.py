@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from warplog import metrics
+from warplog.analysis.verdicts import judge, timed
 from warplog.catalog.claims import counts
 from warplog.core.columns import Row, number, text
 from warplog.core.errors import WarplogError
@@ -45,6 +46,7 @@ KERNEL: Mapping[str, str] = {
     "spill_bytes": "kernel/spill_bytes",
 }
 FACTS = tuple(KERNEL.values())
+GAIN, GAIN_VERDICT = "gain_over_parent", "gain_verdict"  # tags
 TUNING = "tuning/"  # prefix of the parameters of a variant
 _COUNTED = ["variant", "case", "kernel", "launch", "metric", "value", "status", "tool"]  # needed for counters
 _PROVENANCE = (
@@ -68,8 +70,9 @@ class Run:
     `line` is project/campaign/gpu/family/variant, `identity` the tags that name project and campaign.
     `selection` is what the content depends on: the cases, and for the run with the verdicts on claims also the
     variants. Runs of another selection are other runs.
-    `looks` are tags that also depend on the other variants (colour, position in the ladder). They are updated in
-    place; any other change creates a new run. `took_s` is the time of its jobs, from build to profile.
+    `looks` are tags that also depend on the other variants (colour, position in the ladder, gain over the parent).
+    They are updated in place; any other change creates a new run. `took_s` is the time of its jobs, from build to
+    profile.
     """
 
     family: str
@@ -151,12 +154,12 @@ def runs(
     for variant in as_rows(data.variants):
         name = str(variant["variant"])
         found.append(_run(data, variant, times.get(name, []), counters.get(name, []), steps, speed, campaign))
-    home_run, verdicts = home(found), _verdicts(data)
+    home_run, verdicts, gains = home(found), _verdicts(data), _gains(data)
     judged = tuple(f"variant {run.variant}" for run in found) if verdicts else ()
     return [
         dataclasses.replace(
             run,
-            looks={**run.looks, **_colour(colours, run.variant)},
+            looks={**run.looks, **_colour(colours, run.variant), **gains.get(run.variant, {})},
             took_s=took_s.get((run.family, run.variant), 0.0),
             tags={**run.tags, **(verdicts if run is home_run else {})},
             selection=run.selection + (judged if run is home_run else ()),
@@ -168,6 +171,27 @@ def runs(
 def home(runs: Sequence[Run]) -> Run:
     """Returns the run that holds what belongs to the whole family: the baseline's, else the first."""
     return next((run for run in runs if run.is_baseline), runs[0])
+
+
+def _gains(data: FigureTables) -> dict[str, dict[str, str]]:
+    """Returns by variant its gain over its parent, which is in the tables, at the headline case, and the verdict on it.
+
+    The gain is the parent's time over the variant's; there is none without both, or if two boards measured them.
+    """
+    rows = {str(row["variant"]): row for row in as_rows(data.ladder(data.case))}
+    found = {}
+    for name, row in rows.items():
+        if (parent := rows.get(str(row["parent"]))) is None:
+            continue
+        before, after = (timed(one) if one["status"] == "ok" else None for one in (parent, row))
+        if before and after and parent["board"] == row["board"]:
+            found[name] = {
+                GAIN: f"{before.us / after.us:#.3g}".rstrip("."),
+                GAIN_VERDICT: judge(before, after).word,
+            }
+        else:
+            found[name] = {GAIN: "n/a", GAIN_VERDICT: "n/a"}
+    return found
 
 
 def _verdicts(data: FigureTables) -> dict[str, str]:

@@ -5,6 +5,9 @@ and a `state`, which is "deflate;" followed by the base64 of zlib-compressed JSO
 was read from what the UI stores. It is written here because MLflow has no API for views, and without one an
 experiment opens with its runs by date and a chart for every metric. pyproject.toml pins mlflow to 3.17, a test
 decodes the tag, and a UI that cannot read it reports an invalid share key and falls back to its default view.
+
+No setting writes names at the bars of a chart: the card that the UI draws them on switches them off. The bars have the
+order and the colours of the list of runs beside them.
 """
 
 import base64
@@ -19,8 +22,9 @@ from typing import Any
 from warplog.core.errors import WarplogError
 from warplog.metrics import STALL_REASONS
 from warplog.track.points import MEASURES, headline
-from warplog.track.runs import FACTS, TUNING, Run
+from warplog.track.runs import FACTS, GAIN, GAIN_VERDICT, TUNING, Run
 
+CHARTS = "&compareRunsMode=CHART"  # the end of a link that opens the charts of a view
 TAG_PREFIX = "mlflow.sharedViewState."
 MOST_TAG_CHARACTERS = 20_000
 _MARK = "deflate;"
@@ -38,15 +42,23 @@ _WHY_BARS = (
 # A warp that is ready and not selected does not wait for anything.
 _STALLS = {f"profile/stall_{one}_cycles_per_issue" for one in STALL_REASONS if one != "not_selected"}
 _SCATTER = ("dram_throughput_pct", "sm_throughput_pct")
-_COLUMNS = (
-    headline("ratio_to_baseline"),
+# Columns after the speed and its share of the baseline, and their widths in pixels, which fit their longest values.
+_RESULT = {
+    f"tags.`{GAIN}`": 116,
+    f"tags.`{GAIN_VERDICT}`": 102,
+    "tags.`status`": 92,
+    "tags.`dominant_stall`": 128,
+    "tags.`occupancy_limiter`": 136,
+    "params.`parent`": 150,
+}
+_NUMBERS = (
     headline("median_us"),
     headline("sustained_gflops"),
     headline("sustained_us"),
     "profile/achieved_occupancy_pct",
     "profile/dram_bytes",
 )
-_LAST = ("dominant_stall", "occupancy_limiter", "origin", "gpu")
+_LAST = ("origin", "gpu")
 _RUN_NAME = "attributes.`Run Name`"
 
 
@@ -99,9 +111,8 @@ class View:
 
 
 def path(experiment_id: str, key: str) -> str:
-    """Returns the path of a link, after the server's address, that opens the charts of the view."""
-    query = f"workflowType=machine_learning&viewStateShareKey={key}&compareRunsMode=CHART"
-    return f"#/experiments/{experiment_id}/runs?{query}"
+    """Returns the path of a link, after the server's address, that opens the table of the view; see CHARTS."""
+    return f"#/experiments/{experiment_id}/runs?workflowType=machine_learning&viewStateShareKey={key}"
 
 
 def run_path(experiment_id: str, run_id: str) -> str:
@@ -117,7 +128,7 @@ def _state(view: View) -> dict[str, Any]:
     groups = sorted({name.rpartition("/")[0] for name in view.metrics} - set(sections))
     return {
         "searchFilter": view.search,
-        "orderByKey": f"metrics.`{headline(view.speed)}`" if charts else "attributes.start_time",
+        "orderByKey": _order(view) if charts else "attributes.start_time",
         "orderByAsc": view.speed == "median_us",
         "startTime": "ALL",
         "lifecycleFilter": "Active",
@@ -125,7 +136,7 @@ def _state(view: View) -> dict[str, Any]:
         "modelVersionFilter": "All Runs",
         "selectedColumns": list(columns),
         "columnOrder": [_RUN_NAME, *columns],
-        "columnWidths": {_RUN_NAME: 220, **columns},
+        "columnWidths": {_RUN_NAME: 190, **columns},
         # With hundreds of runs, charts of all of them take long and show nothing.
         "runsHiddenMode": "FIRST_20_RUNS" if view.several else "SHOW_ALL",
         "compareRunCharts": charts,
@@ -152,13 +163,21 @@ def _sections(view: View) -> tuple[str, str, str]:
 
 
 def _columns(view: View) -> dict[str, int]:
-    """Returns column -> width in pixels; speed and tuning parameters come first, to fit on a small screen."""
+    """Returns column -> width in pixels; the result comes first, to fit on a small screen."""
     knobs = [name for name in (*_common_knobs(view.runs), *FACTS[:2]) if view.has_param(name)]
-    numbers = [f"metrics.`{n}`" for n in (headline(view.speed), *_COLUMNS) if n in view.metrics]
+    speeds, numbers = (
+        [f"metrics.`{name}`" for name in names if name in view.metrics]
+        for names in ((headline(view.speed), headline("ratio_to_baseline")), _NUMBERS)
+    )
     names = ["tags.`campaign`", "tags.`project`"] if view.several else []
-    names += ["tags.`status`", *numbers[:2]]
-    names += [*(f"params.`{name}`" for name in knobs), *numbers[2:], *(f"tags.`{name}`" for name in _LAST)]
-    return {name: max(62, 7 * len(name) - 45) for name in names} | {"tags.`status`": 118}
+    names += [*speeds, *_RESULT, *(f"params.`{name}`" for name in knobs), *numbers]
+    names += [f"tags.`{name}`" for name in _LAST]
+    # The UI shows which column orders the runs by a sign in its head.
+    return {name: 6 * len(name) - (10 if name == _order(view) else 26) for name in names} | _RESULT
+
+
+def _order(view: View) -> str:
+    return f"metrics.`{headline(view.speed)}`"
 
 
 def _charts(view: View) -> Iterable[dict[str, Any]]:

@@ -7,7 +7,6 @@ the value, and round it again.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from warplog.core.columns import TABLES as DESCRIBED
@@ -15,9 +14,6 @@ from warplog.core.columns import Cell, Row
 from warplog.core.numbers import LARGE_GFLOPS, rate_digits, short_number
 from warplog.tables.conclusions import BY_UNIT, Conclusion, cells, units
 from warplog.tables.conclusions import TABLES as CONCLUSIONS
-
-if TYPE_CHECKING:
-    pass
 
 MINUS = "\u2212"
 NOT_KNOWN = "n/a"
@@ -29,27 +25,14 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "variants": ("family", "variant"),
     "gpus": ("gpu",),
     "claims": ("family", "id"),
-    "answers": ("family", "variant", "kind", "id", "quantity", "against", "case", "regime"),
     "launches": ("family", "variant", "case"),
     "published": ("family", "variant", "case", "published_source", "published_gpu", "published_case"),
     **{kind.TABLE: kind.KEYS for kind in CONCLUSIONS},
 }
 # Units that the name of the quantity says: "sectors per global load 2.5", "instructions 6.6 G".
 _SAID = (
-    *(
-        "barrier",
-        "block",
-        "blocks",
-        "conflict",
-        "inst",
-        "launch",
-        "register",
-        "sector",
-        "thread",
-        "warp",
-        "wave",
-    ),
-    *("wavefront", "sector/request", "inst/cycle", "cycle/inst", "ratio", "index"),
+    *("barrier", "block", "blocks", "conflict", "inst", "launch", "register", "sector", "thread", "warp"),
+    *("wave", "wavefront", "sector/request", "inst/cycle", "cycle/inst", "ratio", "index"),
 )
 SHARE = "share"  # of 1, shown in percent
 _SHARES = ("ratio_to_baseline", "published_ratio", "sample_share", "instruction_share", "off")
@@ -58,7 +41,6 @@ _BY_ROW: Mapping[str, tuple[str, ...]] = {
     "metrics": ("value",),
     "published": ("value", "published"),
     "claims": ("measured",),
-    "answers": ("low", "high", "measured", "measured_low", "measured_high"),
 }
 _UNITS = {kind.TABLE: units(kind) for kind in CONCLUSIONS}
 
@@ -129,7 +111,7 @@ class Cells:
 
     def __init__(self, table: str, row: Row | Conclusion) -> None:
         self._table = table
-        self._row: Row = _known(row) if isinstance(row, Conclusion) else row
+        self._row: Row = cells(row) if isinstance(row, Conclusion) else row
 
     def __getattr__(self, name: str) -> "Number | Cell":
         """Returns a number or a text of the row."""
@@ -163,11 +145,6 @@ class Cells:
     def _place(self, name: str) -> str:
         keys = (str(self._row[key]) for key in KEYS[self._table])
         return "/".join(quote(part, safe="") for part in (self._table, *keys, name))
-
-
-def _known(row: Conclusion) -> Row:
-    """Returns a row in which an integer that is not known is NaN, as other numbers are."""
-    return {n: math.nan if type(value) is int and value == -1 else value for n, value in cells(row).items()}
 
 
 def place_of(text: str) -> tuple[str, tuple[str, ...], str]:

@@ -11,7 +11,7 @@ from warplog.figures.captions import caption
 from warplog.figures.shared.highlight import of_family
 from warplog.records.campaign import Campaign
 from warplog.records.remarks import own_limits
-from warplog.tables import activity, regimes
+from warplog.tables import regimes
 from warplog.tables.conclusions import Place, Verdict
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
@@ -55,8 +55,7 @@ def gather(
         family: The family.
         tables: Its tables, with those of the conclusions.
         campaign: The campaign's record.
-        pictures: The PNGs of the family's figures; a timeline that only repeats the times is left out, and so are bank
-            conflicts if there are none.
+        pictures: The PNGs of the family's figures.
         captions: The folder with `<figure>.rst`.
         machine_code: The disassembly of each variant's library, by variant, where it was kept.
 
@@ -64,8 +63,7 @@ def gather(
         WarplogError: if a source cannot be read.
     """
     rows = Rows(family, tables, machine_code or {})
-    shown = (path for path in pictures if not _shows_nothing(path.stem, tables))
-    drawn = {path.stem: _picture(path, captions, tables) for path in shown}
+    drawn = {path.stem: _picture(path, captions, tables) for path in pictures}
     order = [
         *(n for n in _ORDER if n in drawn),
         *sorted(set(drawn) - {*_ELSEWHERE, *_ORDER, *family.figures}),
@@ -106,13 +104,6 @@ def gather(
         waterfall=_waterfall(rows, path),
         chart=_chart(rows, by_size, path),
     )
-
-
-def _shows_nothing(figure: str, tables: FigureTables) -> bool:
-    if figure == "timeline":
-        return activity.is_one_activity(tables)
-    excess = tables.metrics["metric"] == "shared_wavefronts_excess"
-    return figure == "bank_conflicts" and not (tables.metrics.loc[excess, "value"] > 0).any()
 
 
 def _picture(path: Path, captions: Path, tables: FigureTables) -> Picture:

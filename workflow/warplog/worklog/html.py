@@ -292,11 +292,11 @@ def _groups(rows: Sequence[Cells], column: str) -> list[tuple[str, list[Cells]]]
     return [(key, list(group)) for key, group in groupby(rows, key=lambda row: str(row.raw(column)))]
 
 
-def _tally(claims: Sequence[Cells]) -> "Markup":
-    """Returns how many claims have each verdict, in their order: "2 confirmed, 1 refuted"."""
+def _tally(rows: Sequence[Cells], column: str) -> "Markup":
+    """Returns how many rows have each code of a column, in their order: "2 confirmed, 1 refuted"."""
     from markupsafe import Markup
 
-    counts = Counter(str(one.raw("verdict")).replace("_", " ") for one in claims)
+    counts = Counter(str(one.raw(column)).replace("_", " ") for one in rows)
     return Markup(", ").join(_counted(count) + Markup(" {}").format(what) for what, count in counts.items())
 
 

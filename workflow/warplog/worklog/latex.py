@@ -13,7 +13,7 @@ from warplog.core.numbers import rate_unit
 from warplog.core.text import one_line
 from warplog.worklog.cells import Cells, Number, shown
 from warplog.worklog.page import Page, Picture
-from warplog.worklog.texts import WORDS, environment
+from warplog.worklog.texts import words
 
 _SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%",
@@ -60,23 +60,23 @@ def _figure(family: str, picture: Picture) -> str:
 
 def _ladder(page: Page) -> str:
     """Returns what each variant changed against its parent, what that brought, and what bounds it."""
-    words: Any = environment(escape).get_template(WORDS).module
+    known = words(escape)
     number = {section.name: str(n) for n, section in enumerate(page.sections, 1)}
     unit, speeds = _in_one_unit([section.place.speed for section in page.sections])
     rows = []
     for section, speed in zip(page.sections, speeds, strict=True):
         over, step, bound = section.over, section.step, section.bound
-        is_explained = step and step.row.explained == "counters"
+        causes = step.headline[:1] if step and step.row.explained == "counters" else ()
         rows.append(
             (
                 number[section.name],
                 escape(section.name),
                 number.get(section.origin.parent, ""),
-                words.because(step.headline[:1]) if is_explained else "",
-                speed or (words.status(section.badges[0]) if section.badges else ""),
+                known.because(causes),
+                speed or (known.status(section.badges[0]) if section.badges else ""),
                 _cell(over and over.speedup),
                 f"{_cell(over.low)} to {_cell(over.high)}".replace("x", "") if over and over.low else "",
-                f"{bound.kind}: {words.metric(bound.ceiling)} {_cell(bound.ceiling_pct)}"
+                f"{bound.kind}: {known.metric(bound.ceiling)} {_cell(bound.ceiling_pct)}"
                 if bound and bound.kind
                 else "",
             )
@@ -108,14 +108,8 @@ def _speeds(page: Page) -> str:
     rows = [(escape(row[0]), *row[1:]) for row in rows]
     turn = r"\rotatebox{90}{%s}" if any(len(title) > _LEVEL for title in titles) else "%s"
     titles = [turn % escape(title) for title in titles]
-    return _table(
-        page.family,
-        "speeds",
-        caption,
-        (first, *titles),
-        rows,
-        f"@{{}}{_wrapped(0.2)}{'r' * len(titles)}@{{}}",
-    )
+    formats = f"@{{}}{_wrapped(0.2)}{'r' * len(titles)}@{{}}"
+    return _table(page.family, "speeds", caption, (first, *titles), rows, formats)
 
 
 def _resources(page: Page) -> str:
@@ -177,7 +171,7 @@ def _table(
     size = math.ceil(len(rows) / math.ceil(len(rows) / most))
     parts = [rows[first : first + size] for first in range(0, len(rows), size)]
     return "\n".join(
-        pd.DataFrame(part, columns=titles)
+        pd.DataFrame(part, columns=list(titles))
         .style.hide(axis="index")
         .to_latex(
             column_format=formats,

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 from warplog.analysis import bounds
 from warplog.analysis.bounds import Bound
 from warplog.core.columns import Cell
-from warplog.core.numbers import short_number
-from warplog.core.text import escape_markdown, markdown_table
+from warplog.core.text import Table, escape_markdown, markdown_table
 from warplog.metrics import dominant_stall, occupancy_limiter
 from warplog.metrics.kernels import short_name
-from warplog.worklog.sentences import UNITS
-from warplog.worklog.step_tables import bound_table
+from warplog.worklog.cells import NOT_KNOWN, shown
+from warplog.worklog.texts import words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,15 +52,31 @@ def markdown(table: "pd.DataFrame") -> str:
         title = f"{source} ({about})" if about else str(source)
         name = f"{launch} {short_name(str(kernel))}"
         time = next((values[metric] for metric in _DURATIONS if metric in values), math.nan)
-        label = name if math.isnan(time) else f"{name}, {short_number(time)} us"
+        label = name if math.isnan(time) else f"{name}, {shown(time, 'us')}"
         found.setdefault(title, []).append(bounds.bound(label, values, math.nan))
     return "\n".join(line for title, each in found.items() for line in _section(title, each)) + "\n"
 
 
 def _section(title: str, found: Sequence[Bound]) -> Iterator[str]:
     yield from (f"# {escape_markdown(title)}: what bounds each launch", "")
-    yield from markdown_table(bound_table(found))
+    titles = ("launch", "bound by", "closest ceiling", "used", "main stall", "occupancy", "limited by")
+    yield from markdown_table(Table(titles, tuple(map(_cells, found)), frozenset({3})))
     yield ""
+
+
+def _cells(one: Bound) -> tuple[str, ...]:
+    known = words(str)
+    if one.gap:
+        return (one.variant, known.GAPS[one.gap], "", "", "", "", "")
+    return (
+        one.variant,
+        one.kind,
+        known.UNITS[one.ceiling],
+        shown(one.ceiling_pct, "%"),
+        f"{one.stall} {shown(one.stall_pct, '%')}" if one.stall else NOT_KNOWN,
+        f"{shown(one.achieved_pct, '%')} of {shown(one.theoretical_pct, '%')}",
+        ", ".join(known.LIMITERS[name] for name in one.limiters) or NOT_KNOWN,
+    )
 
 
 def _launches(table: "pd.DataFrame") -> list[tuple[tuple[Cell, ...], dict[str, float]]]:
@@ -86,7 +101,7 @@ def _row(values: Values) -> dict[str, Cell]:
         "launches": first(_LAUNCHES),
         "total_us": first(("nsys_total_us",)),
         "bound": bound.kind,
-        "ceiling": UNITS.get(bound.ceiling, ""),
+        "ceiling": words(str).UNITS.get(bound.ceiling, ""),
         "ceiling_pct": bound.ceiling_pct,
         "stall": stall,
         "stall_pct": first((f"stall_{stall}_pct",)),

@@ -1,9 +1,8 @@
 """Selects the rows, texts and code of each variant of a family for its page."""
 
 import json
-import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,25 +15,21 @@ from warplog.figures.shared.memory_boxes import MemoryChart
 from warplog.metrics.kernels import bare_name
 from warplog.parsers import sass
 from warplog.records import remarks
-from warplog.tables import conclusions, published, regimes
-from warplog.tables.conclusions import Bound, Change, Place, Verdict, by_variant
+from warplog.tables import published, regimes
+from warplog.tables.conclusions import Answer, Place, Verdict, rows
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
+from warplog.worklog import conclusions
 from warplog.worklog.cells import Cells
 from warplog.worklog.code.heat import HeatMap, heat_map, kernel_lines
 from warplog.worklog.code.listing import Code, Line, code, listing, without_marks
 from warplog.worklog.code.sources import views
-from warplog.worklog.page import Origin, Section, Step
+from warplog.worklog.conclusions import Concluded
+from warplog.worklog.page import Origin, Section
 
-_LEAST_TURNED = 0.02  # by which a variant is slower or faster than its parent at another case, to be told
 _MOST_LINES, _MOST_NAMED = 5, 3
 _LAUNCH = ("registers_per_thread", "block_threads", "shared_bytes_per_block")
 _OVERLAP = ("wall_us", "kernel_us", "to_device_us", "to_host_us", "copy_hidden_pct")
-# What a change is to the time, the best reason first: work and parallelism, then waits, then rates that follow from
-# them. A unit's use at equal work restates the gain, and is none.
-_PHYSICAL = ("grid", "sectors", "atomics", "traffic")
-_RATES = ("ipc", "sm_busy_pct", "issuing_or_ready")
-_EVIDENCE = re.compile(r".*(?:wavefronts|bytes|waves_per_sm).*")
 
 
 @dataclass(frozen=True)
@@ -48,8 +43,7 @@ class Rows:
     @cached_property
     def places(self) -> dict[str, Place]:
         """The variants in the order of the ladder."""
-        found = conclusions.rows(self.tables.places, Place)
-        return {one.variant: one for one in sorted(found, key=lambda one: one.order)}
+        return conclusions.places(self.tables)
 
     @cached_property
     def measured(self) -> dict[str, Row]:
@@ -64,24 +58,19 @@ class Rows:
     @cached_property
     def verdicts(self) -> dict[tuple[str, str], list[Verdict]]:
         """The verdicts at rest of a variant against another one, by both."""
-        found: dict[tuple[str, str], list[Verdict]] = {}
-        for one in conclusions.rows(self.tables.verdicts, Verdict):
-            if one.regime == "rest":
-                found.setdefault((one.variant, one.against), []).append(one)
-        return found
+        return conclusions.verdicts(self.tables)
+
+    @cached_property
+    def _concluded(self) -> dict[str, Concluded]:
+        return conclusions.concluded(self.tables)
 
     @cached_property
     def claims(self) -> dict[str, list[Row]]:
         """The claims by the variant that they are about; "" for those about the whole ladder."""
-        answered = {
-            str(row["id"]): text(row, "variant")
-            for row in as_rows(self.tables.answers)
-            if row["kind"] == "claim"
-        }
+        answered = {one.id: one.variant for one in rows(self.tables.answers, Answer) if one.kind == "claim"}
         found: dict[str, list[Row]] = {}
         for row in as_rows(self.tables.claims):
-            about = answered.get(str(row["id"]))
-            found.setdefault(self._about(row) if about is None else about, []).append(row)
+            found.setdefault(answered.get(str(row["id"])) or self._about(row), []).append(row)
         return found
 
     def _about(self, claim: Row) -> str:
@@ -111,14 +100,11 @@ class Rows:
         return tuple(self._section(self.family.variant(name)) for name in self.places)
 
     def _section(self, variant: Variant) -> Section:
-        name, parent = variant.name, variant.parent or ""
+        name = variant.name
         row, place = self.measured[name], self.places[name]
         is_ok = row["status"] == "ok"
-        root = place.kernel_of or name
-        above = self.places.get(parent)
-        is_same = above is not None and (above.kernel_of or parent) == root
-        over = {one.case: one for one in self.verdicts.get((name, parent), ())}
-        here = over.get(self.tables.case)
+        known = self._concluded[name]
+        is_same, root = bool(known.same_kernel), known.same_kernel or place.kernel_of or name
         heat = HeatMap() if is_same else self._heat[name]
         return Section(
             name=name,
@@ -130,16 +116,16 @@ class Rows:
             origin=self._origin(variant, is_same, root),
             header=replace(read_header(variant.file), expected=text(self.built[name], "expected")),
             measured=Cells("measurements", row) if is_ok else None,
-            place=Cells(Place.TABLE, place),
-            over=Cells(Verdict.TABLE, here) if here else None,
-            turned=tuple(Cells(Verdict.TABLE, one) for one in _turned(here, over.values())),
-            cases=len(over),
-            step=self._step(name) if is_ok and not is_same else None,
-            bound=self._bounds.get(name) if is_ok and not is_same else None,
+            place=known.place,
+            over=known.over,
+            turned=known.turned,
+            cases=known.cases,
+            step=known.step,
+            bound=known.bound,
             answers=tuple(
-                Cells("answers", one)
-                for one in as_rows(self.tables.answers)
-                if one["variant"] == name and one["kind"] != "claim"
+                Cells(Answer.TABLE, one)
+                for one in rows(self.tables.answers, Answer)
+                if one.variant == name and one.kind != "claim"
             ),
             claims=tuple(Cells("claims", one) for one in self.claims.get(name, ())),
             published=tuple(Cells("published", one) for one in self._published.get(name, ())),
@@ -152,7 +138,7 @@ class Rows:
             resources=self._metrics(_LAUNCH, self.tables.profiled_case, self._kernels).get(name, {}),
             built=Cells("variants", self.built[name]),
             remarks=tuple(one for one in _remarks(row) if one not in self.shared_remarks) if is_ok else (),
-            same_kernel=root if is_same else "",
+            same_kernel=known.same_kernel,
             code=self._code(variant),
             heat=heat,
             sources=views(self._texts[name], heat) if heat.places else (),
@@ -177,34 +163,6 @@ class Rows:
             frozenset(unused),
             tuple(one for one in pairs if one[1] != one[2]),
         )
-
-    def _step(self, name: str) -> Step | None:
-        row = self._steps.get(name)
-        if row is None:
-            return None
-        changes = self._changes.get(name, [])
-        argued = [one for one in changes if one.role in ("cause", "cost")]
-        return Step(
-            Cells(conclusions.Step.TABLE, row),
-            tuple(Cells(Change.TABLE, one) for one in _headline(changes)),
-            tuple(
-                Cells(Change.TABLE, one) for role in ("cause", "cost") for one in argued if one.role == role
-            ),
-            tuple(Cells(Change.TABLE, one) for one in changes if one not in argued),
-        )
-
-    @cached_property
-    def _steps(self) -> dict[str, conclusions.Step]:
-        return {one.variant: one for one in conclusions.rows(self.tables.steps, conclusions.Step)}
-
-    @cached_property
-    def _changes(self) -> dict[str, list[Change]]:
-        found = conclusions.rows(self.tables.changes, Change)
-        return by_variant(sorted(found, key=lambda one: one.rank))
-
-    @cached_property
-    def _bounds(self) -> dict[str, Cells]:
-        return {one.variant: Cells(Bound.TABLE, one) for one in conclusions.rows(self.tables.bounds, Bound)}
 
     @cached_property
     def _published(self) -> dict[str, list[Row]]:
@@ -299,36 +257,6 @@ def _badges(row: Row, is_draft: bool) -> tuple[str, ...]:
     status = "not_run" if text(row, "own_limits") else str(row["status"])
     found = (status != "ok", status), (bool(row["is_baseline"]), "baseline"), (is_draft, "draft")
     return tuple(code for holds, code in found if holds)
-
-
-def _headline(changes: Sequence[Change]) -> list[Change]:
-    """Returns the one or two changes that say why a step is faster or slower, the better reason first."""
-    causes = [one for one in changes if one.role == "cause" and one.kind != "unit"]
-    states = [one for one in causes if one.kind == "state" and one.quantity not in _RATES]
-    work = [one for one in causes if one.kind in _PHYSICAL]
-    work += [one for one in causes if one.quantity == "instructions_executed"]
-    work += [
-        one
-        for one in changes
-        if states and one.of == states[0].quantity and _EVIDENCE.fullmatch(one.quantity)
-    ]
-    if work and work[0].kind == "sectors":  # then loads and stores say all
-        return work[:2] if len(work) > 1 and work[1].kind == "sectors" else [work[0], *states[:1]]
-    best = [*work[:1], *states[:1]] if work else states[:2]
-    return best or [one for one in causes if one.quantity in _RATES][:1]
-
-
-def _turned(here: Verdict | None, over: Iterable[Verdict]) -> list[Verdict]:
-    """Returns the verdicts at other cases that are the opposite of that at the headline case, the largest first."""
-    if here is None:
-        return []
-    opposite = "FASTER" if here.word == "SLOWER" else "SLOWER"
-    found = [one for one in over if one.word == opposite and _apart(one) > math.log1p(_LEAST_TURNED)]
-    return sorted(found, key=_apart, reverse=True)
-
-
-def _apart(one: Verdict) -> float:
-    return abs(math.log(one.speedup))
 
 
 def _hottest(lines: Sequence[Row]) -> list[Row]:

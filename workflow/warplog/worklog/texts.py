@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,13 +11,17 @@ from warplog.core.text import visible
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-WORDS = "words.html.j2"
+
+@cache
+def words(escape: Callable[[str], str]) -> Any:
+    """Returns the words of the pages, words.html.j2: its dictionaries and macros by name."""
+    return environment(escape).get_template("words.html.j2").module
 
 
 def environment(escape: Callable[[str], str]) -> "Environment":
     """Returns an environment in which `escape` makes each value safe, a number as its text; templates are not escaped.
 
-    What a macro returns is safe already, so that the macros of WORDS can be used in any format.
+    What a macro returns is safe already, so that the macros of `words` can be used in any format.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup

@@ -4,11 +4,11 @@ import re
 from dataclasses import replace
 
 import pytest
+from warplog.worklog.steps.expectations import Measured, answers, named_cases
 from worklog_pages import Page, rung, told
 
 from warplog import worklog
 from warplog.worklog.html import html
-from warplog.worklog.steps.expectations import Measured, answers, named_cases
 
 
 def test_an_expectation_about_other_sizes_is_answered_at_them(recorded, tmp_path):

@@ -1,9 +1,9 @@
 """Which variants of a long ladder the figures with one series per variant show in colour."""
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from warplog.analysis import verdicts
+from warplog.analysis.paths import main_path
 from warplog.tables.files import as_rows
 
 if TYPE_CHECKING:
@@ -11,29 +11,26 @@ if TYPE_CHECKING:
 
     from warplog.tables.view import FigureTables
 
-MOST = 6
+LONG = 6  # a ladder with more variants than these has grey ones
 GREY = "#c9c9c9"
 
 
 def of_family(tables: "FigureTables") -> list[str]:
-    """Returns the variants that all figures of a family show in colour, by their times at the headline case.
+    """Returns the variants that all figures of a family show in colour: all of a short ladder, else its main path.
 
-    Those that pages and titles name come first: the fastest at the headline case, in most cases, and at the largest
-    size.
+    With it are the baseline and those that titles name: the fastest in most cases and at the largest size.
     """
-    ladder = tables.ladder(tables.case)
-    timed = ladder["median_us"].where((ladder["status"] == "ok") & (ladder["median_us"] > 0))
-    speeds = {str(name): 1 / us for name, us in zip(ladder["variant"], timed, strict=True)}
+    ladder = {str(row["variant"]): row for row in as_rows(tables.ladder(tables.case))}
+    path = main_path(ladder)
+    if len(ladder) <= LONG or not path:
+        return list(ladder)
+    shown = {*path, *(name for name, row in ladder.items() if row["is_baseline"])}
     rows = tables.measurements
-    rows = rows[(rows["status"] == "ok") & (rows["median_us"] > 0) & rows["variant"].isin(list(speeds))]
-    baseline = [str(name) for name in ladder.loc[ladder["is_baseline"].astype(bool), "variant"]]
-    own = {name: speed for name, speed in speeds.items() if speed > 0 and name not in baseline}
-    named = [max(own, key=own.__getitem__)] if own else []
-    if len(rows):
-        won = wins(rows.assign(leads=leads(rows)))
-        largest = rows[rows["size"] == rows["size"].max()]
-        named += [max(won, key=won.__getitem__), str(largest.nsmallest(1, "median_us")["variant"].iloc[0])]
-    return highlighted(speeds, baseline, named)
+    rows = rows[(rows["status"] == "ok") & (rows["median_us"] > 0) & rows["variant"].isin(list(ladder))]
+    won = wins(rows.assign(leads=leads(rows)))
+    largest = rows[rows["size"] == rows["size"].max()]
+    shown |= {max(won, key=won.__getitem__), str(largest.nsmallest(1, "median_us")["variant"].iloc[0])}
+    return [name for name in ladder if name in shown]
 
 
 def leads(rows: "pd.DataFrame") -> list[bool]:
@@ -55,29 +52,3 @@ def wins(times: "pd.DataFrame") -> dict[str, float]:
     own = times.assign(share=best / times["median_us"]).groupby("variant")
     found = own["leads"].sum() + 0.999 * own["share"].mean()
     return {str(name): float(count) for name, count in found.items()}
-
-
-def highlighted(
-    speeds: Mapping[str, float], baseline: Sequence[str] = (), named: Sequence[str] = ()
-) -> list[str]:
-    """Returns the variants to show in colour: all of a short ladder, otherwise six of those with a speed.
-
-    These are the baseline, the first and the fastest variant, and the variants that gained most over the fastest
-    one before them. Variants in `named`, such as those in the title, come before the latter. `speeds` are in ladder
-    order, larger is faster, NaN is unknown.
-    """
-    known = {name: speed for name, speed in speeds.items() if speed > 0}
-    if len(speeds) <= MOST or not known:
-        return list(speeds)
-    own = {name: speed for name, speed in known.items() if name not in baseline} or known
-    gains, top = {}, 0.0
-    for name, speed in own.items():
-        gains[name] = speed / top if top else float("inf")
-        top = max(top, speed)
-    kept = [name for name in baseline if name in known]
-    kept += dict.fromkeys([name for name in named if name in known and name not in kept])
-    fastest = max(own, key=own.__getitem__)
-    for name in (fastest, *sorted(gains, key=lambda name: -gains[name])):
-        if len(kept) < MOST and name not in kept:
-            kept.append(name)
-    return [name for name in speeds if name in kept]

@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.ft2font import LoadFlags
 from matplotlib.lines import Line2D
-from matplotlib.patches import Rectangle
 from scipy.optimize import isotonic_regression
 
 TITLE_PT = 10.0
@@ -197,23 +196,26 @@ def side_labels(axes: Axes, labels: Sequence[SideLabel], height: float, width: f
             transform=axes.transAxes,
             clip_on=False,
             markevery=[1],
-            **_sample(label),
+            **drawn_as(label.colour, label.marker, label.dashes),
         )
 
 
-def _sample(label: SideLabel) -> dict[str, Any]:
-    """Returns how the sample of a label's marker and line is drawn."""
-    line = "" if label.dashes is None else (0, label.dashes) if label.dashes else "-"
+def drawn_as(colour: str, marker: str, dashes: tuple[float, ...] | None) -> dict[str, Any]:
+    """Returns how a variant's line and markers are drawn; no line if `dashes` is None."""
+    line = "" if dashes is None else (0, dashes) if dashes else "-"
     return {
-        "color": label.colour, "marker": label.marker, "linestyle": line,
-        "markeredgecolor": "white", "markeredgewidth": 0.5, "markersize": 8 if label.marker == "*" else 5.5,
+        "color": colour, "marker": marker, "linestyle": line,
+        "markeredgecolor": "white", "markeredgewidth": 0.5, "markersize": 8 if marker == "*" else 5,
     }  # fmt: skip
 
 
 def _labels_below(axes: Axes, labels: Sequence[SideLabel]) -> None:
     """Writes labels below the axes, highest point first, with samples but without leader lines; makes room for them."""
     order = sorted(labels, key=lambda label: -np.nan_to_num(label.y, nan=-np.inf))
-    handles = [Line2D([], [], label=label.text, **_sample(label)) for label in order]
+    handles = [
+        Line2D([], [], label=label.text, **drawn_as(label.colour, label.marker, label.dashes))
+        for label in order
+    ]
     figure = axes.get_figure(root=True)
     assert figure is not None
     rows = legend_rows([label.text for label in order])
@@ -224,11 +226,6 @@ def _labels_below(axes: Axes, labels: Sequence[SideLabel]) -> None:
     )  # fmt: skip
 
 
-def rectangles(axes: Axes) -> list[Rectangle]:
-    """Returns the bars of the axes in the order in which they were drawn."""
-    return [patch for patch in axes.patches if isinstance(patch, Rectangle)]
-
-
 def bar_rows(axes: Axes, names: Iterable[object], baseline: Iterable[object]) -> None:
     """Sets up one row per variant from the top down, labelled with its name; the baseline is marked."""
     labels = [_named(str(name), bool(is_baseline)) for name, is_baseline in zip(names, baseline, strict=True)]
@@ -236,7 +233,7 @@ def bar_rows(axes: Axes, names: Iterable[object], baseline: Iterable[object]) ->
     axes.set_ylim(len(labels) - 0.45, -0.55)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x")
-    axes.spines[["left", "right", "top"]].set_visible(False)
+    axes.spines["left"].set_visible(False)
 
 
 def _named(name: str, is_baseline: bool) -> str:

@@ -11,6 +11,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.colors import to_hex, to_rgba
@@ -44,8 +45,10 @@ THEME = {
     "font.family": "sans-serif", "figure.titlesize": TITLE_PT, "figure.titleweight": "bold",
     "text.color": INK, "axes.edgecolor": INK, "axes.labelcolor": INK,
     "xtick.color": INK, "ytick.color": INK, "axes.linewidth": 0.7, "axes.axisbelow": True,
+    "axes.spines.right": False, "axes.spines.top": False,
     "xtick.major.width": 0.7, "ytick.major.width": 0.7, "xtick.minor.width": 0.5, "ytick.minor.width": 0.5,
     "xtick.major.size": 3.0, "ytick.major.size": 3.0, "xtick.minor.size": 2.0, "ytick.minor.size": 2.0,
+    "patch.edgecolor": "white", "patch.force_edgecolor": True, "lines.solid_capstyle": "round",
     "grid.color": "#e6e6e6", "grid.linewidth": 0.6, "lines.linewidth": 1.3, "lines.markersize": 4.5,
     "hatch.linewidth": 0.6, "figure.constrained_layout.use": True, "axes.unicode_minus": True,
     "text.parse_math": False, "svg.fonttype": "none", "svg.hashsalt": "warplog",
@@ -189,13 +192,11 @@ def _merged(words: str, having: Sequence[tuple[str, Remark]], whole: int) -> str
 
 
 def theme(settings: Settings = WEB) -> AbstractContextManager[None]:
-    """Returns a context with the rcParams of all figures, on top of seaborn's "ticks" style.
+    """Returns a context with the rcParams of all figures, on top of matplotlib's own.
 
     Raises:
         WarplogError: if the font is not installed.
     """
-    import seaborn as sns  # takes a second, and colours need none of it
-
     if settings.font != FALLBACK_FONT and settings.font not in get_font_names():
         known = suggest(settings.font, sorted(get_font_names()))
         raise WarplogError(f"figures.font: {settings.font!r} is not installed; {known}")
@@ -208,7 +209,7 @@ def theme(settings: Settings = WEB) -> AbstractContextManager[None]:
         "xtick.labelsize",
         "ytick.labelsize",
     )
-    parameters: Any = {**sns.axes_style("ticks"), **THEME, **dict.fromkeys(sizes, size)}
+    parameters: Any = {**THEME, **dict.fromkeys(sizes, size)}
     parameters["font.sans-serif"] = list(dict.fromkeys((settings.font, FALLBACK_FONT)))
     parameters["figure.figsize"] = (settings.width_in, settings.width_in)  # labels.width_in reads it
     return mpl.rc_context(parameters)
@@ -246,6 +247,13 @@ def new_figure(title: str, body_in: float, note: str, look: Look, timed: bool = 
         shown: Any = {"color": MUTED, "linespacing": 1.25, "fontsize": mpl.rcParams["font.size"]}
         figure.supxlabel("\n".join(lines), x=0.008, ha="left", **shown)
     return figure
+
+
+def variant_bars(axes: Axes, rows: pd.DataFrame, column: str, height: float, look: Look) -> None:
+    """Draws a bar per row in the style of its variant, from the top down; none for NaN."""
+    styles = [look.style(name) for name in rows["variant"]]
+    shown: Any = {"color": [own.colour for own in styles], "hatch": [own.hatch for own in styles]}
+    axes.barh(range(len(styles)), rows[column], height, ec=INK, lw=0.5, **shown)
 
 
 def save(figure: Figure, *files: Path, settings: Settings = WEB) -> None:

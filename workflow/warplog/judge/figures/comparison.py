@@ -85,7 +85,7 @@ def _rows(axes: Axes, rows: Sequence[Row]) -> None:
     axes.grid(axis="x")
     for place in first[1:]:
         axes.axhline(place - 0.5, color=FAINT, lw=0.6)
-    axes.spines[["left", "right", "top"]].set_visible(False)
+    axes.spines["left"].set_visible(False)
 
 
 def _case(row: Row) -> str:

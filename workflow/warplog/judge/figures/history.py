@@ -76,7 +76,6 @@ def _panel(axes: Axes, rows: pd.DataFrame) -> None:
     axes.yaxis.set_major_locator(MaxNLocator(3))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
     axes.grid(axis="y")
-    axes.spines[["right", "top"]].set_visible(False)
 
 
 def _whiskers(rows: pd.DataFrame) -> tuple[pd.Series, pd.Series]:

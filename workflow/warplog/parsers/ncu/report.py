@@ -13,7 +13,7 @@ from warplog.core.files import temporary_folder
 from warplog.core.process import explain_exit, minimal_env, run
 from warplog.parsers.inputs import valid_unicode
 from warplog.parsers.ncu import blocks, source
-from warplog.parsers.ncu.source import SourceLine
+from warplog.parsers.ncu.source import SourceInstruction, SourceLine
 
 NcuObject = Any  # objects of the package ncu_report, which has no type annotations
 
@@ -39,7 +39,7 @@ class NcuLaunch:
     `kernel` is the demangled name, `function` the short name. `ranges` are the names of the NVTX push/pop
     ranges around the launch, outermost first, in all domains. `counters` are in base units (ns, bytes, Hz,
     percent); a counter without a value is None. A counter with named entries has its sum under its name and
-    each entry under `name:entry`. `lines` are the source lines, if requested.
+    each entry under `name:entry`. `lines` are the source lines and `code` the instructions, if requested.
     """
 
     index: int
@@ -50,6 +50,7 @@ class NcuLaunch:
     compute_capability: tuple[int, int]
     gpu_name: str
     lines: tuple[SourceLine, ...] = ()
+    code: tuple[SourceInstruction, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,8 @@ class NcuReport:
 
 
 def read(path: Path, with_lines: bool = False, only: Container[str] | None = None) -> NcuReport:
-    """Reads the whole report, or `only` the counters of these names; `with_lines` adds those of each source line.
+    """Reads the whole report, or `only` the counters of these names; `with_lines` adds those of each source line and
+    instruction.
 
     Raises:
         WarplogError: if the file is missing, empty, not a report, truncated, damaged, too large or without
@@ -113,6 +115,7 @@ def _nameable(path: Path) -> Iterator[str]:
 
 def _launch(index: int, action: NcuObject, with_lines: bool, only: Container[str] | None) -> NcuLaunch:
     counters = dict(_counters(action, only))
+    code = source.instructions(action) if with_lines else ()
     return NcuLaunch(
         index=index,
         kernel=valid_unicode(action.name(action.NameBase_DEMANGLED)),
@@ -121,7 +124,8 @@ def _launch(index: int, action: NcuObject, with_lines: bool, only: Container[str
         counters=counters,
         compute_capability=(_whole(action, "major"), _whole(action, "minor")),
         gpu_name=valid_unicode(str(action[_NAME].value())),
-        lines=source.lines(action) if with_lines else (),
+        lines=source.lines(code),
+        code=code,
     )
 
 

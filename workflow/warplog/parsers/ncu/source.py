@@ -1,13 +1,16 @@
-"""Source lines of a profiled launch, with their executed instructions and warp samples, from per-instruction counters.
+"""Instructions and source lines of a profiled launch, with their executions and warp samples.
 
 A counter with instances has one entry per instruction, whose correlation id is the instruction's address;
 the line table of `nvcc -lineinfo` maps the address to file and line.
 """
 
+import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from warplog.parsers.inputs import valid_unicode
 
 NcuObject = Any  # objects of the package ncu_report, which has no type annotations
 
@@ -21,6 +24,7 @@ _COUNTED = {
 # State names that differ between samples (keys) and counters (values).
 _NAMES = {"no_instructions": "no_instruction", "warpgroup_arrive": "gmma"}
 _MOST_INSTRUCTIONS = 200_000
+_ADDRESS = re.compile(r"\b0x[0-9a-f]{9,16}\b")  # longer than any constant in an instruction
 
 
 @dataclass(frozen=True)
@@ -43,21 +47,74 @@ class SourceLine:
     samples: Mapping[str, float]
 
 
-def lines(action: NcuObject) -> tuple[SourceLine, ...]:
-    """Returns the source lines of the launch, sorted by file and line; none if the code has no line table."""
-    places: dict[int, tuple[str, int] | None] = {}
-    counts: dict[tuple[str, int], dict[str, float]] = defaultdict(lambda: defaultdict(float))
+@dataclass(frozen=True)
+class SourceInstruction:
+    """One instruction of the kernel.
+
+    Attributes:
+        offset: bytes from the kernel's first instruction; targets of branches in `text` are such offsets, too.
+        text: as it is disassembled, "@!P0 LDG.E R7, desc[UR4][R6.64]".
+        file: path as passed to the compiler; "" without a line table.
+        line: from 1; 0 without a line table.
+        counts: what was counted at it, by its name in `SourceLine`, and the samples by state.
+    """
+
+    offset: int
+    text: str
+    file: str
+    line: int
+    counts: Mapping[str, float]
+    samples: Mapping[str, float]
+
+
+def instructions(action: NcuObject) -> tuple[SourceInstruction, ...]:
+    """Returns the instructions of the launch that have counters, in order of their addresses; none without counters."""
+    counts: dict[int, dict[str, float]] = defaultdict(dict)
+    samples: dict[int, dict[str, float]] = defaultdict(dict)
     for name in action.metric_names():
-        key = _COUNTED.get(name) or (name if _is_state(name) else "")
-        if not key:
-            continue
-        for address, value in _instances(action.metric_by_name(name)):
-            if address not in places:
-                info = action.source_info(address)
-                places[address] = (info.file_name(), int(info.line())) if info else None
-            if (place := places[address]) is not None and place[1] > 0:
-                counts[place][key] += value
-    return tuple(_line(*place, counts[place]) for place in sorted(counts))
+        state = name.removeprefix(_SAMPLES) if _is_state(name) else ""
+        kind, key = (samples, _NAMES.get(state, state)) if state else (counts, _COUNTED.get(name, ""))
+        if key:
+            for address, value in _instances(action.metric_by_name(name)):
+                kind[address][key] = value
+    addresses = sorted({*counts, *samples})
+    return tuple(
+        _instruction(action, address, addresses, counts[address], samples[address]) for address in addresses
+    )
+
+
+def _instruction(
+    action: NcuObject,
+    address: int,
+    addresses: Sequence[int],
+    counts: Mapping[str, float],
+    samples: Mapping[str, float],
+) -> SourceInstruction:
+    first, last = addresses[0], addresses[-1]
+
+    def relative(found: re.Match[str]) -> str:
+        value = int(found[0], 16)
+        return f"{value - first:#x}" if first <= value <= last else found[0]
+
+    info = action.source_info(address)
+    text = " ".join(valid_unicode(str(action.sass_by_pc(address))).split())
+    return SourceInstruction(
+        offset=address - first,
+        text=_ADDRESS.sub(relative, text),
+        file=info.file_name() if info else "",
+        line=int(info.line()) if info else 0,
+        counts=counts,
+        samples={state: value for state, value in samples.items() if value},
+    )
+
+
+def lines(code: Sequence[SourceInstruction]) -> tuple[SourceLine, ...]:
+    """Returns the source lines of a launch, sorted by file and line; none if the code has no line table."""
+    found: dict[tuple[str, int], list[SourceInstruction]] = defaultdict(list)
+    for one in code:
+        if one.line > 0 and (one.samples or any(one.counts.values())):
+            found[one.file, one.line].append(one)
+    return tuple(_line(*place, found[place]) for place in sorted(found))
 
 
 def _is_state(name: str) -> bool:
@@ -65,7 +122,7 @@ def _is_state(name: str) -> bool:
 
 
 def _instances(metric: NcuObject) -> Iterator[tuple[int, float]]:
-    """Yields address and value of each instruction with a nonzero value."""
+    """Yields address and value of each instruction."""
     entries = metric.num_instances()
     if not 0 < entries <= _MOST_INSTRUCTIONS or not metric.has_correlation_ids():
         return
@@ -74,11 +131,14 @@ def _instances(metric: NcuObject) -> Iterator[tuple[int, float]]:
         return
     for i in range(entries):
         value = metric.value(i)
-        if isinstance(value, (int, float)) and value:
+        if isinstance(value, (int, float)):
             yield int(addresses.value(i)), float(value)
 
 
-def _line(file: str, line: int, counts: Mapping[str, float]) -> SourceLine:
-    states = {name.removeprefix(_SAMPLES): value for name, value in counts.items() if _is_state(name)}
-    plain = {key: counts.get(key, 0.0) for key in _COUNTED.values()}
-    return SourceLine(file, line, **plain, samples={_NAMES.get(k, k): v for k, v in states.items()})
+def _line(file: str, line: int, code: Sequence[SourceInstruction]) -> SourceLine:
+    samples: dict[str, float] = defaultdict(float)
+    for one in code:
+        for state, value in one.samples.items():
+            samples[state] += value
+    plain = {key: sum(one.counts.get(key, 0.0) for one in code) for key in _COUNTED.values()}
+    return SourceLine(file, line, **plain, samples=dict(samples))

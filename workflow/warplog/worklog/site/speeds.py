@@ -111,7 +111,7 @@ def _panel(axes: Axes, rows: pd.DataFrame, gpus: list[str], values: pd.Series, l
         axes.set_xlim(left=0)
     axes.set_xlabel(label)
     axes.grid(True, axis="x")  # without True, a second call would hide it again
-    axes.spines[["left", "right", "top"]].set_visible(False)
+    axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
 
 

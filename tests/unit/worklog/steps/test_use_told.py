@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from warplog.analysis.decomposition import Change, Factor, StateChange, Step, Use
+from warplog.analysis import decomposition
+from warplog.analysis.decomposition import Change, Factor, StateChange, Step
 from warplog.analysis.use import use
-from warplog.worklog import decomposition, explain, sentences
+from warplog.worklog import explain, sentences
 
 LIMITS = {f"occupancy_limit_{name}_blocks": 8.0 for name in ("warps", "registers", "shared_memory", "blocks")}
 BEFORE = LIMITS | {
@@ -45,7 +46,7 @@ def test_more_instructions_of_warps_that_poll_are_no_cause_where_another_unit_is
     faster = Factor(Change("ipc", 0.45, 1.0), 2.2)
     states = (
         StateChange("long_scoreboard", 0.2, 0.9, ()),
-        StateChange("issuing or ready", 0.05, 0.25, (polls.change,)),
+        StateChange("issuing_or_ready", 0.05, 0.25, (polls.change,)),
         StateChange("wait", 0.1, 0.2, ()),
     )
     loss = replace(step(use(BEFORE, AFTER, 132.0)), ratio=0.6, factors=(polls, faster), states=states)
@@ -68,44 +69,11 @@ def test_a_slower_kernel_with_the_same_traffic_is_not_told_by_the_use_that_falls
     assert "L2 85 %" in explain.sentence(replace(loss, use=use(BEFORE, AFTER, 132.0)))
 
 
-def test_fewer_larger_blocks_at_the_same_occupancy_are_not_told():
-    larger = BEFORE | {"occupancy_limit_warps_blocks": 4.0}
-    assert use(BEFORE, larger, 132.0).blocks is None
-
-
-def test_the_busiest_unit_of_either_kernel_is_compared_but_never_l1_whose_sub_units_differ():
-    before = {
-        "sm_throughput_pct": 17.0,
-        "dram_throughput_pct": 11.6,
-        "l1_throughput_pct": 15.0,
-        "dram_bytes": 271e6,
-    }
-    after = before | {"sm_throughput_pct": 18.6, "dram_throughput_pct": 85.0}
-    found = use(before, after, 132.0)
-    assert found.units == (Change("dram_throughput_pct", 11.6, 85.0),)
-    assert found.even == {"dram_throughput_pct": Change("dram_bytes", 271e6, 271e6)}
-    assert use(before, after | {"dram_bytes": 300e6}, 132.0).even == {}
-    assert use({"l1_throughput_pct": 81.9}, {"l1_throughput_pct": 90.9}, 132.0).units == ()
-
-
-@pytest.mark.parametrize(
-    ("waves", "told"), [((0.015, 3.88), True), ((3.88, 0.5), True), ((0.9, 1.1), False), ((2.0, 8.0), False)]
-)
-def test_a_grid_that_fills_the_gpu_on_one_side_only_is_found(waves, told):
-    pair = [{"grid_blocks": 100 * count, "waves_per_sm": count} for count in waves]
-    assert (use(*pair, 132.0).grid is not None) == told
-
-
 def test_traffic_of_a_unit_that_is_not_the_busiest_counts_from_a_factor_of_one_and_a_half():
     for dram, told in ((398e6, True), (300e6, False), (130e6, True)):
         assert (
             "device memory" in explain.sentence(step(use(BEFORE, AFTER | {"dram_bytes": dram}, 132.0)))
         ) == told
-
-
-def test_what_does_not_change_or_was_not_counted_is_left_out():
-    assert replace(use(BEFORE, BEFORE, 132.0), even={}) == Use(idle=True)
-    assert use({}, {}, 132.0) == Use()
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,9 @@
 """Variants that launch the same kernel, and gains that only win back what the parent had lost."""
 
-import math
-from dataclasses import replace
-
 import pandas as pd
 
+from warplog.analysis import kinship
 from warplog.analysis.kinship import Twin
-from warplog.worklog import decomposition, kinship
-from warplog.worklog.sentences import sentence
 
 LAUNCH = {
     "registers_per_thread": 37,
@@ -32,13 +28,6 @@ def test_a_gain_over_a_detour_is_set_beside_the_fastest_ancestor_before_it():
     rows["b"], rows["d"] = row("a", 101), row("c", 90)
     assert kinship.faster_ancestor(rows, "d") == "b", "b is tied with a, but faster than c"
     assert kinship.faster_ancestor({"d": row("gone", 90)}, "d") == ""
-
-
-def test_what_a_gain_over_a_detour_is_compared_with_is_said_beside_it():
-    step = decomposition.Step("f", "d", "c", "1", 2.2, ancestor=("a", 1.1), remainder=1.0)
-    assert sentence(step).startswith(
-        "2.20x as fast as c. Compared with a, which is faster than c, it is 1.10x as fast."
-    )
 
 
 def tables(own, other, us=31.0, kernel="void k<float, (int)4>(const T1 *)"):
@@ -102,17 +91,6 @@ def test_a_kernel_that_is_included_from_another_variant_may_be_compiled_otherwis
     kernel = "void n::k<float, (int)4>(const T1 *)"
     twin = kinship.twins(tables(CODE, CODE | {"LDG.E": 5.0}, kernel=kernel), including)["next"]
     assert twin == Twin("base", False, (15, 14), 37, 1.0, True)
-
-
-def test_a_step_within_the_same_kernel_is_not_explained_even_if_its_time_differs():
-    factor = decomposition.Factor(decomposition.Change("instructions_executed", 110.0, 100.0), 1.1)
-    step = decomposition.Step("f", "b", "a", "1", 1.1, (factor,), (), 1.0)
-    assert "instructions 110 → 100" in sentence(step)
-    same = replace(step, twin=Twin("a", True, (14, 14), 37, 1.1, False))
-    assert sentence(same).startswith("At 1, it launches the same kernel as a (")
-    assert "instructions 110" not in sentence(same)
-    elsewhere = replace(step, twin=Twin("c", True, (14, 14), 37, math.nan, False))
-    assert "instructions 110 → 100" in sentence(elsewhere)
 
 
 def twin(name, same=True):

@@ -3,16 +3,14 @@
 import pytest
 
 import shipped_families
-from warplog.analysis.decomposition import Change, Factor, StateChange, Step
-from warplog.analysis.waits import Wait, waits
+from warplog.analysis.waits import waits
 from warplog.catalog.header import read_source
-from warplog.worklog.explain import sentence
 
 WGMMA = ("WARPGROUP.ARRIVE", "WARPGROUP.DEPBAR.LE", "HGMMA.64x128x16.F32.BF16", "BAR.SYNC.DEFER_BLOCKING")
 TMA = ("UTMALDG.2D", "SYNCS.ARRIVE.TRANS64", "SYNCS.EXCH.64", "SYNCS.PHASECHK.TRANS64.TRYWAIT")
 EITHER = {
-    "barrier": "a barrier or the tensor cores",
-    "long_scoreboard": "an mbarrier, or data from global or local memory",
+    "barrier": "barrier_or_wgmma",
+    "long_scoreboard": "mbarrier_or_memory",
 }
 SPIN = """\
 __device__ void wait(uint64_t* barrier, int parity) {
@@ -49,7 +47,7 @@ def told(rows, opcodes, shares, texts=()):
 )
 def test_the_wait_for_wgmma_is_the_one_for_the_tensor_cores(text):
     rows = [line("__syncthreads();", "barrier", 0.05), line(text, "barrier", 0.4, 7)]
-    assert told(rows, WGMMA, {"barrier": 0.45}) == {"barrier": ("the tensor cores", "k.cu:7")}
+    assert told(rows, WGMMA, {"barrier": 0.45}) == {"barrier": ("wgmma", "k.cu:7")}
 
 
 def test_a_barrier_elsewhere_in_a_kernel_with_wgmma_proves_nothing():
@@ -61,9 +59,9 @@ def test_a_barrier_elsewhere_in_a_kernel_with_wgmma_proves_nothing():
 def test_the_loop_around_an_mbarrier_at_which_only_tma_loads_arrive_waits_for_them():
     rows = [line("} while (!is_over);", "long_scoreboard", 0.8, 9, "m.cuh")]
     shares, texts = {"long_scoreboard": 0.82}, {"m.cuh": SPIN}
-    assert told(rows, TMA, shares, texts) == {"long_scoreboard": ("TMA loads", "m.cuh:9")}
+    assert told(rows, TMA, shares, texts) == {"long_scoreboard": ("tma", "m.cuh:9")}
     arrivals = (*TMA, "SYNCS.ARRIVE.TRANS64.A1T0")
-    assert told(rows, arrivals, shares, texts) == {"long_scoreboard": ("loads or other warps", "m.cuh:9")}
+    assert told(rows, arrivals, shares, texts) == {"long_scoreboard": ("mbarrier", "m.cuh:9")}
     assert told(rows, TMA, shares) == {"long_scoreboard": (EITHER["long_scoreboard"], "")}, (
         "the loop is not known"
     )
@@ -90,55 +88,4 @@ def test_the_shipped_barriers_are_recognised():
     for number in ends:
         rows = [line("} while (!is_over);", "long_scoreboard", 0.8, number, "mbarrier.cuh")]
         found = told(rows, TMA, {"long_scoreboard": 0.8}, texts)
-        assert found == {"long_scoreboard": ("TMA loads", f"mbarrier.cuh:{number}")}
-
-
-MULTIPLY = Wait("the tensor cores", "the wgmma wait", "child.cu:9")
-UNKNOWN = Wait(EITHER["long_scoreboard"])
-
-
-@pytest.mark.parametrize(
-    ("state", "told"),
-    [
-        (
-            StateChange("barrier", 0.4, 0.2, (), MULTIPLY, Wait("the tensor cores", "the wgmma wait", "parent.cu:7")),
-            "Waiting for the tensor cores (barrier, mostly at the wgmma wait of child.cu:9): 40 → 20 µs.",
-        ),
-        (
-            StateChange("long_scoreboard", 0.4, 0.2, (), UNKNOWN, Wait("TMA loads", "the mbarrier wait", "p.cu:7")),
-            "Waiting for an mbarrier, or data from global or local memory (long_scoreboard, where parent waits for TMA"
-            " loads): 40 → 20 µs.",
-        ),
-        (
-            StateChange("long_scoreboard", 0.4, 0.2, (), UNKNOWN),
-            "Waiting for an mbarrier, or data from global or local memory (long_scoreboard): 40 → 20 µs.",
-        ),
-        (
-            StateChange("barrier", 0.4, 0.2, (), MULTIPLY),
-            "Waiting for the tensor cores (barrier, mostly at the wgmma wait of child.cu:9, where parent waits for a"
-            " barrier): 40 → 20 µs.",
-        ),
-        (
-            StateChange("barrier", 0.2, 0.0, (), Wait(EITHER["barrier"]), MULTIPLY),
-            "Waiting for the tensor cores (barrier): 20 → 0 µs.",
-        ),
-        (
-            StateChange("barrier", 0.0, 0.02, (), MULTIPLY),
-            "Waiting for the tensor cores (barrier, mostly at the wgmma wait of child.cu:9): 0 → 2 µs.",
-        ),
-    ],
-)  # fmt: skip
-def test_a_wait_is_named_by_the_code_of_the_kernel_that_it_is_in(state, told):
-    faster = (Factor(Change("ipc", 1.0, 1.5), 1.5),)
-    states = (StateChange("wait", 0.5, 0.1, ()), state)
-    step = Step("f", "child", "parent", "1", 1.5, faster, states, 1.0, kernel_us=(100.0, 67.0))
-    assert told in sentence(step)
-
-
-def test_a_tied_step_names_both_waits_too():
-    states = (StateChange("wait", 0.5, 0.1, ()), StateChange("barrier", 0.1, 0.4, (), MULTIPLY))
-    step = Step("f", "child", "parent", "1", 1.0, (), states, 1.0, tied=True, kernel_us=(100.0, 100.0))
-    assert (
-        "more in barrier (waiting for the tensor cores, where parent waits for a barrier): 10 → 40 µs."
-        in sentence(step)
-    )
+        assert found == {"long_scoreboard": ("tma", f"mbarrier.cuh:{number}")}

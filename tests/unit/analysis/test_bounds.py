@@ -5,7 +5,8 @@ import math
 import pytest
 
 from made_up_tables import MadeUpTables
-from warplog.worklog import bounds, explain
+from warplog.analysis import bounds
+from warplog.analysis.explanation import Explanation
 
 SMS = 132.0
 
@@ -13,25 +14,25 @@ SMS = 132.0
 @pytest.mark.parametrize(
     ("values", "kind", "ceiling"),
     [
-        ({"dram_throughput_pct": 91.0, "sm_throughput_pct": 20.0}, "memory", "device memory"),
+        ({"dram_throughput_pct": 91.0, "sm_throughput_pct": 20.0}, "memory", "dram_throughput_pct"),
         (
             {"l1_throughput_pct": 40.0, "sm_throughput_pct": 92.0, "pipe_fma_pct": 92.0},
             "compute",
-            "the FMA pipe",
+            "pipe_fma_pct",
         ),
         (
             {"l1_throughput_pct": 40.0, "sm_throughput_pct": 91.0, "issue_active_pct": 91.0},
             "compute",
-            "the SM's issue slots",
+            "issue_active_pct",
         ),
         (
             {"l1_throughput_pct": 40.0, "sm_throughput_pct": 89.9, "issue_active_pct": 60.0},
             "near",
-            "a part of the SM that ncu does not name",
+            "sm_throughput_pct",
         ),
-        ({"l2_throughput_pct": 95.0, "dram_throughput_pct": 80.0}, "memory", "L2"),
-        ({"l2_throughput_pct": 30.0, "waves_per_sm": 8.0}, "latency", "L2"),
-        ({"l2_throughput_pct": 30.0, "waves_per_sm": 0.2}, "launch", "L2"),
+        ({"l2_throughput_pct": 95.0, "dram_throughput_pct": 80.0}, "memory", "l2_throughput_pct"),
+        ({"l2_throughput_pct": 30.0, "waves_per_sm": 8.0}, "latency", "l2_throughput_pct"),
+        ({"l2_throughput_pct": 30.0, "waves_per_sm": 0.2}, "launch", "l2_throughput_pct"),
     ],
 )
 def test_what_bounds_a_kernel(values, kind, ceiling):
@@ -42,18 +43,18 @@ def test_what_bounds_a_kernel(values, kind, ceiling):
 
 @pytest.mark.parametrize(
     ("l1", "kind", "ceiling"),
-    [(40.0, "memory", "the memory system"), (92.8, "memory", "L1/TEX")],
+    [(40.0, "memory", "memory_throughput_pct"), (92.8, "memory", "l1_throughput_pct")],
 )
 def test_the_memory_throughput_decides_over_that_of_its_parts(l1, kind, ceiling):
     values = {"memory_throughput_pct": 93.0, "l2_throughput_pct": 20.0, "sm_throughput_pct": 71.0}
     found = bounds.bound("a", {**values, "l1_throughput_pct": l1}, SMS)
-    assert (found.kind, found.ceiling, found.ceiling_pct) == (kind, ceiling, 93.0)
+    assert (found.kind, found.ceiling, found.ceiling_pct) == (kind, ceiling, l1 if l1 > 90 else 93.0)
 
 
 @pytest.mark.parametrize(("dram", "kind"), [(90.0, "memory"), (82.7, "memory"), (79.0, "near")])
 def test_device_memory_is_the_ceiling_where_l2_is_only_a_little_busier(dram, kind):
     found = bounds.bound("a", {"dram_throughput_pct": dram, "l2_throughput_pct": dram + 9}, SMS)
-    assert (found.kind, found.ceiling, found.ceiling_pct) == (kind, "device memory", dram)
+    assert (found.kind, found.ceiling, found.ceiling_pct) == (kind, "dram_throughput_pct", dram)
     assert found.beside_pct == dram + 9
     assert math.isnan(
         bounds.bound("a", {"dram_throughput_pct": 90.0, "l2_throughput_pct": 60.0}, SMS).beside_pct
@@ -98,8 +99,31 @@ def test_atomics_are_found_in_the_machine_code_of_the_kernel_that_was_captured()
         made.counted(
             "f", name, "", f"{name if name != 'lone' else 'other'}(float*)", 0, {opcode: 1}, tool="cuobjdump"
         )
-    kinds = {one.variant: one.kind for one in explain.Explanation(made.tables()).bounds}
+    kinds = {one.variant: one.kind for one in Explanation(made.tables()).bounds}
     assert kinds == {"atomics": "atomics", "shared": "latency", "lone": "latency"}
+
+
+def test_two_ceilings_on_a_knifes_edge_are_both_named():
+    found = bounds.bound("a", {"l2_throughput_pct": 76.4, "issue_active_pct": 76.7}, SMS)
+    assert (found.ceiling, found.ceiling_2, found.ceiling_2_pct) == (
+        "issue_active_pct", "l2_throughput_pct", 76.4,
+    )  # fmt: skip
+    assert bounds.bound("a", {"l2_throughput_pct": 74.6, "issue_active_pct": 76.7}, SMS).ceiling_2 == ""
+
+
+def test_a_part_of_known_name_stands_for_the_unit_without_a_name_that_it_is_close_to():
+    near = {"sm_throughput_pct": 64.6, "pipe_fma_pct": 57.3, "issue_active_pct": 63.5}
+    found = bounds.bound("a", near, SMS)
+    assert (found.ceiling, found.ceiling_pct) == ("issue_active_pct", 63.5)
+    assert found.ceiling_2 == "pipe_fma_pct", "its instructions fill the issue slots"
+    assert bounds.bound("a", near | {"issue_active_pct": 60.0}, SMS).ceiling == "sm_throughput_pct"
+
+
+@pytest.mark.parametrize(("stall", "kind"), [("lg_throttle", "queue"), ("long_scoreboard", "latency")])
+def test_a_full_queue_is_throughput_and_not_latency(stall, kind):
+    values = {"l2_throughput_pct": 56.0, "waves_per_sm": 8.0, f"stall_{stall}_pct": 31.0}
+    assert bounds.bound("a", values, SMS).kind == kind
+    assert bounds.bound("a", values | {"l2_throughput_pct": 61.0}, SMS).kind == "near"
 
 
 def test_an_unknown_bound_is_not_guessed():
@@ -109,7 +133,7 @@ def test_an_unknown_bound_is_not_guessed():
 
 
 def test_the_recorded_bounds(recorded):
-    found = {one.variant: one for one in explain.Explanation(recorded).bounds}
+    found = {one.variant: one for one in Explanation(recorded).bounds}
     assert (found["naive"].kind, found["naive"].stall) == ("memory", "lg_throttle")
     assert found["warptile"].kind == "near"
     assert found["warptile"].limiters == ("registers",)

@@ -1,0 +1,122 @@
+"""Reads one instruction of SASS, as cuobjdump and Nsight Compute disassemble it: "@!P0 LDG.E.128 R4, [R2.64+0x10]"."""
+
+import re
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+_WORDS = re.compile(r"(@!?\w+ )?(\S+) ?(.*)", re.DOTALL)
+_REGISTER = re.compile(r"[-~|]*R(\d+)(?:\.reuse)?\|?")
+_GENERAL = re.compile(r"\bR\d")
+_NUMBERED = re.compile(r"\b(UR|UP|R|P|B|SB)\d+\b")
+_LITERAL = re.compile(r"-?\b(?:0x[0-9a-f]+|\d+(?:\.\d+)?(?:e[+-]?\d+)?)\b")
+_WIDTH = re.compile(r"\.(?:[US]?(8|16|64|128))\b")
+_MATRICES = re.compile(r"\.M(?:T)?88(?:\.([24]))?\b")  # of LDSM, STSM: 32 bits a lane for each
+_WORD_BITS = 32
+
+KINDS = {
+    "ffma": "FFMA FFMA2",
+    "float": "FADD FMUL FMNMX FSETP FSET FSEL FCHK FSWZADD MUFU F2F F2FP",
+    "half": "HFMA2 HADD2 HMUL2 HMNMX2 HSETP2 HSET2",
+    "double": "DFMA DADD DMUL DSETP DMNMX",
+    "hmma": "HMMA IMMA DMMA BMMA",
+    "hgmma": "HGMMA IGMMA QGMMA BGMMA",
+    "ldg": "LDG",
+    "stg": "STG",
+    "generic": "LD ST",
+    "local": "LDL STL",
+    "lds": "LDS LDSM",
+    "sts": "STS STSM STAS",
+    "ldgsts": "LDGSTS",
+    "tma": "UTMALDG UTMASTG UTMAREDG UBLKCP UBLKRED UTMACCTL UTMACMDFLUSH",
+    "atomic": "ATOM ATOMG ATOMS RED REDG REDUX",
+    "shuffle": "SHFL",
+    "sync": "BRA BRX BRXU JMP JMX CALL RET EXIT KILL BPT BSSY BSYNC BREAK YIELD NOP BAR B2R BMOV WARPSYNC WARPGROUP"
+    " SYNCS ARRIVES DEPBAR LDGDEPBAR MEMBAR ERRBAR CGAERRBAR UCGABAR_ARV UCGABAR_WAIT FENCE CCTL ELECT NANOSLEEP"
+    " USETMAXREG ACQBULK VOTE VOTEU",
+}
+_KIND = {opcode: kind for kind, opcodes in KINDS.items() for opcode in opcodes.split()}
+MEMORY = ("ldg", "stg", "generic", "local", "lds", "sts", "ldgsts")
+# Arithmetic on whole numbers and addresses, moves, conversions to them, constants and predicates.
+_INTEGER = re.compile(r"U?[ILPSV]\w*|U?(?:MOV|BMSK|BREV|FLO|F2I)|U?R2\w+|CS2R")
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One instruction.
+
+    Attributes:
+        predicate: "@!P0"; "" without one.
+        opcode: with its modifiers, `LDG.E.128.CONSTANT`.
+        operands: as they are written, targets first.
+    """
+
+    predicate: str
+    opcode: str
+    operands: tuple[str, ...]
+
+    @cached_property
+    def base(self) -> str:
+        """The opcode without modifiers."""
+        return self.opcode.partition(".")[0]
+
+    @cached_property
+    def kind(self) -> str:
+        """What it does: a key of KINDS, `integer` for whole numbers, addresses and moves, or `other`."""
+        kind = _KIND.get(self.base)
+        if kind == "half" and not any(_GENERAL.search(operand) for operand in self.operands[1:]):
+            return "integer"  # ptxas moves constants with HFMA2.MMA R1, -RZ, RZ, 0, 0
+        if kind:
+            return kind
+        return "integer" if _INTEGER.fullmatch(self.base) else "other"
+
+    @cached_property
+    def shape(self) -> str:
+        """The instruction without what a compiler allocates: numbers of registers, addresses, constants, reuse."""
+        operands = _NUMBERED.sub(r"\1", ", ".join(self.operands).replace(".reuse", ""))
+        return f"{self.opcode} {_LITERAL.sub('#', operands)}"
+
+    @cached_property
+    def bits(self) -> int:
+        """The width of a load or store in bits a lane; 0 for another instruction."""
+        if self.kind not in MEMORY:
+            return 0
+        if matrices := _MATRICES.search(self.opcode):
+            return _WORD_BITS * int(matrices[1] or 1)
+        found = _WIDTH.findall(self.opcode)
+        return int(found[-1]) if found else _WORD_BITS
+
+    @property
+    def reused(self) -> int:
+        """The number of its operands that stay in the reuse cache for the next instruction."""
+        return sum(".reuse" in operand for operand in self.operands)
+
+    @cached_property
+    def target(self) -> int | None:
+        """The address that a branch goes to; None for another instruction and for a computed address."""
+        if self.base not in ("BRA", "JMP") or not self.operands:
+            return None
+        found = re.fullmatch(r"0x([0-9a-f]+)", self.operands[-1].split()[-1])
+        return int(found[1], 16) if found else None
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the next instruction can follow: not behind a branch or an exit without a condition."""
+        if self.predicate or self.base not in ("BRA", "JMP", "BRX", "BRXU", "JMX", "RET", "EXIT", "KILL"):
+            return True
+        return self.target is not None and len(self.operands) > 1  # `BRA UP0, 0x80`, `BRA.DIV UR4, 0x80`
+
+    @cached_property
+    def sources(self) -> tuple[int | None, ...]:
+        """The numbers of the source registers of an instruction with one target; None for another kind of operand."""
+        found = [_REGISTER.fullmatch(operand) for operand in self.operands[1:]]
+        return tuple(int(one[1]) if one else None for one in found)
+
+
+@lru_cache(maxsize=1 << 16)
+def parse(text: str) -> Instruction:
+    """Returns the instruction in a line of SASS without its address; one without any text is an empty `NOP`."""
+    found = _WORDS.fullmatch(" ".join(text.replace(";", " ").split()))
+    if found is None:
+        return Instruction("", "NOP", ())
+    operands = tuple(operand for operand in found[3].split(", ") if operand)
+    return Instruction((found[1] or "").strip(), found[2], operands)
