@@ -61,7 +61,9 @@ def test_what_moved_is_what_differs_by_more_than_the_floor_on_the_same_board() -
     (move,) = summary(sgemm(1.25), former=former).families[0].moved
     assert move.variant == "warptile"
     assert move.speedup == pytest.approx(0.8)
-    assert "moved: warptile -20.00 %" in shown.lines(summary(sgemm(1.25), former=former))[1]
+    assert (
+        "changed since the last run: warptile -20.00 %" in shown.lines(summary(sgemm(1.25), former=former))[1]
+    )
     tables = sgemm(1.25)
     loud = replace(tables, measurements=tables.measurements.assign(deviation=0.1, freedom=50.0))
     assert summary(loud, former=former).families[0].moved == ()
