@@ -147,6 +147,13 @@ def test_the_markdown_page_has_a_row_for_every_variant_and_escapes_reasons() -> 
     assert "index.html" in page
 
 
+def test_a_long_time_is_written_without_an_exponent() -> None:
+    (row,) = (
+        line for line in shown.markdown(summary(sgemm(1000))).splitlines() if line.startswith("| warptile ")
+    )
+    assert row.split()[5].isdigit()
+
+
 def test_without_a_summary_the_end_says_how_far_each_stage_is() -> None:
     lines = shown.known_lines(Known(4, {"build": 3, "check": 2}, (BROKEN,)))
     assert lines[0] == "of 4 variants: 3 compiled, 2 checked"
