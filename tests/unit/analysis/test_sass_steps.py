@@ -227,12 +227,30 @@ def test_loops_are_read_from_the_table_whatever_the_order_of_its_rows():
     assert (hottest.instructions[0].stall, hottest.instructions[0].stall_samples) == ("wait", 4)
 
 
+LOADS, STORES = "LDG.E R4, [R2.64]\nSTS [R5], R4", "LDS R4, [R5]\nSTG.E [R2.64], R4\nMOV R1, R2"
+
+
+def test_loops_that_do_the_same_are_compared_even_if_another_one_became_the_hottest():
+    def told(text, samples):
+        return Loop(tuple(HotInstruction(parse(line), samples=samples) for line in text.splitlines()))
+
+    loads, stores, slow_loads, slow_stores = told(LOADS, 5), told(STORES, 4), told(LOADS, 7), told(STORES, 9)
+    assert sass_steps.loop_pairs([slow_stores, slow_loads], [loads, stores]) == [
+        (slow_loads, loads),
+        (slow_stores, stores),
+    ]
+    assert sass_steps.loop_pairs([slow_loads, stores], [loads, stores]) == [(slow_loads, loads)]
+    assert sass_steps.loop_pairs([slow_stores], [loads, stores]) == [(slow_stores, loads)]
+    rare = told(LOADS, 1)
+    assert sass_steps.loop_pairs([slow_stores, rare], [loads]) == [(slow_stores, loads)], "it is not as hot"
+
+
 def test_a_step_has_rows_where_both_variants_have_a_loop_at_the_case():
     variants = [
         {"family": "sgemm", "variant": variant, "parent": parent}
         for variant, parent in (("naive", ""), ("tiled", "naive"), ("other", "missing"))
     ]
-    table = [*rows("naive", NAIVE), *rows("naive", TILED, 1), *rows("tiled", TILED), *rows("other", NAIVE)]
+    table = [*rows("naive", NAIVE), *rows("naive", "EXIT", 1), *rows("tiled", TILED), *rows("other", NAIVE)]
     found = sass_steps.rows([*table, *rows("tiled", TILED, case="128")], variants)
     assert {(row.variant, row.parent, row.case) for row in found} == {("tiled", "naive", "64")}
     (share,) = (row for row in found if row.quantity == "sample_share")

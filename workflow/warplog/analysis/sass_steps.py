@@ -23,6 +23,9 @@ Numbers = NDArray[Any]
 Key = tuple[str, str, str]  # family, variant, case
 _WORD_BITS = 32
 _FREQUENT = 1 / 16  # share of a loop's instructions from which on one is frequent
+_AS_HOT = 1 / 2
+# Their modifiers make them other instructions (IMAD.MOV, IMAD.WIDE), and the kinds of their operands say little.
+_BY_OPCODE = ("integer", "sync")
 _LEAST_SHARE = 1 / 8  # of FFMA or DFMA in a loop whose work they are; in others they compute something aside
 
 
@@ -59,10 +62,20 @@ class Loop:
     kernel_samples: float = 0.0
 
     @property
+    def samples(self) -> float:
+        """Warp samples in the loop."""
+        return sum(one.samples for one in self.instructions)
+
+    @property
     def sample_share(self) -> float:
         """Share of the kernel's warp samples; NaN without samples."""
-        samples = sum(one.samples for one in self.instructions)
-        return samples / self.kernel_samples if self.kernel_samples else math.nan
+        return self.samples / self.kernel_samples if self.kernel_samples else math.nan
+
+    @property
+    def mix(self) -> dict[str, float]:
+        """Share of each kind of instructions."""
+        kinds = Counter(one.code.kind for one in self.instructions)
+        return {kind: count / kinds.total() for kind, count in kinds.items()}
 
     def times(self, one: HotInstruction) -> float:
         """Returns how often an instruction is executed in an iteration; 1 if that is not known."""
@@ -92,6 +105,29 @@ def hot_loops(rows: Iterable[Row]) -> dict[Key, list[Loop]]:
     return found
 
 
+def loop_pairs(of_parent: Sequence[Loop], own: Sequence[Loop]) -> list[tuple[Loop, Loop]]:
+    """Returns the loops of parent and child that do the same: the child's hottest, and the parent's if it is another.
+
+    Args:
+        of_parent: the loops of the parent, the hottest first.
+        own: those of the child.
+    """
+    pairs = [(_most_alike(of_parent, own[0]), own[0]), (of_parent[0], _most_alike(own, of_parent[0]))]
+    (parent, child), (other_parent, other_child) = pairs
+    return pairs if parent is not other_parent and child is not other_child else pairs[:1]
+
+
+def _most_alike(loops: Sequence[Loop], other: Loop) -> Loop:
+    """Returns the loop with the most similar mix of instructions, of those that are about as hot as the first one."""
+    hot = [loop for loop in loops if loop.samples >= _AS_HOT * loops[0].samples]
+
+    def likeness(loop: Loop) -> tuple[bool, float]:
+        common = sum(min(share, other.mix.get(kind, 0.0)) for kind, share in loop.mix.items())
+        return loop.iterates == other.iterates, common
+
+    return max(hot, key=likeness)
+
+
 def align(parent: Loop, child: Loop) -> tuple[Pair, ...]:
     """Returns the instructions of both loops in one order, each with its counterpart in the other loop, if it has one.
 
@@ -100,8 +136,9 @@ def align(parent: Loop, child: Loop) -> tuple[Pair, ...]:
     more than one of many FFMA, and those more than arithmetic on addresses.
     """
     before, after = ([one.code for one in loop.instructions] for loop in (parent, child))
-    shapes = _numbered([one.shape for one in before], [one.shape for one in after])
-    opcodes = _numbered(list(map(_opcode, before)), list(map(_opcode, after)))
+    shapes, opcodes = (
+        _numbered([of(one) for one in before], [of(one) for one in after]) for of in (_shape, _opcode)
+    )
     weights = [_weights(codes, side) for codes, side in zip((before, after), shapes, strict=True)]
     best = np.zeros((len(before) + 1, len(after) + 1), np.uint16)
     for row in range(len(before)):
@@ -187,11 +224,23 @@ def rows(instructions: Iterable[Row], variants: Iterable[Row]) -> list[SassStep]
     loops = hot_loops(instructions)
     parents = {(text(row, "family"), text(row, "variant")): text(row, "parent") for row in variants}
     return [
-        SassStep(family, variant, parent, case, quantity, per, before, after, "%" if per == "kernel" else "")
-        for (family, variant, case), (hottest, *_) in loops.items()
+        SassStep(
+            family,
+            variant,
+            parent,
+            case,
+            number,
+            quantity,
+            per,
+            before,
+            after,
+            "%" if per == "kernel" else "",
+        )
+        for (family, variant, case), own in loops.items()
         for parent in [parents.get((family, variant), "")]
-        for of_parent in loops.get((family, parent, case), [])[:1]
-        for quantity, per, before, after in summary(of_parent, hottest)
+        if (family, parent, case) in loops
+        for number, pair in enumerate(loop_pairs(loops[family, parent, case], own))
+        for quantity, per, before, after in summary(*pair)
     ]
 
 
@@ -228,12 +277,12 @@ def _numbered(before: Sequence[str], after: Sequence[str]) -> tuple[Numbers, Num
     return np.array([numbers[key] for key in before]), np.array([numbers[key] for key in after])
 
 
-def _opcode(one: Instruction) -> str:
-    """Returns what of an instruction is the same if only its modifiers changed: LDS of LDS.128.
+def _shape(one: Instruction) -> str:
+    return one.opcode if one.kind in _BY_OPCODE else one.shape
 
-    Modifiers of integer and of synchronising instructions make them others: IMAD.MOV and IMAD.WIDE.
-    """
-    return one.opcode if one.kind in ("integer", "sync") else one.base
+
+def _opcode(one: Instruction) -> str:
+    return one.opcode if one.kind in _BY_OPCODE else one.base
 
 
 def _counts(loop: Loop) -> dict[str, float]:
