@@ -45,7 +45,7 @@ STUB = """\
 from pathlib import Path
 
 for output in map(Path, snakemake.output):
-    if output.parent.name == "figures":
+    if output.parent.name in ("figures", "latex"):
         output.mkdir(exist_ok=True)
         output /= "drawn"
     output.write_text(repr(sorted(map(str, snakemake.input))))
