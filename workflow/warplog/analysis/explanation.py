@@ -174,14 +174,13 @@ class Explanation:
                 kernel=self.kernels.get(name, ""),
                 wait=wait.what if wait else "",
                 wait_line=wait.line if wait else "",
+                profiled_cycles=_profiled_cycles(rows[name], _numbers(values)),
                 copies_us=0.0 if one.gap == "no_counters" else copies.get(name, 0.0),
                 compulsory_bytes=compulsory,
                 traffic=one.dram_bytes / compulsory if compulsory > 0 else math.nan,
                 spill_store_bytes=stored,
                 spill_load_bytes=loaded,
             )
-            if one.gap != "no_counters":
-                one = replace(one, profiled_cycles=_profiled_cycles(rows[name], _numbers(values)))
             found.append(_with_long_run(one, regimes.long_run(rows[name])))
         return tuple(found)
 

@@ -44,8 +44,8 @@ def changes(step: Step, bounds: Mapping[str, Bound]) -> list[rows.Change]:
     for one in sorted(_told(step, sides), key=lambda one: ROLES.index(one.role)):
         first = found.setdefault(one.quantity, one)
         if (
-            one.kind == "factor" != first.kind
-        ):  # a factor that was told as a counter of a state stays a factor
+            one.kind == "factor" and first.kind != "factor"
+        ):  # a counter of a state before, but it stays a factor
             found[one.quantity] = replace(one, role=first.role, of=first.of)
     return [replace(one, rank=rank) for rank, one in enumerate(found.values())]
 
