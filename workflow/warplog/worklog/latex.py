@@ -82,10 +82,10 @@ def _ladder(page: Page) -> str:
             )
         )
     caption = (
-        f"{page.title} at {page.case}: each variant against its parent, of which the number is given. The"
-        " main change accounts for the gain or loss. Bound: the unit that is closest to its"
-        " ceiling, and whether memory or compute reaches it, comes near it, or latency, atomics or the size of the"
-        " launch keep the kernel from it."
+        f"{page.title} at {page.case}: each variant against its parent, of which the number is given; the main"
+        " change accounts for the gain or loss. Bound: the unit that is closest to its ceiling, and whether memory or"
+        " compute reaches it, comes near it, or latency, a full queue, atomics or a small launch keep the kernel from"
+        " it."
     )
     titles = ("", "variant", "from", "main change", unit or "time", "gain", "interval", "bound")
     formats = "@{}r" + _wrapped(0.17) + "r" + _wrapped(0.18) + "rrr" + _wrapped(0.12) + "@{}"
