@@ -138,7 +138,7 @@ def _resources(page: Page) -> str:
 
 
 def _cell(value: Any) -> str:
-    return escape(str(value)) if value else ""
+    return escape(str(value)).replace(" ", r"\,") if value else ""
 
 
 def _in_one_unit(numbers: Sequence[Any]) -> tuple[str, list[str]]:
@@ -148,7 +148,7 @@ def _in_one_unit(numbers: Sequence[Any]) -> tuple[str, list[str]]:
     texts = [shown(one.value * factor, unit) if one else "" for one in numbers]
     is_common = all(text.endswith(f" {unit}") for text in texts if text)
     return unit if is_common else "", [
-        escape(text.removesuffix(f" {unit}") if is_common else text) for text in texts
+        _cell(text.removesuffix(f" {unit}") if is_common else text) for text in texts
     ]
 
 
