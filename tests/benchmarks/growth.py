@@ -164,7 +164,10 @@ def do_pages() -> None:
     for family, names in plan.drawn.items():  # type: ignore[attr-defined]
         figures = [Path("results/figures") / family / f"{name}.png" for name in names]
         output = Path("results/worklog") / f"{family}.html"
-        script("publish/write_worklog").main(plan, family, Path("results/tables"), figures, library, output)
+        latex = Path("results/latex") / family
+        script("publish/write_worklog").main(
+            plan, family, Path("results/tables"), figures, library, output, latex
+        )
 
 
 def do_mlflow() -> None:
