@@ -173,7 +173,7 @@ def test_rows_come_back_from_their_table_as_they_were(recorded):
         rows = found.rows(kind.TABLE)
         cells = [conclusions.cells(one) for one in rows]
         table = as_frame(cells, conclusions.columns(kind), kind.TABLE)
-        assert rows
+        assert rows or kind is conclusions.SassStep, "no machine code in this campaign"
         assert repr(conclusions.rows(table, kind)) == repr(list(rows))
 
 

@@ -75,7 +75,7 @@ CODE = {"FADD": 10.0, "LDG.E": 4.0}
 
 def test_a_kernel_of_another_name_with_the_same_code_is_the_same_if_the_times_are_tied():
     other = "void n::renamed<float, (int)4>(const T1 *)"
-    assert kinship.twins(tables(CODE, CODE), SOURCES) == {"next": Twin("base", True, (14, 14), 37, 1.0, True)}
+    assert kinship.twins(tables(CODE, CODE), SOURCES) == {"next": Twin("base", True, (14, 14), 37)}
     assert kinship.twins(tables(CODE, CODE, kernel=other), SOURCES)["next"].same
     assert kinship.twins(tables(CODE, CODE, 40.0, other), SOURCES) == {}, (
         "addresses may differ, which no opcode shows"
@@ -90,23 +90,16 @@ def test_a_kernel_that_is_included_from_another_variant_may_be_compiled_otherwis
     including = {"base": ["base.cu"], "next": ["next.cu", "base.cu"]}
     kernel = "void n::k<float, (int)4>(const T1 *)"
     twin = kinship.twins(tables(CODE, CODE | {"LDG.E": 5.0}, kernel=kernel), including)["next"]
-    assert twin == Twin("base", False, (15, 14), 37, 1.0, True)
+    assert twin == Twin("base", False, (15, 14), 37)
 
 
 def twin(name, same=True):
-    return Twin(name, same, (14, 14), 37, 1.0, True)
+    return Twin(name, same, (14, 14), 37)
 
 
 def test_variants_that_launch_the_same_kernel_are_one_class_and_recompiled_ones_are_not():
     found = {"c": twin("b"), "d": twin("c"), "e": twin("d", same=False)}
     assert kinship.classes(found, "abcde") == dict.fromkeys("bcd", ("b", "c", "d"))
-
-
-def test_two_kernels_are_tied_only_if_they_are_under_each_of_their_names():
-    rows = {"a": row("", 100), "b": row("a", 101), "c": row("b", 103)}
-    alike = dict.fromkeys("bc", ("b", "c"))
-    assert kinship.tied("a", "b", rows, {})
-    assert not kinship.tied("a", "b", rows, alike), "c is the kernel of b, and slower than a"
 
 
 def test_of_the_variants_with_the_fastest_kernel_the_best_one_wins_most_cases():

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from warplog.analysis.bounds import Bound
 from warplog.analysis.decomposition import ISSUING, Change, Factor, StateChange, Step, Use
 from warplog.analysis.kinship import Twin
 from warplog.analysis.roles import changes
+from warplog.tables.conclusions import Bound
 
 FEWER = Factor(Change("instructions_executed", 200.0, 100.0), 2.0)
 SAME = Factor(Change("instructions_executed", 100.0, 101.0), 0.99)
@@ -20,6 +20,10 @@ def step(*factors, states=(), ratio=2.0, use=None, **facts):
         "f", "b", "a", "1", ratio, factors, states, 1.0, use=use or Use(), kernel_us=(100.0, 100 / ratio)
     )
     return replace(found, **facts)
+
+
+def limit(variant, kind, ceiling=""):
+    return Bound("f", variant, "1", "k()", kind=kind, ceiling=ceiling)
 
 
 def told(found, *bounds):
@@ -39,7 +43,7 @@ def test_instructions_per_cycle_are_a_cause_only_if_the_instructions_changed_and
     fewer = Factor(Change("instructions_executed", 110.0, 100.0), 1.1)
     assert told(step(FULLER, fewer, ratio=2.2))["ipc"] == "cause"
     for name in ("a", "b"):
-        bound = Bound(name, "near", "l2_throughput_pct", 78.0)
+        bound = limit(name, "near", "l2_throughput_pct")
         assert told(step(FULLER, fewer, ratio=2.2), bound)["ipc"] == "effect"
 
 
@@ -84,14 +88,14 @@ def test_excess_wavefronts_that_take_time_are_a_cause_even_if_no_state_names_the
 
 def test_traffic_is_a_reason_where_its_unit_is_a_ceiling():
     use = Use(traffic=(Change("l2_bytes", 3.7e9, 2.1e9), Change("dram_bytes", 1e8, 1.6e8)))
-    found = told(step(FEWER, use=use), Bound("a", "near", "l2_throughput_pct", 81.0))
+    found = told(step(FEWER, use=use), limit("a", "near", "l2_throughput_pct"))
     assert (found["l2_bytes"], found["dram_bytes"]) == ("cause", "detail")
 
 
 def test_occupancy_is_a_reason_for_a_kernel_that_latency_bounds():
     use = Use(occupancy=Change("theoretical_occupancy_pct", 50.0, 100.0))
-    assert told(step(FEWER, use=use), Bound("a", "latency"))["theoretical_occupancy_pct"] == "cause"
-    assert told(step(FEWER, use=use), Bound("a", "near"))["theoretical_occupancy_pct"] == "detail"
+    assert told(step(FEWER, use=use), limit("a", "latency"))["theoretical_occupancy_pct"] == "cause"
+    assert told(step(FEWER, use=use), limit("a", "near"))["theoretical_occupancy_pct"] == "detail"
 
 
 def test_a_bubble_at_the_end_of_a_tile_that_shrinks_is_a_cause_and_names_the_ancestor_it_was_seen_in():
@@ -157,7 +161,7 @@ def test_each_quantity_is_told_once_in_its_first_role_and_in_order():
 
 @pytest.mark.parametrize(
     "facts",
-    [{"tied": True}, {"remainder": 3.0}, {"twin": Twin("a", True, (1, 1), 1, 1.0, False)}],
+    [{"tied": True}, {"remainder": 3.0}, {"twin": Twin("a", True, (1, 1), 1)}],
     ids=["tied", "within the runs", "the same kernel"],
 )
 def test_a_step_that_the_counters_do_not_explain_has_details_only(facts):

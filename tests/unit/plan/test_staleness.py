@@ -72,7 +72,7 @@ def code(stage: str) -> set[str]:
         ("judge/oracle.py", {"oracle"}),
         ("figures/ladder.py", {"plot"}),
         ("track/notes.py", {"track"}),
-        ("worklog/sentences.py", {"worklog", "summary"}),
+        ("worklog/words.html.j2", {"worklog", "summary"}),
         ("worklog/page.css", {"worklog", "summary"}),
         # They carry data and start processes, but decide no value.
         ("core/files.py", set()),

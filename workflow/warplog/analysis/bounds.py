@@ -8,12 +8,11 @@ and changes between reading and writing keep its peak out of reach.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 
-from warplog.analysis.waits import Wait
 from warplog.metrics import STALL_REASONS, dominant_stall, occupancy_limiter
 from warplog.metrics.occupancy import busy_share
-from warplog.tables.regimes import LongRun
+from warplog.tables.conclusions import Bound
 
 _MEMORY_SPEED = "memory_throughput_pct"  # the use of the busiest part of the memory system
 L1 = "l1_throughput_pct"  # the use of the busiest sub-unit of L1/TEX, whichever that is
@@ -27,7 +26,7 @@ _LIMITS = tuple(
     f"occupancy_limit_{resource}_blocks"
     for resource in ("warps", "registers", "shared_memory", "blocks", "barriers")
 )
-_WAVEFRONTS = "shared_wavefronts"
+_WAVEFRONTS, _EXCESS = "shared_wavefronts", "shared_wavefronts_excess"
 COUNTERS = (
     _MEMORY_SPEED,
     *_MEMORY,
@@ -36,7 +35,7 @@ COUNTERS = (
     *(f"stall_{reason}_pct" for reason in STALL_REASONS),
     *("theoretical_occupancy_pct", "achieved_occupancy_pct", "waves_per_sm"),
     *("instructions_executed", "ipc", "gpu_cycles"),
-    *("l1_bytes", "grid_blocks", _WAVEFRONTS),
+    *("l1_bytes", "grid_blocks", "dram_bytes", _WAVEFRONTS, _EXCESS),
 )
 # Bytes per clock and SM of L1, which shared memory is a part of: 32 banks of 4 bytes (CUDA C++ Best Practices Guide,
 # section "Shared Memory").
@@ -59,101 +58,58 @@ _MEMORY_STALLS = ("long_scoreboard", "drain", "lg_throttle", "membar")
 _QUEUES = ("lg_throttle", "mio_throttle", "tex_throttle")  # stalls that show that a queue is full
 
 
-@dataclass(frozen=True)
-class Bound:
-    """What bounds a variant's longest kernel at one case.
-
-    Attributes:
-        kind: "memory" or "compute" (a ceiling is reached), "near" (none is, but one is close), "latency", "queue" (most
-            cycles are waits for room in a queue), "atomics" (contention on few addresses), "launch" (the grid does not
-            fill the GPU), or "" (no counters).
-        ceiling: The metric of the closest ceiling.
-        ceiling_pct: How much of it is used.
-        ceiling_2: That of another one as close, or of the pipe whose instructions fill the issue slots; "" for none.
-        ceiling_2_pct: How much of that is used.
-        beside_pct: How much of L2 is used if that is more and device memory is the ceiling, or of device memory if L2
-            is the ceiling; otherwise NaN.
-        stall: The stall with the most cycles.
-        stall_pct: Its share of a warp's cycles.
-        theoretical_pct: Theoretical occupancy.
-        achieved_pct: Achieved occupancy.
-        limiters: The resources that limit the theoretical occupancy.
-        gap: Why the bound is unknown: "no_counters", "no_throughput"; "" if it is known.
-        gap_detail: The status of the counters behind the gap.
-        long_run: What limits back-to-back launches, which the counters do not show; None if nothing does.
-        wait: What the stall waits for, where its name does not say it.
-        l1_bytes_pct: If L1/TEX is the ceiling, how much of its bytes per cycle global and local accesses use: its
-            busiest sub-unit need not be one that moves bytes. Otherwise NaN.
-        shared: If L1/TEX is the ceiling, the shared-memory wavefronts, if they take at least half of the cycles in
-            which it is used, one each; otherwise NaN.
-        blocks, waves: The blocks of a grid of less than one wave, and that part of a wave; NaN for others.
-        sms: The number of SMs.
-        profiled_cycles: Cycles of the profiled launch over those of the timed ones; NaN if unknown.
-        copies_us: Time of the copies of a launch, which are no kernels; 0 for none.
-    """
-
-    variant: str
-    kind: str
-    ceiling: str = ""
-    ceiling_pct: float = math.nan
-    stall: str = ""
-    stall_pct: float = math.nan
-    theoretical_pct: float = math.nan
-    achieved_pct: float = math.nan
-    limiters: tuple[str, ...] = ()
-    gap: str = ""
-    gap_detail: str = ""
-    ceiling_2: str = ""
-    ceiling_2_pct: float = math.nan
-    beside_pct: float = math.nan
-    long_run: LongRun | None = None
-    wait: Wait | None = None
-    l1_bytes_pct: float = math.nan
-    shared: float = math.nan
-    blocks: float = math.nan
-    waves: float = math.nan
-    sms: float = math.nan
-    profiled_cycles: float = math.nan
-    copies_us: float = 0.0
-
-
 def bound(variant: str, values: Mapping[str, float], sms: float) -> Bound:
     """Returns what bounds a kernel with the counters `values`; missing counters are NaN or absent.
 
-    `values` may hold GLOBAL_ATOMICS.
+    `values` may hold GLOBAL_ATOMICS. What the counters do not tell is left empty.
     """
     known = ceilings(values, sms)
+    counted = Bound(
+        family="",
+        variant=variant,
+        case="",
+        kernel="",
+        dram_bytes=values.get("dram_bytes", math.nan),
+        conflicts_pct=_conflicts_pct(values),
+    )
     if not known:
-        return Bound(variant, "", gap="no_throughput")
+        return replace(counted, gap="no_throughput")
     first, second = _closest(known)
     stall = dominant_stall(values) or ""
+    beside = _beside(first, known)
     is_partial = values.get("waves_per_sm", math.nan) < 1
-    return Bound(
-        variant=variant,
+    return replace(
+        counted,
         kind=_kind(first, known, values, sms, stall),
         ceiling=first,
         ceiling_pct=known[first],
         ceiling_2=second,
         ceiling_2_pct=known.get(second, math.nan),
+        beside=beside,
+        beside_pct=known.get(beside, math.nan),
+        l1_bytes_pct=_l1_bytes_pct(values, sms) if first == L1 else math.nan,
+        shared_wavefronts=_shared(values, sms, known[first]) if first == L1 else math.nan,
         stall=stall,
         stall_pct=values.get(f"stall_{stall}_pct", math.nan),
         theoretical_pct=values.get("theoretical_occupancy_pct", math.nan),
         achieved_pct=values.get("achieved_occupancy_pct", math.nan),
-        limiters=occupancy_limiter(values),
-        beside_pct=_beside(first, known),
-        l1_bytes_pct=_l1_bytes_pct(values, sms) if first == L1 else math.nan,
-        shared=_shared(values, sms, known[first]) if first == L1 else math.nan,
-        blocks=values.get("grid_blocks", math.nan) if is_partial else math.nan,
+        limiters=",".join(occupancy_limiter(values)),
+        blocks=int(values.get("grid_blocks", -1)) if is_partial else -1,
         waves=values["waves_per_sm"] if is_partial else math.nan,
-        sms=sms,
+        sms=-1 if math.isnan(sms) else int(sms),
     )
 
 
-def _beside(part: str, known: Mapping[str, float]) -> float:
-    """Returns the use of L2 beside device memory, if that is higher, or of device memory beside L2; otherwise NaN."""
-    if part == L2:
-        return known.get(DRAM, math.nan)
-    return known[L2] if part == DRAM and known.get(L2, 0.0) > known[part] else math.nan
+def _conflicts_pct(values: Mapping[str, float]) -> float:
+    whole = values.get(_WAVEFRONTS, math.nan)
+    return 100 * values.get(_EXCESS, math.nan) / whole if whole > 0 else math.nan
+
+
+def _beside(first: str, known: Mapping[str, float]) -> str:
+    """Returns L2 beside device memory, if it is used more, or device memory beside L2; otherwise ""."""
+    if first == L2:
+        return DRAM if DRAM in known else ""
+    return L2 if first == DRAM and known.get(L2, 0.0) > known[DRAM] else ""
 
 
 def _shared(values: Mapping[str, float], sms: float, used_pct: float) -> float:

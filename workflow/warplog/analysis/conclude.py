@@ -1,13 +1,10 @@
 """What is concluded about a family, as rows of the tables `verdicts`, `ladder`, `steps`, `changes`, `bounds`, ..."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from warplog.analysis import roles, sass_steps, verdicts
-from warplog.analysis.bounds import L2
-from warplog.analysis.bounds import Bound as Limit
 from warplog.analysis.decomposition import Step as Decomposed
 from warplog.analysis.explanation import Explanation, Sources
 from warplog.analysis.verdicts import Timed
@@ -54,7 +51,7 @@ def conclude(tables: FigureTables, sources: Sources) -> Conclusions:
         tuple(_places(known)),
         tuple(_step(known, step, changes[step.variant]) for step in known.steps),
         tuple(change for step in known.steps for change in changes[step.variant]),
-        tuple(_bound(known, one) for one in known.bounds),
+        known.bounds,
         tuple(sass_steps.rows(as_rows(tables.instructions), as_rows(tables.variants))),
     )
 
@@ -180,27 +177,3 @@ def _explained(step: Decomposed, changes: Sequence[Change]) -> str:
 
 def _share_pct(kernel_us: float, others_us: float) -> float:
     return 100 * kernel_us / (kernel_us + others_us) if kernel_us > 0 else NAN
-
-
-def _bound(known: Explanation, one: Limit) -> Bound:
-    launch, run = known.launches.get(one.variant, {}), one.long_run
-    moved, compulsory = launch.get("dram_bytes", NAN), known.compulsory_bytes(one.variant)
-    excess, whole = (launch.get(name, NAN) for name in ("shared_wavefronts_excess", "shared_wavefronts"))
-    beside = "" if math.isnan(one.beside_pct) else "dram_throughput_pct" if one.ceiling == L2 else L2
-    return Bound(
-        known.tables.family, one.variant, known.tables.profiled_case, known.kernels.get(one.variant, ""), one.gap,
-        one.kind, one.ceiling, one.ceiling_pct, one.ceiling_2, one.ceiling_2_pct, beside, one.beside_pct,
-        one.l1_bytes_pct, one.shared, one.stall, one.stall_pct,
-        one.wait.what if one.wait else "", one.wait.line if one.wait else "",
-        one.theoretical_pct, one.achieved_pct, ",".join(one.limiters), _integer(one.blocks), one.waves,
-        _integer(one.sms), one.profiled_cycles, one.copies_us, moved, compulsory,
-        moved / compulsory if compulsory > 0 else NAN, 100 * excess / whole if whole > 0 else NAN,
-        *(known.spills(one.variant) or (-1, -1)),
-        run.rest_us if run else NAN, run.long_us if run else NAN, 1 / run.factor if run else NAN, _regime(run),
-        run.limited_by if run else "", run.from_mhz if run else NAN, run.to_mhz if run else NAN,
-        run.watts if run else NAN,
-    )  # fmt: skip
-
-
-def _integer(value: float) -> int:
-    return -1 if math.isnan(value) else int(value)

@@ -17,7 +17,7 @@ The counters are NVIDIA's; see "Warp Stall Sampling" and "Metrics Reference" in 
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from warplog.analysis.kinship import Twin
 from warplog.analysis.waits import Wait
@@ -121,7 +121,6 @@ class Use:
 
     Attributes:
         units: The use of the busiest units before and after, and of the tensor pipe, in percent of their peaks.
-        even: The bytes that a unit of `units` moves, before and after, if they are the same within 5 %.
         traffic: Bytes moved by L2 and device memory.
         blocks: The blocks that fit on an SM, if theoretical occupancy changes; otherwise None.
         occupancy: Theoretical occupancy in percent, if it changes.
@@ -135,7 +134,6 @@ class Use:
     """
 
     units: tuple[Change, ...] = ()
-    even: Mapping[str, Change] = field(default_factory=dict)
     traffic: tuple[Change, ...] = ()
     blocks: Change | None = None
     occupancy: Change | None = None

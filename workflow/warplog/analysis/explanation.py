@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from warplog.analysis import bounds, decomposition, kinship, paths, use, verdicts, waits
-from warplog.analysis.bounds import Bound
 from warplog.analysis.decomposition import StateChange, Step
 from warplog.analysis.waits import Wait
 from warplog.catalog.family import Variant
@@ -17,6 +16,7 @@ from warplog.metrics import STALL_REASONS
 from warplog.metrics.kernels import bare_name
 from warplog.metrics.names import OPCODES
 from warplog.tables import regimes
+from warplog.tables.conclusions import Bound
 from warplog.tables.files import as_rows
 from warplog.tables.launched import spilled
 from warplog.tables.view import FigureTables
@@ -27,8 +27,6 @@ _ATOMIC = re.compile(r"(?:ATOMG?|REDG?)(?:\.|$)")
 _SASS = "sass_"
 # The text of each variant's source, which comes first, and of its headers, by variant and file name.
 Sources = Mapping[str, Mapping[str, str]]
-_LAUNCH = ("registers_per_thread", "block_threads", "shared_bytes_per_block")
-TRAFFIC = ("dram_bytes", "shared_wavefronts", "shared_wavefronts_excess", "instructions_executed")
 
 
 def sources_of(variants: Iterable[Variant]) -> Sources:
@@ -83,13 +81,6 @@ class Explanation:
     def path(self) -> tuple[str, ...]:
         """The main path: the steps from a variant without a parent to the fastest one."""
         return paths.main_path(self.rows, self.best)
-
-    @cached_property
-    def launches(self) -> dict[str, dict[str, float]]:
-        """Registers, threads, shared memory and traffic of each variant's longest kernel."""
-        names = (*_LAUNCH, *TRAFFIC)
-        rows = as_rows(self.tables.counters(list(names)))
-        return {str(r["variant"]): {name: number(r, name) for name in names} for r in rows}
 
     @cached_property
     def kernels(self) -> dict[str, str]:
@@ -168,23 +159,40 @@ class Explanation:
     @cached_property
     def bounds(self) -> tuple[Bound, ...]:
         """What bounds each variant's longest kernel, in ladder order, and what limits its long runs."""
-        sms = self.tables.peak("sms")
         rows = {str(row["variant"]): row for row in as_rows(self.tables.ladder(self.tables.profiled_case))}
         copies = _copies(self.tables)
         found = []
         for name, values in _counters(self.tables, (*bounds.COUNTERS, "duration_us")).items():
-            run = regimes.long_run(rows[name])
-            if gap := text(values, "gap"):
-                found.append(Bound(name, "", gap="no_counters", gap_detail=gap, long_run=run))
-                continue
-            codes = self._opcodes.get((name, bare_name(str(values["kernel"]))), {})
-            count = sum(times for code, times in codes.items() if _ATOMIC.match(code))
-            one = bounds.bound(name, {**_numbers(values), bounds.GLOBAL_ATOMICS: count}, sms)
+            compulsory = self.compulsory_bytes(name)
+            one = self._limit(name, values)
             wait = self.waits.get(name, {}).get(one.stall)
-            cycles = _profiled_cycles(rows[name], _numbers(values))
-            copied = copies.get(name, 0.0)
-            found.append(replace(one, long_run=run, wait=wait, profiled_cycles=cycles, copies_us=copied))
+            stored, loaded = self.spills(name) or (-1, -1)
+            one = replace(
+                one,
+                family=self.tables.family,
+                case=self.tables.profiled_case,
+                kernel=self.kernels.get(name, ""),
+                wait=wait.what if wait else "",
+                wait_line=wait.line if wait else "",
+                copies_us=0.0 if one.gap == "no_counters" else copies.get(name, 0.0),
+                compulsory_bytes=compulsory,
+                traffic=one.dram_bytes / compulsory if compulsory > 0 else math.nan,
+                spill_store_bytes=stored,
+                spill_load_bytes=loaded,
+            )
+            if one.gap != "no_counters":
+                one = replace(one, profiled_cycles=_profiled_cycles(rows[name], _numbers(values)))
+            found.append(_with_long_run(one, regimes.long_run(rows[name])))
         return tuple(found)
+
+    def _limit(self, variant: str, values: Row) -> Bound:
+        """Returns what the counters of a variant's longest kernel, and the atomics in its machine code, tell of it."""
+        if values["gap"]:
+            return Bound("", variant, "", "", gap="no_counters")
+        codes = self._opcodes.get((variant, bare_name(str(values["kernel"]))), {})
+        count = sum(times for code, times in codes.items() if _ATOMIC.match(code))
+        counted = {**_numbers(values), bounds.GLOBAL_ATOMICS: count}
+        return bounds.bound(variant, counted, self.tables.peak("sms"))
 
     @cached_property
     def _opcodes(self) -> dict[tuple[str, str], dict[str, float]]:
@@ -228,6 +236,22 @@ def _waiting(state: StateChange, step: Step, known: Mapping[str, Mapping[str, Wa
     wait, parents = (known.get(name, {}).get(state.name) for name in (step.variant, step.parent))
     is_placed = any(one and one.line for one in (wait, parents))
     return replace(state, wait=wait, parents=parents, evidence=() if is_placed else state.evidence)
+
+
+def _with_long_run(one: Bound, run: regimes.LongRun | None) -> Bound:
+    if run is None:
+        return one
+    return replace(
+        one,
+        rest_us=run.rest_us,
+        long_us=run.long_us,
+        long_slowdown=1 / run.factor,
+        long_regime=run.regime.replace(" ", "_"),
+        limited_by=run.limited_by,
+        from_mhz=run.from_mhz,
+        to_mhz=run.to_mhz,
+        power_w=run.watts,
+    )
 
 
 def _copies(tables: FigureTables) -> dict[str, float]:

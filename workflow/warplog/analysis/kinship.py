@@ -27,16 +27,12 @@ class Twin:
         same: Whether the machine code is the same too, as far as the records show.
         instructions: The number of instructions in the machine code of the twin and of this variant.
         registers: Registers per thread of this variant's kernel.
-        ratio: Time of the twin over that of this variant.
-        tied: Whether the two times are tied within noise.
     """
 
     variant: str
     same: bool
     instructions: tuple[int, int]
     registers: int
-    ratio: float
-    tied: bool
 
 
 class _Compiled(NamedTuple):
@@ -129,12 +125,6 @@ def classes(found: Mapping[str, Twin], order: Sequence[str]) -> dict[str, tuple[
     return {name: members for name, members in alike.items() if len(members) > 1}
 
 
-def tied(name: str, other: str, rows: Mapping[str, Row], alike: Mapping[str, Sequence[str]]) -> bool:
-    """Returns whether two kernels are tied within noise: each variant that launches the one with each of the other."""
-    pairs = ((rows[one], rows[two]) for one in alike.get(name, (name,)) for two in alike.get(other, (other,)))
-    return all(verdicts.tied(*pair) for pair in pairs)
-
-
 def best(
     rows: Mapping[str, Row], alike: Mapping[str, Sequence[str]], others: Sequence[Mapping[str, Row]]
 ) -> str:
@@ -176,8 +166,7 @@ def _twin(
     if not same and not (included and one.name == own.name):
         return None
     instructions = (int(one.opcodes.get(_WHOLE, 0)), int(own.opcodes.get(_WHOLE, 0)))
-    ratio = time_us(rows[other]) / time_us(rows[name])
-    return Twin(other, same, instructions, int(own.shape[0]), ratio, tied)
+    return Twin(other, same, instructions, int(own.shape[0]))
 
 
 def _same_code(one: _Launched, other: _Launched) -> bool:

@@ -10,12 +10,12 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from warplog.analysis.bounds import DRAM, L2, Bound
+from warplog.analysis.bounds import DRAM, L2
 from warplog.analysis.decomposition import CLOCK, ISSUING, Change, Factor, StateChange, Step
 from warplog.analysis.use import BLOCKS, TRAFFIC_OF
 from warplog.metrics import METRICS
 from warplog.tables import conclusions as rows
-from warplog.tables.conclusions import NAN
+from warplog.tables.conclusions import NAN, Bound
 
 CAUSE, COST, EFFECT, DETAIL = ROLES = ("cause", "cost", "effect", "detail")
 _UNITS = {"sm_busy_pct": "%", CLOCK: "MHz", BLOCKS: "block", "bubble_us": "us"}  # of what is no metric

@@ -53,11 +53,6 @@ def use(before: Values, after: Values, sms: float) -> Use:
             for one in units
             if abs(one.after - one.before) >= _LEAST_POINTS and one.name not in (bounds.L1, bounds.SM)
         ),
-        even={
-            unit: moved[name]
-            for unit, name in TRAFFIC_OF.items()
-            if name in moved and 0 < _times(moved[name]) < _LEAST_TRAFFIC
-        },
         traffic=tuple(traffic),
         blocks=_differing(blocks) if occupancy else None,
         occupancy=occupancy,

@@ -77,7 +77,7 @@ _RETRIED = ("compile_error", "error", "timeout")
 # Templates and style sheets beside the modules.
 _DATA: Mapping[str, tuple[str, ...]] = {
     "worklog": ("worklog/*.j2", "worklog/*.css", "worklog/*.js"),
-    "summary": ("worklog/site.html.j2", "worklog/*.css"),
+    "summary": ("worklog/*.j2", "worklog/*.css"),
 }
 
 

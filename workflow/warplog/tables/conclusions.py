@@ -206,57 +206,57 @@ class Bound(Conclusion):
     variant: _VARIANT
     case: Annotated[str, "", "case whose counters were captured"]
     kernel: Annotated[str, "", "name of the longest kernel"]
-    gap: Annotated[str, "", "why it is unknown: no_counters, no_throughput; empty if it is known"]
+    gap: Annotated[str, "", "why it is unknown: no_counters, no_throughput; empty if it is known"] = ""
     kind: Annotated[
         str,
         "",
         "memory or compute (a ceiling is reached), near (one is close), latency, queue (the largest stall is a full"
         " queue: throughput, not latency), atomics (contention on few addresses),"
         " launch (the grid does not fill the GPU); empty if unknown",
-    ]
-    ceiling: Annotated[str, "", "metric of the closest ceiling"]
-    ceiling_pct: Annotated[float, "%", "how much of it is used"]
+    ] = ""
+    ceiling: Annotated[str, "", "metric of the closest ceiling"] = ""
+    ceiling_pct: Annotated[float, "%", "how much of it is used"] = NAN
     ceiling_2: Annotated[
         str,
         "",
         "metric of another ceiling within 2 percentage points, or of the pipe whose instructions fill the issue slots;"
         " empty for none",
-    ]
-    ceiling_2_pct: Annotated[float, "%", "how much of that is used"]
-    beside: Annotated[str, "", "metric of L2 or device memory where the other one is the ceiling"]
-    beside_pct: Annotated[float, "%", "how much of that is used"]
+    ] = ""
+    ceiling_2_pct: Annotated[float, "%", "how much of that is used"] = NAN
+    beside: Annotated[str, "", "metric of L2 or device memory where the other one is the ceiling"] = ""
+    beside_pct: Annotated[float, "%", "how much of that is used"] = NAN
     l1_bytes_pct: Annotated[
         float, "%", "bandwidth of L1/TEX that global and local accesses use, if it is the ceiling"
-    ]
+    ] = NAN
     shared_wavefronts: Annotated[
         float, "wavefront", "shared-memory wavefronts, if they take most of what L1/TEX does as the ceiling"
-    ]
-    stall: Annotated[str, "", "warp stall with most cycles"]
-    stall_pct: Annotated[float, "%", "its share of a warp's cycles"]
-    wait: Annotated[str, "", "what the warps wait for in that stall; empty if its name says it"]
-    wait_line: Annotated[str, "", "file:line at which most of these samples fall; empty if unknown"]
-    theoretical_pct: Annotated[float, "%", "theoretical occupancy"]
-    achieved_pct: Annotated[float, "%", "achieved occupancy"]
-    limiters: Annotated[str, "", "resources that limit the theoretical occupancy, comma-separated"]
-    blocks: Annotated[int, "block", "blocks of a grid of less than one wave; else empty"]
-    waves: Annotated[float, "wave", "part of a wave of such a grid; else empty"]
-    sms: Annotated[int, "", "SMs of the GPU"]
-    profiled_cycles: Annotated[float, "x", "cycles of the profiled launch over those of the timed ones"]
-    copies_us: Annotated[float, "us", "time of the copies of a launch, which are no kernels"]
-    dram_bytes: Annotated[float, "byte", "bytes moved to and from device memory"]
-    compulsory_bytes: Annotated[float, "byte", "compulsory traffic"]
-    traffic: Annotated[float, "x", "dram_bytes divided by compulsory_bytes"]
-    conflicts_pct: Annotated[float, "%", "share of bank conflicts in the shared-memory wavefronts"]
-    spill_store_bytes: Annotated[int, "byte", "spill stores per thread of the kernel; empty if unknown"]
-    spill_load_bytes: Annotated[int, "byte", "spill loads per thread of the kernel; empty if unknown"]
-    rest_us: Annotated[float, "us", "time at rest, if a long run is slower"]
-    long_us: Annotated[float, "us", "time per launch in a long run, if that is slower"]
-    long_slowdown: Annotated[float, "x", "long_us divided by the time at rest"]
-    long_regime: Annotated[str, "", "sustained or back_to_back"]
-    limited_by: Annotated[str, "", "what lowers the clock in a long run: power, temperature or other"]
-    from_mhz: Annotated[float, "MHz", "SM clock that is set at rest"]
-    to_mhz: Annotated[float, "MHz", "SM clock that is set in a long run"]
-    power_w: Annotated[float, "W", "mean board power in a long run"]
+    ] = NAN
+    stall: Annotated[str, "", "warp stall with most cycles"] = ""
+    stall_pct: Annotated[float, "%", "its share of a warp's cycles"] = NAN
+    wait: Annotated[str, "", "what the warps wait for in that stall; empty if its name says it"] = ""
+    wait_line: Annotated[str, "", "file:line at which most of these samples fall; empty if unknown"] = ""
+    theoretical_pct: Annotated[float, "%", "theoretical occupancy"] = NAN
+    achieved_pct: Annotated[float, "%", "achieved occupancy"] = NAN
+    limiters: Annotated[str, "", "resources that limit the theoretical occupancy, comma-separated"] = ""
+    blocks: Annotated[int, "block", "blocks of a grid of less than one wave; else empty"] = -1
+    waves: Annotated[float, "wave", "part of a wave of such a grid; else empty"] = NAN
+    sms: Annotated[int, "", "SMs of the GPU"] = -1
+    profiled_cycles: Annotated[float, "x", "cycles of the profiled launch over those of the timed ones"] = NAN
+    copies_us: Annotated[float, "us", "time of the copies of a launch, which are no kernels"] = NAN
+    dram_bytes: Annotated[float, "byte", "bytes moved to and from device memory"] = NAN
+    compulsory_bytes: Annotated[float, "byte", "compulsory traffic"] = NAN
+    traffic: Annotated[float, "x", "dram_bytes divided by compulsory_bytes"] = NAN
+    conflicts_pct: Annotated[float, "%", "share of bank conflicts in the shared-memory wavefronts"] = NAN
+    spill_store_bytes: Annotated[int, "byte", "spill stores per thread of the kernel; empty if unknown"] = -1
+    spill_load_bytes: Annotated[int, "byte", "spill loads per thread of the kernel; empty if unknown"] = -1
+    rest_us: Annotated[float, "us", "time at rest, if a long run is slower"] = NAN
+    long_us: Annotated[float, "us", "time per launch in a long run, if that is slower"] = NAN
+    long_slowdown: Annotated[float, "x", "long_us divided by the time at rest"] = NAN
+    long_regime: Annotated[str, "", "sustained or back_to_back"] = ""
+    limited_by: Annotated[str, "", "what lowers the clock in a long run: power, temperature or other"] = ""
+    from_mhz: Annotated[float, "MHz", "SM clock that is set at rest"] = NAN
+    to_mhz: Annotated[float, "MHz", "SM clock that is set in a long run"] = NAN
+    power_w: Annotated[float, "W", "mean board power in a long run"] = NAN
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from warplog.analysis import bounds
-from warplog.analysis.bounds import Bound
 from warplog.core.columns import Cell
 from warplog.core.text import Table, escape_markdown, markdown_table
 from warplog.metrics import dominant_stall, occupancy_limiter
 from warplog.metrics.kernels import short_name
+from warplog.tables.conclusions import Bound
 from warplog.worklog.cells import NOT_KNOWN, shown
 from warplog.worklog.texts import words
 
@@ -75,7 +75,7 @@ def _cells(one: Bound) -> tuple[str, ...]:
         shown(one.ceiling_pct, "%"),
         f"{one.stall} {shown(one.stall_pct, '%')}" if one.stall else NOT_KNOWN,
         f"{shown(one.achieved_pct, '%')} of {shown(one.theoretical_pct, '%')}",
-        ", ".join(known.LIMITERS[name] for name in one.limiters) or NOT_KNOWN,
+        ", ".join(known.LIMITERS[name] for name in one.limiters.split(",") if name) or NOT_KNOWN,
     )
 
 
