@@ -17,14 +17,12 @@ class Table:
     Attributes:
         numeric: indices, from 0, of the columns with numbers, which are right-aligned.
         notes: notes on the table, one sentence each.
-        bars: for each row a share from -1 to 1, drawn as a bar in its first numeric cell; empty for no bars.
     """
 
     titles: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     numeric: frozenset[int] = frozenset()
     notes: tuple[str, ...] = ()
-    bars: tuple[float, ...] = ()
 
 
 def markdown_table(table: Table) -> list[str]:
