@@ -160,8 +160,8 @@ def do_pages() -> None:
     """The page of each family."""
     plan, library = plan_of(), Path("charts.js")
     library.write_text("")
-    for family, names in plan.drawn.items():  # type: ignore[attr-defined]
-        figures = [Path("results/figures") / family / f"{name}.png" for name in names]
+    for family in plan.drawn:  # type: ignore[attr-defined]
+        figures = sorted((Path("results/figures") / family).glob("*.png"))
         output = Path("results/worklog") / f"{family}.html"
         script("publish/write_worklog").main(plan, family, Path("results/tables"), figures, library, output)
 
