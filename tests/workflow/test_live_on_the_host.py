@@ -142,7 +142,7 @@ def test_a_run_shows_a_line_per_stage_and_ends_with_its_result(place: Path) -> N
     assert "Building DAG of jobs" in log
     assert "rule check_family:" in log
     first, family, *rest = ending(output)
-    assert first == "host, live on pretended GPU"
+    assert first.startswith("host, live on pretended GPU; ")
     assert family.startswith("scale 3 of 5 ok ")
     assert " % of right at 64" in family
     assert any(line.startswith("wrong scale/bad ") for line in rest)

@@ -28,7 +28,6 @@ UNITS = {
     "ladder": ("% of cublas", None),
     "occupancy": ("% of the warps", None),
     "overlap": ("(ms)", None),
-    "power_trace": ("(s)", None),
     "quantization": ("elements", "TFLOP/s"),
     "roofline": ("FLOP per byte", "TFLOP/s"),
     "throughput_vs_size": ("elements", "TFLOP/s"),
@@ -42,14 +41,14 @@ PLOT = script("publish/plot_family")
 
 
 def test_every_figure_is_found_and_asks_a_question():
-    elsewhere = ["claims", "memory_chart", "swim_lanes"]  # they have tests of their own
+    elsewhere = ["claims", "memory_chart", "power_trace", "swim_lanes"]  # they have tests of their own
     assert sorted(figures.needs()) == sorted(FIGURES + elsewhere)
     for module in MODULES.values():
         assert module.__doc__.rstrip().endswith("?")
         assert module.TITLE
 
 
-@pytest.mark.parametrize("name", [*FIGURES, "claims", "memory_chart", "swim_lanes"])
+@pytest.mark.parametrize("name", [*FIGURES, "claims", "memory_chart", "power_trace", "swim_lanes"])
 def test_caption_in_the_report_is_a_text(name):
     params = SimpleNamespace(captions=ROOT / "workflow" / "report")
     snakemake = SimpleNamespace(wildcards=SimpleNamespace(figure=name, family="sgemm"), params=params)

@@ -15,6 +15,7 @@ from warplog import figures
 from warplog.catalog.family import load_family
 from warplog.extract.timeline import overlap_metrics
 from warplog.figures.shared import style
+from warplog.figures.shared.settings import WEB
 
 ROOT = Path(__file__).parents[3]
 ENGINES = ("Host-to-Device", "kernel", "Device-to-Host")
@@ -190,6 +191,23 @@ def test_titles_state_the_finding(pipelines, traces, steps):
         "Energy per FLOP of cublas: 1.32 pJ with 8192-random, 0.500 pJ with 8192-zeros ·"
     )
     assert "tile_128_two_blocks takes 2.00 times as long at 33793 as at 33792" in title("quantization", steps)
+
+
+@pytest.mark.parametrize("width_in", [7.2, 3.3])
+def test_the_text_of_a_power_trace_is_inside_of_it(traces, width_in):
+    settings = replace(WEB, width_in=width_in)
+    rows = module("power_trace").data(traces)
+    figure = module("power_trace").draw(rows, style.look(traces, settings))
+    with style.theme(settings):
+        figure.draw_without_rendering()
+        box = figure.get_tightbbox()
+    assert min(box.x0, box.y0) > -0.05
+    assert box.x1 < width_in + 0.05
+    assert "(s)" in figure.axes[2].get_xlabel()
+
+
+def test_without_a_trace_there_is_nothing_to_show(traces):
+    assert module("power_trace").data(replace(traces, power_trace=traces.power_trace.iloc[:0])).empty
 
 
 def test_energies_of_two_sizes_are_not_compared(traces):

@@ -61,7 +61,9 @@ def test_what_moved_is_what_differs_by_more_than_the_floor_on_the_same_board() -
     (move,) = summary(sgemm(1.25), former=former).families[0].moved
     assert move.variant == "warptile"
     assert move.speedup == pytest.approx(0.8)
-    assert "moved: warptile -20.00 %" in shown.lines(summary(sgemm(1.25), former=former))[1]
+    assert (
+        "changed since the last run: warptile -20.00 %" in shown.lines(summary(sgemm(1.25), former=former))[1]
+    )
     tables = sgemm(1.25)
     loud = replace(tables, measurements=tables.measurements.assign(deviation=0.1, freedom=50.0))
     assert summary(loud, former=former).families[0].moved == ()
@@ -143,6 +145,13 @@ def test_the_markdown_page_has_a_row_for_every_variant_and_escapes_reasons() -> 
     assert all(f"| {name} " in page for name in NAMES)
     assert "&lt;b>\\|x\\|" in page
     assert "index.html" in page
+
+
+def test_a_long_time_is_written_without_an_exponent() -> None:
+    (row,) = (
+        line for line in shown.markdown(summary(sgemm(1000))).splitlines() if line.startswith("| warptile ")
+    )
+    assert row.split()[5].isdigit()
 
 
 def test_without_a_summary_the_end_says_how_far_each_stage_is() -> None:

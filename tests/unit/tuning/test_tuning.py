@@ -130,8 +130,8 @@ def test_later_builds_use_the_winner_and_other_gpus_the_default(whole: tuple[Pat
 @pytest.mark.parametrize(
     ("key", "value", "parameters", "words"),
     [
-        ("source_sha256", "0" * 64, {"A": 1, "B": 2}, "with an earlier version of this source"),
-        ("seen", 5, {"A": 1, "B": 2}, "with 5 of 11 settings measured"),
+        ("source_sha256", "0" * 64, {"A": 1, "B": 2}, "found on other for an earlier version of this source"),
+        ("seen", 5, {"A": 1, "B": 2}, "measured 5 of 11 settings"),
         (
             "parameters",
             {"A": 1, "B": 1},

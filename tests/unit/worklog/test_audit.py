@@ -2,7 +2,7 @@
 
 import io
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pandas as pd
 import pytest
@@ -10,14 +10,16 @@ import pytest
 from made_up_tables import MadeUpTables, write
 from warplog.cli.main import main as warplog
 from warplog.core.errors import WarplogError
-from warplog.tables.conclusions import NAN, Bound, cells
+from warplog.tables.conclusions import NAN, Bound, cells, columns
+from warplog.tables.files import write_parquet
 from warplog.worklog import audit as auditing
 from warplog.worklog.cells import Cells
 
-BOUND = Bound(
-    "scale", "wide", "64 x 2", "k", "", "memory", "dram_throughput_pct", 91.25, "", NAN, NAN, NAN, "barrier", 12.0, "",
-    "", 100.0, 50.0, "", -1, NAN, 132, 1.0, NAN, 1.5e9, 1e9, 1.5, NAN, 310.0, 333.0, 1.07, "sustained", "power", 1980.0,
-    1755.0, 690.0,
+EMPTY = {"str": "", "float": NAN, "int": -1, "bool": False}
+NAMES = [one.name for one in fields(Bound)]
+BOUND = replace(
+    Bound(*(EMPTY[columns(Bound)[name].kind] for name in NAMES)),
+    family="scale", variant="wide", kind="memory", rest_us=310.0, long_us=333.0, traffic=1.5,
 )  # fmt: skip
 OTHER = replace(BOUND, variant="a/b & c", rest_us=NAN)
 SHOWN = '<data value="310.0" data-cell="bounds/scale/wide/rest_us">310.0 µs</data>'
@@ -31,8 +33,7 @@ def folder(tmp_path):
     made.measured("scale", "wide", "64 x 2", 64, 310.0, 6.2e9, 1.5e9)
     made.counted("scale", "wide", "64 x 2", "k", 0, {"registers": 32.0}, unit="register")
     write(made.tables(), tmp_path / "tables")
-    bounds = pd.DataFrame([cells(BOUND), cells(OTHER)])
-    bounds.to_parquet(tmp_path / "tables" / "bounds.parquet")
+    write_parquet([cells(BOUND), cells(OTHER)], columns(Bound), tmp_path / "tables" / "bounds")
     (tmp_path / "worklog").mkdir()
     return tmp_path
 

@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 from worklog_pages import CAMPAIGN, CLAIM, RECORDED
 
-from warplog.worklog.site import speeds
+from warplog.core.text import Table
+from warplog.worklog.site import index, speeds
 from warplog.worklog.site.beside import beside, overview
 from warplog.worklog.site.pages import Site, case_file
 
@@ -77,6 +78,13 @@ def test_the_index_names_the_fastest_variant_of_each_family(site):
     words = " ".join(re.sub("<[^>]*>", " ", text.partition("<tbody>")[2]).split())
     assert words.startswith("sgemm fp32 GEMM without tensor cores 4096 warptile 44.4 TFLOP/s 86.6 % cublas 8")
     assert "at rest at the case named" in text
+
+
+@pytest.mark.parametrize(("origin", "said"), [("live", False), ("recorded", True)])
+def test_the_first_page_says_whether_its_numbers_were_recorded(recorded, origin, said):
+    tables = replace(recorded, variants=recorded.variants.assign(origin=origin))
+    text = index.page([tables], {tables.family: ""}, {}, CAMPAIGN, Table((), ()))
+    assert (", recorded</h1>" in text) is said
 
 
 def test_a_hostile_case_is_a_file_name():

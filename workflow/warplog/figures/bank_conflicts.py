@@ -1,7 +1,5 @@
 """How many shared-memory wavefronts does each variant lose to bank conflicts?"""
 
-from collections.abc import Callable
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -12,6 +10,7 @@ from warplog.core.text import listed
 from warplog.figures.shared.labels import (
     INK,
     bar_rows,
+    cells,
     gap_notes,
     is_narrow,
     legend_above,
@@ -103,14 +102,10 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     axes.set_xlabel("share of the shared-memory wavefronts (%)")
     axes.set_xlim(0, 100)
     gap_notes(axes, data["gap"])
-    end = text_column(
-        axes, "ways", _cells(data["shared_conflict_ways"], good, "{:.2f}-way".format), 0.08, "right"
-    )
-    end = text_column(
-        axes, "excess", _cells(data["excess_pct"], good, lambda v: f"{number(v)} %"), end, "right"
-    )
+    end = text_column(axes, "ways", cells(data, "shared_conflict_ways", "{:.2f}-way".format), 0.08, "right")
+    end = text_column(axes, "excess", cells(data, "excess_pct", lambda v: f"{number(v)} %"), end, "right")
     if not is_narrow():
-        text_column(axes, "wavefronts", _cells(data["shared_wavefronts"], good, counted), end, "right")
+        text_column(axes, "wavefronts", cells(data, "shared_wavefronts", counted), end, "right")
     legend_above(
         axes,
         [
@@ -119,7 +114,3 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
         ],
     )
     return figure
-
-
-def _cells(values: pd.Series, shown: pd.Series, formatted: Callable[[float], str]) -> list[str]:
-    return [formatted(value) if ok else "" for value, ok in zip(values, shown, strict=True)]

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from warplog.core.text import listed
-from warplog.figures.shared.labels import INK, bar_rows, gap_notes, is_narrow, row_in, text_column
+from warplog.figures.shared.labels import INK, bar_rows, cells, gap_notes, is_narrow, row_in, text_column
 from warplog.figures.shared.style import Look, new_figure, styled, variant_bars
 from warplog.metrics import occupancy_limiter
 from warplog.metrics.occupancy import LIMITS as LIMITS_OF_SM
@@ -111,14 +111,14 @@ def _columns(axes: Axes, data: pd.DataFrame) -> None:
     good = data["gap"] == ""
     end = 0.08
     for header in ("achieved",) if is_narrow() else ("achieved", "theoretical"):
-        values = zip(data[f"{header}_occupancy_pct"], good, strict=True)
-        cells = ["" if not ok else "n/a" if pd.isna(v) else f"{v:.3g} %" for v, ok in values]
-        end = text_column(axes, header, cells, end, "right")
+        end = text_column(
+            axes, header, cells(data, f"{header}_occupancy_pct", "{:.3g} %".format), end, "right"
+        )
     limiters = _limited(data).where(good, "")
     end = text_column(axes, "limited by", list(limiters), end)
     for resource, header in () if is_narrow() else LIMITS.items():
         bold = {row for row, names in enumerate(limiters) if header in names.split(", ")}
         limits = data[f"occupancy_limit_{resource}_blocks"].where(good)
         if limits.notna().any() and (bold or resource != "barriers"):
-            cells = ["" if pd.isna(v) else f"{v:.0f}" for v in limits]
-            end = text_column(axes, header, cells, end, "right", bold)
+            blocks = ["" if pd.isna(v) else f"{v:.0f}" for v in limits]
+            end = text_column(axes, header, blocks, end, "right", bold)

@@ -1,6 +1,5 @@
 """Do copies overlap with kernels, or do the GPU's engines take turns?"""
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -11,6 +10,7 @@ from warplog.core.columns import Cell
 from warplog.figures.shared.labels import (
     INK,
     bar_rows,
+    cells,
     gap_note,
     is_narrow,
     legend_above,
@@ -161,13 +161,10 @@ def _lanes(axes: Axes, row: int, events: pd.DataFrame, look: Look) -> None:
 
 
 def _columns(axes: Axes, rungs: pd.DataFrame) -> None:
-    def cells(column: str, factor: float, unit: str) -> list[str]:
-        values = [columns.number(rung, column) * factor for rung in as_rows(rungs)]
-        texts = (f"{number(value)} {unit}" if np.isfinite(value) else "n/a" for value in values)
-        return ["" if gap else text for gap, text in zip(rungs["gap"], texts, strict=True)]
-
-    end = text_column(axes, "wall", cells("wall_us", 1e-3, "ms"), 0.08, "right")
+    end = text_column(
+        axes, "wall", cells(rungs, "wall_us", lambda us: f"{number(us / 1e3)} ms"), 0.08, "right"
+    )
     if is_narrow():
         return
-    end = text_column(axes, "longest", cells("longest_engine_pct", 1, "%"), end, "right")
-    text_column(axes, "hidden", cells("copy_hidden_pct", 1, "%"), end, "right")
+    for header, column in (("longest", "longest_engine_pct"), ("hidden", "copy_hidden_pct")):
+        end = text_column(axes, header, cells(rungs, column, lambda pct: f"{number(pct)} %"), end, "right")

@@ -10,15 +10,12 @@ from warplog.core import columns
 from warplog.core.numbers import rate_unit
 from warplog.figures.shared.labels import (
     INK,
-    bar_rows,
     fit,
-    gap_notes,
     is_narrow,
     legend_above,
     legend_rows,
     line_in,
     number,
-    row_in,
 )
 from warplog.figures.shared.style import Look, new_figure, styled
 from warplog.tables.files import ORIGIN_COLUMNS, as_rows
@@ -44,7 +41,7 @@ MOST_VARIANTS = 4
 
 
 def data(tables: FigureTables) -> pd.DataFrame:
-    """Returns one row per variant, case and sample of the trace, with the case's energy, or for a gap."""
+    """Returns one row per variant, case and sample of the trace, with the case's energy; none without a trace."""
     kept = ["family", "variant", "order", "is_baseline", "status", "gap"]
     trace = tables.power_trace
     pieces = []
@@ -60,7 +57,8 @@ def data(tables: FigureTables) -> pd.DataFrame:
         about = {name: samples["case"].map(cases[name]) for name in ("size", "pj_per_flop") if name in cases}
         pieces.append(samples.assign(**about, gap="", **shared))
     shown = [*kept, "case", "size", "time_s", *PANELS, "temperature_c", "throttle_reasons", "pj_per_flop"]
-    return pd.concat(pieces, ignore_index=True).reindex(columns=[*shown, *ORIGIN_COLUMNS])
+    rows = pd.concat(pieces, ignore_index=True).reindex(columns=[*shown, *ORIGIN_COLUMNS])
+    return rows if (rows["gap"] == "").any() else rows.iloc[:0]
 
 
 def _finding(data: pd.DataFrame) -> str:
@@ -89,8 +87,6 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     rungs = data.drop_duplicates("variant").reset_index(drop=True)
     title = f"{_finding(data)} · {rungs.iloc[0]['family']}"
     good = list(rungs.loc[rungs["gap"] == "", "variant"])[:MOST_VARIANTS]
-    if not good:
-        return _without(rungs, title, look)
     gaps = rungs[rungs["gap"] != ""]
     others = "".join(f"; {v}: {fit(str(g), 2.5)}" for v, g in zip(gaps["variant"], gaps["gap"], strict=True))
     others = SWINGS * swings(data) + others
@@ -146,13 +142,3 @@ def _energy(axes: Axes, rows: pd.DataFrame, looks: dict[str, tuple[str, tuple[fl
         )
     axes.margins(y=0.5 if is_narrow() else 0.25)
     axes.set_xticks([])
-
-
-def _without(rungs: pd.DataFrame, title: str, look: Look) -> Figure:
-    figure = new_figure(title, 0.84 + row_in() * len(rungs), NOTE, look)
-    axes = figure.add_subplot()
-    bar_rows(axes, rungs["variant"], rungs["is_baseline"])
-    axes.set_xticks([])
-    axes.set_xlabel("time since the run's first launch (s)")
-    gap_notes(axes, rungs["gap"])
-    return figure

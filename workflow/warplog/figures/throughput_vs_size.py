@@ -1,6 +1,5 @@
 """From which problem size on does each variant pay off, and how far is it from the GPU's peak?"""
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +11,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullForma
 from warplog.core import columns
 from warplog.core.numbers import rate_unit
 from warplog.core.text import listed
-from warplog.figures.shared.highlight import GREY, leads, wins
+from warplog.figures.shared.highlight import GREY, largest_compared, leads, wins
 from warplog.figures.shared.labels import (
     INK,
     MUTED,
@@ -29,7 +28,7 @@ from warplog.figures.shared.labels import (
     spread,
     tick,
 )
-from warplog.figures.shared.style import MOST_NAMED, Look, new_figure, styled
+from warplog.figures.shared.style import MOST_NAMED, Look, VariantStyle, new_figure, styled
 from warplog.tables import regimes
 from warplog.tables.files import ORIGIN_COLUMNS, as_rows
 from warplog.tables.series import series
@@ -104,83 +103,90 @@ def _first(table: pd.DataFrame, column: str) -> str:
 def draw(data: pd.DataFrame, look: Look) -> Figure:
     """Draws one line per variant over log2 size, labelled at its end; × marks a size without a time.
 
-    Cases that are no series of sizes stand side by side, as dots.
+    Cases that are no series of sizes stand side by side in order of size, as dots.
     """
-    note = _note(data)
-    data = _in_its_unit(data[data["drawn"]])
-    if data["alone"].all():
-        return _by_case(data, look, note)
-    alone, data = data[data["alone"] & (data["gap"] == "")], data[~data["alone"]]
-    first = data.iloc[0]
-    data = data.assign(place=_between(data), piece=(data["gap"] != "").groupby(data["variant"]).cumsum())
-    names, others = _split(data, look)
-    everything = data
-    greys, data = data[data["variant"].isin(others)], data[data["variant"].isin(names)]
-    timed = list(dict.fromkeys(greys.loc[greys["place"].notna(), "variant"]))
-    note += _named_grey(timed)
-    good = data[data["gap"] == ""]
-    labelled = everything[~everything["variant"].isin(timed)]
-    body = _body_in(labelled)
-    figure = new_figure(_title(first, everything[everything["gap"] == ""]), body, note, look, timed=True)
+    note, data = _note(data), _in_its_unit(data[data["drawn"]])
+    first, names, by_case = data.iloc[0], look.coloured(data["variant"]), bool(data["alone"].all())
+    data = _side_by_side(data, names) if by_case else _along(data)
+    data = data.assign(piece=(data["gap"] != "").groupby(data["variant"]).cumsum())  # of a line with gaps
+    good, joined = data[data["gap"] == ""], data[by_case | ~data["alone"]]
+    grey = [name for name in dict.fromkeys(good["variant"]) if name not in names]
+    note += f"; grey: {', '.join(fit(str(name), name_in()) for name in grey)}" if grey else ""
+    labelled = joined[~joined["variant"].isin(grey)]
+    body = _body_in(labelled) + (0.6 if by_case else 0)
+    title = _title_by_case(data) if by_case else _title(first, good[~good["alone"]])
+    figure = new_figure(title, body, note, look, timed=True)
     axes = figure.add_subplot()
-    for _, rows in greys[greys["gap"] == ""].groupby(["variant", "piece"], sort=False):
-        axes.plot(rows["size"], rows["rate"], color=GREY, lw=0.8, zorder=1)
-    _lines(axes, good, look)
-    _lone_marks(axes, alone[alone["variant"].isin(names)], look)
-    axes.set(xlabel=f"{first['size_label']} (log scale)", ylabel=f"{first['quantity']} ({first['unit']})")
-    _sizes(axes, pd.concat([data, alone]))
-    _rates(axes, pd.concat([good, greys, alone]), first["unit"])
-    _peak(axes, data, good)
-    labels = [_label(rows, look) for _, rows in labelled.groupby("variant", sort=False)]
-    side_labels(axes, labels, body - 0.5, plot_width_in(labels))
-    marked = (everything["gap"] != "") & (everything["status"] != "unsupported") & everything["place"].notna()
-    _gaps(axes, everything[marked], look, body - 0.5)
-    return figure
-
-
-def _by_case(data: pd.DataFrame, look: Look, note: str) -> Figure:
-    """Draws one column per case in order of size, with a dot per variant and the spread behind it."""
-    first, cases = (
-        data.iloc[0],
-        list(dict.fromkeys(data.sort_values("size", kind="stable")["case"])),
-    )
-    won = dict.fromkeys(map(str, data["variant"]), 0.0) | wins(data[data["gap"] == ""])
-    names, others = _split(data, look)
-    lanes = {name: _LANE * (place - (len(names) - 1) / 2) for place, name in enumerate(names)}
-    at = data["case"].map(cases.index) + data["variant"].map(lanes).fillna(0.0)
-    data = data.assign(size=at, place=data["rate"].fillna(data["rate"].min()))
-    good, labelled = data[data["gap"] == ""], data[data["variant"].isin(names)]
-    body = _body_in(labelled) + 0.6
-    timed = [name for name in others if (good["variant"] == name).any()]
-    figure = new_figure(_title_by_case(data, won), body, note + _named_grey(timed), look, timed=True)
-    axes = figure.add_subplot()
-    for row in as_rows(good[good["variant"].isin(others)]):
-        axes.plot(columns.number(row, "size"), columns.number(row, "rate"), "o", color=GREY, ms=4, zorder=1)
-    for row in as_rows(good[good["variant"].isin(names)]):
-        style = look.style(str(row["variant"]))
-        x, y, low, high = (columns.number(row, name) for name in ("size", "rate", "rate_q1", "rate_q3"))
-        axes.vlines(x, low, high, color=style.edge, lw=1.0)
-        axes.plot(x, y, **drawn_as(style.edge, style.marker, None))
-    axes.set_xticks(range(len(cases)), cases, rotation=30, ha="right", rotation_mode="anchor")
-    axes.set_xlim(-0.6, len(cases) - 0.4)
-    axes.set(xlabel=f"case, by {first['size_label']}", ylabel=f"{first['quantity']} ({first['unit']})")
+    for name, rows in good.groupby("variant", sort=False):
+        style, lines = look.style(str(name)), rows[~rows["alone"]]
+        for _, piece in lines.groupby("piece"):
+            if name in grey:
+                axes.plot(piece["x"], piece["rate"], color=GREY, lw=0.8, zorder=1)
+                continue
+            axes.plot(piece["x"], piece["rate"], **drawn_as(style.edge, style.marker, style.dashes))
+            ends = piece["rate_q1"], piece["rate_q3"]
+            axes.fill_between(piece["x"], *ends, color=style.edge, alpha=0.18, lw=0)
+        if by_case or name not in grey:
+            _dots(axes, rows[rows["alone"]], style, name in grey, by_case)
+    axes.set_ylabel(f"{first['quantity']} ({first['unit']})")
+    if by_case:
+        cases = list(dict.fromkeys(data.sort_values("size", kind="stable")["case"]))
+        axes.set_xticks(range(len(cases)), cases, rotation=30, ha="right", rotation_mode="anchor")
+        axes.set(xlabel=f"case, by {first['size_label']}", xlim=(-0.6, len(cases) - 0.4))
+    else:
+        axes.set_xlabel(f"{first['size_label']} (log scale)")
+        _sizes(axes, data)
     _rates(axes, good, first["unit"])
-    _peak(axes, data, good)
-    labels = [replace(_label(rows, look), dashes=None) for _, rows in labelled.groupby("variant", sort=False)]
-    side_labels(axes, labels, body - 1.1, plot_width_in(labels))
-    missing = (data["gap"] != "") & (data["status"] != "unsupported") & data["place"].notna()
-    _gaps(axes, data[missing], look, body - 1.1)
+    _peak(axes, first, good)
+    height = body - (1.1 if by_case else 0.5)
+    labels = [_label(rows, look) for _, rows in labelled.groupby("variant", sort=False)]
+    labels = [replace(label, dashes=None) for label in labels] if by_case else labels
+    side_labels(axes, labels, height, plot_width_in(labels))
+    marked = (joined["gap"] != "") & (joined["status"] != "unsupported") & joined["place"].notna()
+    _gaps(axes, joined[marked], look, height)
     return figure
+
+
+def _along(data: pd.DataFrame) -> pd.DataFrame:
+    """Adds where each row lies on its line: `x`, and its `place`, between its neighbours if it has no rate."""
+    lines = data[~data["alone"]].groupby("variant", sort=False)
+    place = lines["rate"].transform(
+        lambda rates: rates.interpolate(limit_direction="both") if rates.notna().any() else rates
+    )
+    return data.assign(x=data["size"], place=place)
+
+
+def _side_by_side(data: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+    """Adds where each row lies among the columns of cases: `x`, and its `place`, at the bottom if it has no rate."""
+    cases = list(dict.fromkeys(data.sort_values("size", kind="stable")["case"]))
+    lanes = {name: _LANE * (place - (len(names) - 1) / 2) for place, name in enumerate(names)}
+    x = data["case"].map(cases.index) + data["variant"].map(lanes).fillna(0.0)
+    timed = data["rate"].notna().groupby(data["variant"]).transform("any")
+    return data.assign(x=x, place=data["rate"].fillna(data["rate"].min()).where(timed))
+
+
+def _dots(axes: Axes, rows: pd.DataFrame, style: VariantStyle, is_grey: bool, by_case: bool) -> None:
+    """Draws cases that are in no line; beside lines as open marks, such as that of a matrix that is not square."""
+    if is_grey:
+        axes.plot(rows["x"], rows["rate"], "o", color=GREY, ms=4, zorder=1)
+        return
+    look = drawn_as(style.edge, style.marker, None)
+    if by_case:
+        axes.vlines(rows["x"], rows["rate_q1"], rows["rate_q3"], color=style.edge, lw=1.0)
+    else:
+        look |= {
+            "markerfacecolor": "white",
+            "markeredgecolor": style.edge,
+            "markeredgewidth": 1.0,
+            "zorder": 4,
+        }
+    axes.plot(rows["x"], rows["rate"], **look)
 
 
 def _body_in(labelled: pd.DataFrame) -> float:
     """Returns the height of axes with room for the labels beside them, in inches."""
     beside = 0 if is_narrow() else labelled["variant"].nunique()
     return max(2.6 if is_narrow() else 3.3, 0.75 + line_in() * beside)
-
-
-def _named_grey(variants: list[str]) -> str:
-    return f"; grey: {', '.join(fit(str(name), name_in()) for name in variants)}" if variants else ""
 
 
 def _note(data: pd.DataFrame) -> str:
@@ -202,11 +208,10 @@ def _note(data: pd.DataFrame) -> str:
 
 def _title(first: pd.Series, good: pd.DataFrame) -> str:
     """Returns the finding: the fastest variant at the largest size, or how many are tied with it within noise."""
-    if good.empty:
+    last = largest_compared(good)
+    if last.empty:
         return f"{TITLE} · {first['family']}"
-    last = good[good["size"] == good["size"].max()]
-    best = last.sort_values("rate", ascending=bool((last["unit"] == "µs").any()), kind="stable").iloc[0]
-    tied = last[last["leads"]]
+    best, tied = last.nsmallest(1, "median_us").iloc[0], last[last["leads"]]
     return f"{TITLE}: {_leading(str(best['variant']), list(tied['variant']))} at {best['case']} · {first['family']}"
 
 
@@ -218,29 +223,13 @@ def _leading(best: str, tied: list[str]) -> str:
     return f"{listed([best, *(others if len(others) < MOST_NAMED else [f'{len(others)} more'])])} are tied"
 
 
-def _title_by_case(data: pd.DataFrame, wins: Mapping[str, float]) -> str:
+def _title_by_case(data: pd.DataFrame) -> str:
     """Returns the finding: the variant that is the fastest, or tied with the fastest, in most cases."""
-    first, known = data.iloc[0], {name: count for name, count in wins.items() if count > 0}
-    if not known:
-        return f"{BY_CASE} · {first['family']}"
-    most, cases = max(known, key=known.__getitem__), data.loc[data["gap"] == "", "case"].nunique()
-    found = f"{most} is the fastest, or tied with the fastest, in {int(known[most])} of {cases} cases"
-    return f"{BY_CASE}: {found} · {first['family']}"
-
-
-def _split(data: pd.DataFrame, look: Look) -> tuple[list[str], list[str]]:
-    """Returns the variants to draw in colour, and those to draw in grey."""
-    names = look.coloured(data["variant"])
-    return names, [name for name in dict.fromkeys(map(str, data["variant"])) if name not in names]
-
-
-def _lone_marks(axes: Axes, alone: pd.DataFrame, look: Look) -> None:
-    """Draws cases that are in no line, such as a matrix that is not square, as open marks."""
-    for row in as_rows(alone):
-        style = look.style(str(row["variant"]))
-        size = 8 if style.marker == "*" else 5
-        x, y = columns.number(row, "size"), columns.number(row, "rate")
-        axes.plot(x, y, style.marker, mfc="white", mec=style.edge, ms=size, mew=1.0, zorder=4)
+    good = data[data["gap"] == ""]
+    won = wins(good)
+    most = max(won, key=won.__getitem__)
+    found = f"the fastest, or tied with the fastest, in {int(won[most])} of {good['case'].nunique()} cases"
+    return f"{BY_CASE}: {most} is {found} · {data['family'].iloc[0]}"
 
 
 def _in_its_unit(data: pd.DataFrame) -> pd.DataFrame:
@@ -248,21 +237,6 @@ def _in_its_unit(data: pd.DataFrame) -> pd.DataFrame:
     unit, factor = rate_unit(str(data["unit"].iloc[0]), [*data["rate"], *data["peak"]])
     rates = ["rate", "rate_q1", "rate_q3", "peak"]
     return data.assign(unit=unit, **{name: data[name] * factor for name in rates})
-
-
-def _between(data: pd.DataFrame) -> pd.Series:
-    """Returns the rate; if it is missing, the value interpolated from the variant's other sizes."""
-    return data.groupby("variant", sort=False)["rate"].transform(
-        lambda rates: rates.interpolate(limit_direction="both") if rates.notna().any() else rates
-    )
-
-
-def _lines(axes: Axes, good: pd.DataFrame, look: Look) -> None:
-    """Draws the lines, interrupted at missing sizes, with their bands."""
-    for (name, _), rows in good.groupby(["variant", "piece"], sort=False):
-        style = look.style(str(name))
-        axes.plot(rows["size"], rows["rate"], **drawn_as(style.edge, style.marker, style.dashes))
-        axes.fill_between(rows["size"], rows["rate_q1"], rows["rate_q3"], color=style.edge, alpha=0.18, lw=0)
 
 
 def _sizes(axes: Axes, data: pd.DataFrame) -> None:
@@ -278,9 +252,7 @@ def _sizes(axes: Axes, data: pd.DataFrame) -> None:
 def _rates(axes: Axes, good: pd.DataFrame, unit: str) -> None:
     """Sets up the axis of rates, or of times if the family is shown by them."""
     low, high = good["rate"].min(), float(good["rate_q3"].fillna(good["rate"]).max())
-    if good.empty:
-        axes.set_yticks([])
-    elif unit == "µs" or high > _LOG_FROM * low > 0:
+    if unit == "µs" or high > _LOG_FROM * low > 0:
         axes.set_yscale("log")
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 50 * low else (1,)))
         axes.yaxis.set_minor_formatter(NullFormatter())
@@ -311,10 +283,9 @@ def _short(size: float, largest: float) -> str:
     return f"{size:.0f}"
 
 
-def _peak(axes: Axes, data: pd.DataFrame, good: pd.DataFrame) -> None:
+def _peak(axes: Axes, first: pd.Series, good: pd.DataFrame) -> None:
     """Draws the GPU's peak as a line, or writes it above the axes if it is far above all measured rates."""
-    first = data.iloc[0]
-    if not np.isfinite(first["peak"]) or good.empty:
+    if not np.isfinite(first["peak"]):
         return
     source = "" if is_narrow() else f", {first['peak_source']}"
     text = f"{first['peak_label']} {number(first['peak'])} {first['unit']}{source}"
@@ -335,7 +306,7 @@ def _label(rows: pd.DataFrame, look: Look) -> SideLabel:
     style, name = look.style(last["variant"]), fit(last["variant"], name_in())
     if pd.isna(last["place"]):
         return SideLabel(np.nan, np.nan, f"{name}: {_status(last['status'], last['own_limits'])}")
-    return SideLabel(last["size"], last["place"], name, style.edge, style.marker, style.dashes)
+    return SideLabel(last["x"], last["place"], name, style.edge, style.marker, style.dashes)
 
 
 def _status(status: str, own_limits: str = "") -> str:
@@ -346,7 +317,7 @@ def _gaps(axes: Axes, gaps: pd.DataFrame, look: Look, height_in: float) -> None:
     """Draws × where a variant's line would pass a size without a time, with the status."""
     to_fraction = axes.transData + axes.transAxes.inverted()
     smallest = axes.get_xlim()[0] * 1.2
-    for size, here in gaps.groupby(gaps["size"].astype(float)):
+    for size, here in gaps.groupby(gaps["x"].astype(float)):
         size = float(str(size))
         marks = [float(to_fraction.transform((size, place))[1]) for place in here["place"]]
         heights = spread(marks, line_in() / height_in, 0, 1)

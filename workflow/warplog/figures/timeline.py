@@ -1,8 +1,5 @@
 """What besides one kernel or copy takes time in the launches of each variant: other activities, or gaps?"""
 
-from collections.abc import Callable
-
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -13,6 +10,7 @@ from warplog.core.columns import Row
 from warplog.figures.shared.labels import (
     INK,
     bar_rows,
+    cells,
     gap_note,
     is_narrow,
     legend_above,
@@ -29,7 +27,7 @@ NEEDS = ("no_overlap_figure",)
 TITLE = "Timeline of launches"
 NOTE = (
     "nsys, hot: launches back to back with a warm L2; ▸: continues beyond the axis; span: first start to last end; "
-    "launch: median time in which the GPU is active in a launch; idle: median and longest gap; busy: share of the span "
+    "launch: median time in which the GPU is active in a launch; idle: median gap; busy: share of the span "
     "in which the GPU was active; not drawn: variants in which one kernel or copy takes at least "
     "{most:.0f} % of the span"
 )
@@ -121,7 +119,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
         else:
             fills |= _lane(axes, row, data[data["variant"] == rung["variant"]], look, window_us)
     if good.any():
-        _columns(axes, rungs, good)
+        _columns(axes, rungs)
         _legend(axes, fills)
     else:
         axes.set_xticks([])
@@ -176,24 +174,20 @@ def _unit(us: float) -> tuple[float, str]:
 
 def _time(us: float) -> str:
     factor, unit = _unit(us)
-    return f"{number(us / factor)} {unit}" if np.isfinite(us) else "n/a"
+    return f"{number(us / factor)} {unit}"
 
 
-def _columns(axes: Axes, rungs: pd.DataFrame, good: pd.Series) -> None:
-    def cells(formatted: Callable[..., str], *names: str) -> list[str]:
-        values = zip(*(rungs[name] for name in names), strict=True)
-        return [formatted(*own) if ok else "" for own, ok in zip(values, good, strict=True)]
-
-    busy = cells("{:.1f} %".format, "busy_pct")
-    if is_narrow():
-        text_column(axes, "busy", busy, 0.08, "right")
-        return
-    end = text_column(axes, "events", cells("{:.0f}".format, "events"), 0.08, "right")
-    end = text_column(axes, "span", cells(_time, "span_us"), end, "right")
-    end = text_column(axes, "launch", cells(_time, "launch_median_us"), end, "right")
-    idle = cells(lambda median, most: f"{number(median)}, {number(most)} µs", "gap_median_us", "gap_max_us")
-    end = text_column(axes, "idle", idle, end, "right")
-    text_column(axes, "busy", busy, end, "right")
+def _columns(axes: Axes, rungs: pd.DataFrame) -> None:
+    shown = {
+        "span": cells(rungs, "span_us", _time),
+        "launch": cells(rungs, "launch_median_us", _time),
+        "idle": cells(rungs, "gap_median_us", lambda us: f"{number(us)} µs"),
+        "longest idle": cells(rungs, "gap_max_us", lambda us: f"{number(us)} µs"),
+        "busy": cells(rungs, "busy_pct", "{:.1f} %".format),
+    }
+    end = 0.08
+    for header in ("busy",) if is_narrow() else shown:
+        end = text_column(axes, header, shown[header], end, "right")
 
 
 def _legend(axes: Axes, found: set[str]) -> None:

@@ -68,7 +68,7 @@ def write_analysis(chosen: Mapping[str, Iterable[Variant]], folder: Path) -> Non
     Args:
         chosen: the variants of each family in the tables.
     """
-    read = {name: read_table(folder, name) for name in (*view.TABLES, "floors")}
+    read = {name: read_table(folder, name) for name in (*view.TABLES, "floors", "instructions")}
     found = [
         conclude(view.of_family(read, folder, family), sources_of(variants))
         for family, variants in chosen.items()

@@ -130,7 +130,7 @@ class Violated(_Remark, tag="violated", frozen=True, kw_only=True):
 class PartlyTuned(_Remark, tag="partly_tuned", frozen=True, kw_only=True):
     """The search measured `seen` of its settings."""
 
-    WORDS = "tuned on {gpu} with {seen} of {settings} settings measured"
+    WORDS = "the search on {gpu} measured {seen} of {settings} settings"
     gpu: str
     seen: Count
     settings: Count
@@ -139,7 +139,7 @@ class PartlyTuned(_Remark, tag="partly_tuned", frozen=True, kw_only=True):
 class TunedForEarlier(_Remark, tag="tuned_for_earlier", frozen=True, kw_only=True):
     """The source has changed since the search."""
 
-    WORDS = "parameters from a search on {gpu} with an earlier version of this source"
+    WORDS = "parameters found on {gpu} for an earlier version of this source"
     gpu: str
 
 

@@ -82,10 +82,10 @@ def _ladder(page: Page) -> str:
             )
         )
     caption = (
-        f"{page.title} at {page.case}: each variant against its parent, of which the number is given. The"
-        " main change accounts for the gain or loss. Bound: the unit that is closest to its"
-        " ceiling, and whether memory or compute reaches it, comes near it, or latency, atomics or the size of the"
-        " launch keep the kernel from it."
+        f"{page.title} at {page.case}: each variant against its parent, of which the number is given; the main"
+        " change accounts for the gain or loss. Bound: the unit that is closest to its ceiling, and whether memory or"
+        " compute reaches it, comes near it, or latency, a full queue, atomics or a small launch keep the kernel from"
+        " it."
     )
     titles = ("", "variant", "from", "main change", unit or "time", "gain", "interval", "bound")
     formats = "@{}r" + _wrapped(0.17) + "r" + _wrapped(0.18) + "rrr" + _wrapped(0.12) + "@{}"
@@ -138,7 +138,7 @@ def _resources(page: Page) -> str:
 
 
 def _cell(value: Any) -> str:
-    return escape(str(value)) if value else ""
+    return escape(str(value)).replace(" ", r"\,") if value else ""
 
 
 def _in_one_unit(numbers: Sequence[Any]) -> tuple[str, list[str]]:
@@ -148,7 +148,7 @@ def _in_one_unit(numbers: Sequence[Any]) -> tuple[str, list[str]]:
     texts = [shown(one.value * factor, unit) if one else "" for one in numbers]
     is_common = all(text.endswith(f" {unit}") for text in texts if text)
     return unit if is_common else "", [
-        escape(text.removesuffix(f" {unit}") if is_common else text) for text in texts
+        _cell(text.removesuffix(f" {unit}") if is_common else text) for text in texts
     ]
 
 

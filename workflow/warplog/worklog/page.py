@@ -13,6 +13,7 @@ from warplog.figures.shared.memory_boxes import MemoryChart
 from warplog.worklog.cells import Cells
 from warplog.worklog.code.heat import HeatMap
 from warplog.worklog.code.listing import Code
+from warplog.worklog.code.machine_code import MachineCode
 from warplog.worklog.code.sources import SourceView
 
 
@@ -87,6 +88,7 @@ class Section:
         same_kernel: First variant of the ladder that launches the same kernel, if its parent does too; else "".
         code: Its code as a diff to its parent's.
         heat: Where the samples of its longest kernel fall in `sources`.
+        loops: Its hottest loops in machine code, each beside its counterpart in the parent; empty without samples.
         sass: The machine code of its longest kernel; empty where the campaign did not keep it.
         memory: The memory charts of its parent, if that has counters, and of its own longest kernel.
     """
@@ -118,6 +120,7 @@ class Section:
     code: Code
     heat: HeatMap = field(default_factory=HeatMap)
     sources: tuple[SourceView, ...] = ()
+    loops: tuple[MachineCode, ...] = ()
     sass: tuple[str, ...] = ()
     memory: tuple[MemoryChart, ...] = ()
 

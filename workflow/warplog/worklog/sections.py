@@ -21,8 +21,10 @@ from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
 from warplog.worklog import conclusions
 from warplog.worklog.cells import Cells
+from warplog.worklog.code import machine_code
 from warplog.worklog.code.heat import HeatMap, heat_map, kernel_lines
 from warplog.worklog.code.listing import Code, Line, code, listing, without_marks
+from warplog.worklog.code.machine_code import MachineCode
 from warplog.worklog.code.sources import views
 from warplog.worklog.conclusions import Concluded
 from warplog.worklog.page import Origin, Section
@@ -142,6 +144,7 @@ class Rows:
             code=self._code(variant),
             heat=heat,
             sources=views(self._texts[name], heat) if heat.places else (),
+            loops=tuple(self._loops.get(name, ())) if is_ok and not is_same else (),
             sass=() if is_same else self._machine_code(variant),
             memory=self._memory(variant) if is_ok and not is_same else (),
         )
@@ -211,6 +214,10 @@ class Rows:
         """The text of each variant's source, which comes first, and of its headers."""
         variants = [self.family.variant(name) for name in self.places]
         return {v.name: {path: read_source(path) for path in (v.file, *v.headers())} for v in variants}
+
+    @cached_property
+    def _loops(self) -> dict[str, list[MachineCode]]:
+        return machine_code.by_variant(self.tables)
 
     @cached_property
     def _heat(self) -> dict[str, HeatMap]:

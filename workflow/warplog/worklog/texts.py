@@ -1,6 +1,5 @@
 """Templates for formats other than HTML: the words of the pages, with texts and numbers escaped for the format."""
 
-import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -29,8 +28,9 @@ def environment(escape: Callable[[str], str]) -> "Environment":
     def safe(value: Any) -> Markup:
         if isinstance(value, Markup):
             return value
-        start, text, end = re.fullmatch(r"(\s*)(.*?)(\s*)", visible(str(value)), re.DOTALL).groups()  # type: ignore[union-attr]
-        return Markup(f"{start}{escape(text)}{end}")  # noqa: S704
+        text = visible(str(value))
+        body = text.strip()  # `escape` may drop the space around it
+        return Markup(text.replace(body, escape(body), 1) if body else text)  # noqa: S704
 
     found = Environment(
         loader=FileSystemLoader(Path(__file__).parent),

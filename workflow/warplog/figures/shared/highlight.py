@@ -28,9 +28,15 @@ def of_family(tables: "FigureTables") -> list[str]:
     rows = tables.measurements
     rows = rows[(rows["status"] == "ok") & (rows["median_us"] > 0) & rows["variant"].isin(list(ladder))]
     won = wins(rows.assign(leads=leads(rows)))
-    largest = rows[rows["size"] == rows["size"].max()]
-    shown |= {max(won, key=won.__getitem__), str(largest.nsmallest(1, "median_us")["variant"].iloc[0])}
+    shown |= {max(won, key=won.__getitem__), *largest_compared(rows).nsmallest(1, "median_us")["variant"]}
     return [name for name in ladder if name in shown]
+
+
+def largest_compared(rows: "pd.DataFrame") -> "pd.DataFrame":
+    """Returns the rows at the largest size at which several variants have a time; `rows` are those with a time."""
+    several = rows.groupby("size")["variant"].transform("nunique") > 1
+    found: pd.DataFrame = rows[rows["size"] == rows.loc[several, "size"].max()]
+    return found
 
 
 def leads(rows: "pd.DataFrame") -> list[bool]:

@@ -240,7 +240,6 @@ def new_figure(title: str, body_in: float, note: str, look: Look, timed: bool = 
     figure.set_label("\n".join((title, stamp, note)))
     if look.settings.titles:
         lines = [*wrap(stamp), *wrap(note)]
-        # The rendered text is up to 2 % wider than the sum of its advances.
         heading = wrap(title, (0.98 * width_in() - 0.1) * mpl.rcParams["font.size"] / TITLE_PT, bold=True)
         figure.suptitle("\n".join(heading), x=0.008, ha="left")
         figure.set_figheight(body_in + 0.08 + header_in(figure) + line_in() * len(lines))

@@ -22,7 +22,8 @@ def lines(summary: Summary, base: Path = Path()) -> list[str]:
     `base` is the path to the folder of the project.
     """
     rows = [_family_cells(one) for one in summary.families]
-    return [one_line(_head(summary)), *_aligned(rows), *trouble_lines(summary.troubles, base)]
+    head = f"{_head(summary)}; the fastest variant of each family, besides its baseline:"
+    return [one_line(head), *_aligned(rows), *trouble_lines(summary.troubles, base)]
 
 
 def known_lines(found: Known, base: Path = Path()) -> list[str]:
@@ -99,7 +100,7 @@ def speed(family: FamilyResult, variant: VariantResult) -> str:
     """Returns the speed of a variant with its unit, its time for a family without FLOPs and bytes, or ""."""
     if variant.rate is not None:
         return f"{rate_digits(variant.rate)} {family.rate_unit}"
-    return f"{variant.median_us:.4g} us" if variant.median_us else ""
+    return f"{_microseconds(variant)} us" if variant.median_us else ""
 
 
 def share(variant: VariantResult) -> str:
@@ -109,7 +110,12 @@ def share(variant: VariantResult) -> str:
 
 def words(code: str) -> str:
     """Returns the name of a kind of trouble: "compile error"."""
-    return code.replace("_", " ")
+    return "times disagree" if code == DISAGREE else code.replace("_", " ")
+
+
+def _microseconds(variant: VariantResult) -> str:
+    us = variant.median_us
+    return f"{us:.4g}" if us and us < 1000 else f"{us:.0f}" if us else ""
 
 
 def _head(summary: Summary) -> str:
@@ -133,7 +139,7 @@ def _moves(family: FamilyResult) -> str:
     ordered = sorted(family.moved, key=lambda move: abs(move.speedup - 1), reverse=True)
     shown = [f"{move.variant} {signed_percent(move.speedup)}" for move in ordered[:2]]
     more = [f"{len(ordered) - 2} more"] if len(ordered) > 2 else []
-    return f"; moved: {listed([*shown, *more])}" if shown else ""
+    return f"; changed since the last run: {listed([*shown, *more])}" if shown else ""
 
 
 def _table(family: FamilyResult) -> Table:
@@ -142,7 +148,7 @@ def _table(family: FamilyResult) -> Table:
         (
             one.variant,
             words(one.status),
-            f"{one.median_us:.4g}" if one.median_us else "",
+            _microseconds(one),
             speed(family, one),
             share(one),
             moved.get(one.variant, ""),
@@ -156,7 +162,7 @@ def _table(family: FamilyResult) -> Table:
         "time, us",
         "speed",
         f"% of {family.baseline or 'the baseline'}",
-        "moved",
+        "since the last run",
         "note",
     )
     return Table(titles, rows, frozenset({2, 3, 4, 5}))

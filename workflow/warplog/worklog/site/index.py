@@ -84,10 +84,12 @@ def _render(
     look: Look, families: Sequence[FigureTables], campaign: Campaign, found: Sequence[Section]
 ) -> str:
     timed = regimes.where_timed(row for tables in families for row in as_rows(tables.measurements))
-    about = [campaign.gpu_name, campaign.started[:10]]
+    recorded = any(tables.variants["origin"].eq("recorded").any() for tables in families)
+    about = [campaign.gpu_name, campaign.started[:10], "recorded" if recorded else ""]
     facts = {"Campaign": campaign.campaign, "driver": campaign.driver, "CUDA": campaign.cuda}
     known = [f"{word} {text}" for word, text in {**facts, "clocks": campaign.clocks}.items() if text]
-    lead = f"{', '.join(known)}. Speeds are medians {timed} at the case named."
+    lead = f"{', '.join(known)}. A family is one task; its page leads from the first kernel to the fastest. "
+    lead += f"Speeds are medians {timed} at the case named."
     title = ", ".join(filter(None, about))
     return render("site.html.j2", look, title=title, lead=lead, trail=(), section=None, tables=found)
 
