@@ -31,7 +31,19 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 }
 # Units that the name of the quantity says: "sectors per global load 2.5", "instructions 6.6 G".
 _SAID = (
-    *("barrier", "block", "blocks", "conflict", "inst", "launch", "register", "sector", "thread", "warp"),
+    *(
+        "barrier",
+        "block",
+        "blocks",
+        "conflict",
+        "inst",
+        "instructions",
+        "launch",
+        "register",
+        "sector",
+        "thread",
+        "warp",
+    ),
     *("wave", "wavefront", "sector/request", "inst/cycle", "cycle/inst", "ratio", "index"),
 )
 SHARE = "share"  # of 1, shown in percent

@@ -108,7 +108,7 @@ def _environment() -> "Environment":
     environment.filters.update(
         states=_mark_states, image=_image, anchor=_anchor, width=_width, sentence=_sentence, quoted=_mark_quoted,
         changes=_changes, source=_source, linked=_linked, place=_place, web=_web, name=_name, code=_code,
-        counted=_counted, groups=_groups, tally=_tally, shares=shares, address=_address,
+        counted=_counted, breaking=_breaking, groups=_groups, tally=_tally, shares=shares, address=_address,
     )  # fmt: skip
     return environment
 
@@ -272,6 +272,13 @@ def _name(text: object) -> "Markup":
     from markupsafe import Markup
 
     return Markup('<span class="name">{}</span>').format(visible(str(text)))
+
+
+def _breaking(name: str) -> "Markup":
+    """Returns a name that may be broken after an underscore."""
+    from markupsafe import Markup, escape
+
+    return Markup("_<wbr>").join(escape(part) for part in visible(name).split("_"))
 
 
 def _code(text: object) -> "Markup":

@@ -32,5 +32,6 @@ def parts(lines: Sequence[_T], weights: Sequence[float]) -> list[Part[_T]]:
     best = [start for start in starts if sums[start] >= 0.999 * max(sums)]
     first = best[len(best) // 2]
     last = first + _MOST_LINES
+    first, last = first if first > _SPARE else 0, last if last < len(lines) - _SPARE else len(lines)
     found = [Part(lines[:first], False), Part(lines[first:last], True), Part(lines[last:], False)]
     return [part for part in found if part.lines]
