@@ -113,9 +113,13 @@ def test_samples_of_all_instructions_of_a_line_are_added_by_state_under_the_name
             f"{STATE}wait_not_issued": Metric({10: 100}),
             "inst_executed": Metric({10: 8, 20: 2}),
             "sass__inst_executed_per_opcode": Metric({10: 50}, kind=1),
+            "memory_l1_wavefronts_shared": Metric(
+                {10: float("inf"), 11: float("nan"), 20: -1.0}
+            ),  # no counts
         }
     )
     first, second = ncu_source.lines(ncu_source.instructions(action))
+    assert first.shared_wavefronts == second.shared_wavefronts == 0
     assert (first.line, first.instructions, first.samples) == (1, 8.0, {"wait": 7.0})
     assert (second.line, second.samples) == (2, {"wait": 1.0, "no_instruction": 5.0, "gmma": 6.0})
 

@@ -67,26 +67,16 @@ class HotLine(Frozen, frozen=True, kw_only=True):
 
 
 class LoopInstruction(Frozen, frozen=True, array_like=True):
-    """An instruction of a hot loop, as a list, since there are thousands.
+    """An instruction of a hot loop, as a list, since there are thousands."""
 
-    Attributes:
-        offset: bytes from the kernel's first instruction; targets of branches in `text` are such offsets, too.
-        text: as it is disassembled, `@!P0 LDG.E R7, desc[UR4][R6.64]`.
-        executed: how often warps executed it.
-        samples: warp samples at it, in any state.
-        stall: most frequent stall reason at it; "" without samples.
-        file: source file; "" if it is not known.
-        line: from 1; 0 if it is not known.
-    """
-
-    offset: Count
-    text: Annotated[str, Meta(max_length=500)]
-    executed: Count
-    samples: Count
-    stall: str
+    offset: Annotated[Count, Meta(description="Bytes from the kernel's first instruction")]
+    text: Annotated[str, Meta(max_length=500, description="As disassembled; targets of branches are offsets")]
+    executed: Annotated[Count, Meta(description="How often warps executed it")]
+    samples: Annotated[Count, Meta(description="Warp samples at it, in any state")]
+    stall: Annotated[str, Meta(description="Most frequent stall reason at it; empty without samples")]
     stall_samples: Count
-    file: Text
-    line: Count
+    file: Annotated[Text, Meta(description="Source file; empty if it is not known")]
+    line: Annotated[Count, Meta(description="From 1; 0 if it is not known")]
 
 
 class HotLoop(Frozen, frozen=True, kw_only=True):

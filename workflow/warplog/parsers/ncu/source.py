@@ -24,6 +24,7 @@ _COUNTED = {
 # State names that differ between samples (keys) and counters (values).
 _NAMES = {"no_instructions": "no_instruction", "warpgroup_arrive": "gmma"}
 _MOST_INSTRUCTIONS = 200_000
+_MOST_COUNTED = 2.0**45  # at one instruction; a damaged report may hold any number
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{9,16}\b")  # longer than any constant in an instruction
 
 
@@ -101,8 +102,8 @@ def _instruction(
     return SourceInstruction(
         offset=address - first,
         text=_ADDRESS.sub(relative, text),
-        file=info.file_name() if info else "",
-        line=int(info.line()) if info else 0,
+        file=valid_unicode(info.file_name()) if info else "",
+        line=max(int(info.line()), 0) if info else 0,
         counts=counts,
         samples={state: value for state, value in samples.items() if value},
     )
@@ -122,7 +123,7 @@ def _is_state(name: str) -> bool:
 
 
 def _instances(metric: NcuObject) -> Iterator[tuple[int, float]]:
-    """Yields address and value of each instruction."""
+    """Yields address and value of each instruction, if it is a count."""
     entries = metric.num_instances()
     if not 0 < entries <= _MOST_INSTRUCTIONS or not metric.has_correlation_ids():
         return
@@ -131,7 +132,7 @@ def _instances(metric: NcuObject) -> Iterator[tuple[int, float]]:
         return
     for i in range(entries):
         value = metric.value(i)
-        if isinstance(value, (int, float)):
+        if isinstance(value, (int, float)) and 0 <= value < _MOST_COUNTED:
             yield int(addresses.value(i)), float(value)
 
 
