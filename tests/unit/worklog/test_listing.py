@@ -67,16 +67,6 @@ def test_marks_of_timelines_are_left_out_and_line_numbers_stay():
     assert numbers(lines) == [("own.cu", n) for n in (1, 3, 5, 6)]
 
 
-def test_the_hottest_line_of_a_diff_is_one_that_the_parent_does_not_have():
-    mine, parents = (
-        listing({Path("own.cu"): text}, "own_kernel", NO_HEAT) for text in (OWN.replace("x[0]", "x[1]"), OWN)
-    )
-    heat = HeatMap({("own.cu", 1): Heat(0.9, 0.5, "wait"), ("own.cu", 4): Heat(0.1, 0.5, "wait")})
-    assert code(mine, parents, "parent").hottest(heat).line.number == 4
-    assert code(mine, (), "").hottest(heat).line.number == 1
-    assert code(mine, (), "").hottest(NO_HEAT) is None
-
-
 def test_a_function_of_a_header_is_listed_if_many_samples_are_in_it():
     row = {"file": "kernel.cuh", "line": 4, "text": "return i;", "sample_share": 0.4, "instruction_share": 0.1,
            "shared_wavefronts_excess": 0.0, "stall": "wait"}  # fmt: skip

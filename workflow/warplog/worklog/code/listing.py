@@ -62,16 +62,6 @@ class Code:
     parent: str = ""
     remark: str = ""
 
-    def hottest(self, heat: HeatMap) -> Change | None:
-        """Returns the line with most samples, if possible one that the parent does not have; None without samples."""
-
-        def share(change: Change) -> float:
-            place = heat.places.get((change.line.file, change.line.number))
-            return place.share if place else 0.0
-
-        own = [one for one in self.changes if one.kind in ("new", "same") and share(one) > 0]
-        return max([one for one in own if one.kind == "new"] or own, key=share, default=None)
-
     @property
     def added(self) -> int:
         """How many lines the parent does not have."""
