@@ -81,10 +81,8 @@ def _lead_extremes(
     known = page.known
     yield from gain_beyond(page, most, beyond, above)
     best = first = known.best()
-    while known.parent(first) in known.timed():
-        first = known.parent(first)
-    if known.baseline() and known.parent(first) == known.baseline():
-        first = known.baseline()
+    while (parent := known.parent(first)) and parent in (*known.timed(), known.baseline()):
+        first = parent
     way = [name for name in _way(page, first, best) if known.parent(name) not in known.alike.get(name, [])]
     ratios = {name: known.ratio(known.parent(name), name) for name in way}
     same = {name for name in ratios if known.tied(name, known.parent(name))}
