@@ -142,7 +142,7 @@ def test_an_installed_wheel_reads_reports_and_campaigns_in_any_folder(tmp_path: 
     run(tmp_path, "uv", "venv", "-q", "--python", sys.executable, "reader")
     run(tmp_path, "uv", "pip", "install", "-q", "--python", "reader/bin/python", wheel)
     packages = {path.name for path in tmp_path.glob("reader/lib/python*/site-packages/*")}
-    assert not {"snakemake", "mlflow", "matplotlib", "grimp"} & packages, "the reader is light"
+    assert not {"snakemake", "mlflow", "matplotlib", "seaborn", "grimp"} & packages, "the reader is light"
     warplog = (tmp_path / "reader" / "bin" / "warplog",)
     inherited = {"PYTHONPATH": "", "VIRTUAL_ENV": ""}
 

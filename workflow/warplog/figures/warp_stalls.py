@@ -5,6 +5,7 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
@@ -15,7 +16,6 @@ from warplog.figures.shared.labels import (
     bar_rows,
     font_pt,
     gap_notes,
-    ink_on,
     is_narrow,
     legend_above,
     number,
@@ -136,6 +136,7 @@ def _stacks(axes: Axes, data: pd.DataFrame, rows: pd.DataFrame, states: list[str
         fill, hatch = REASONS[state]
         some = np.flatnonzero(length > 0)
         axes.barh(some, length[some], left=start[some], height=0.74, color=fill, hatch=hatch, ec=INK, lw=0.5)
+        ink = "white" if np.dot(to_rgb(fill), (0.2126, 0.7152, 0.0722)) < 0.45 else INK
         for row in np.flatnonzero(length > least):
             text = f"{length[row]:.0f}"
             patch = {"boxstyle": "square,pad=0.12", "fc": fill, "ec": "none"} if hatch else None
@@ -145,7 +146,7 @@ def _stacks(axes: Axes, data: pd.DataFrame, rows: pd.DataFrame, states: list[str
                 text,
                 ha="center",
                 va="center",
-                color=ink_on(fill),
+                color=ink,
                 fontsize=font_pt(),
                 bbox=patch,
             )

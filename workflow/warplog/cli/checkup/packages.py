@@ -28,6 +28,7 @@ WORKFLOW: Mapping[str, str] = {
     "mlflow": "mlflow",
     "pillow": "PIL",
     "pygments": "pygments",
+    "seaborn": "seaborn",
     "snakemake": "snakemake",
     "vl-convert-python": "vl_convert",
 }

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.ft2font import LoadFlags
@@ -227,11 +226,6 @@ def _labels_below(axes: Axes, labels: Sequence[SideLabel]) -> None:
         handles=handles, loc="outside lower left", ncols=-(-len(order) // rows), frameon=False, handlelength=1.8,
         columnspacing=1.0, borderpad=0.1, labelspacing=0.25,
     )  # fmt: skip
-
-
-def ink_on(fill: Any) -> str:
-    """Returns the colour of text that can be read on a fill."""
-    return "white" if np.dot(to_rgb(fill), (0.2126, 0.7152, 0.0722)) < 0.45 else INK
 
 
 def bar_rows(axes: Axes, names: Iterable[object], baseline: Iterable[object]) -> None:

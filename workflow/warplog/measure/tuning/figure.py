@@ -4,11 +4,12 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from warplog.figures.shared.labels import INK, MUTED, ink_on
+from warplog.figures.shared.labels import INK, MUTED
 from warplog.figures.shared.style import Look, new_figure, styled
 from warplog.records.tune import Setting, Tune
 
@@ -73,16 +74,21 @@ def _best(record: Tune) -> Setting:
 
 def _panel(axes: Axes, record: Tune, across: str, down: str, is_lowest: bool, is_first: bool) -> None:
     grid = best_of_pair(record, across, down)
-    mesh = axes.pcolormesh(grid, vmin=_LOWEST, vmax=100, cmap="viridis", ec="white", lw=0.8)
-    for (row, column), percent in np.ndenumerate(grid):
-        if np.isfinite(percent):
-            ink = ink_on(mesh.to_rgba(percent))
-            axes.text(column + 0.5, row + 0.5, f"{percent:.0f}", ha="center", va="center", color=ink, size=7)
-    axes.invert_yaxis()
-    axes.spines[:].set_visible(False)
-    for axis, name, shown in ((axes.xaxis, across, is_lowest), (axes.yaxis, down, is_first)):
-        values = values_of(record, name) if shown else []
-        axis.set_ticks(np.arange(len(values)) + 0.5, list(map(str, values)))
+    sns.heatmap(
+        grid,
+        ax=axes,
+        vmin=_LOWEST,
+        vmax=100,
+        cmap="viridis",
+        annot=True,
+        fmt=".0f",
+        cbar=False,
+        linewidths=0.8,
+        linecolor="white",
+        annot_kws={"size": 7},
+        xticklabels=values_of(record, across) if is_lowest else False,
+        yticklabels=values_of(record, down) if is_first else False,
+    )
     winner = _best(record).parameters
     place = values_of(record, across).index(winner[across]), values_of(record, down).index(winner[down])
     axes.add_patch(Rectangle(place, 1, 1, fill=False, ec=INK, lw=1.6, clip_on=False))
