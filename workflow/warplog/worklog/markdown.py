@@ -47,5 +47,6 @@ def _diff(code: Code) -> "Markup":
         )
         lines.append(visible(f"{sign}{text}"))
     fence = "`" * max(3, 1 + max((len(run) for line in lines for run in re.findall("`+", line)), default=0))
-    kind = "diff" if code.parent else "cuda"
+    is_python = any(change.line.file.endswith(".py") for change in code.changes)
+    kind = "diff" if code.parent else "python" if is_python else "cuda"
     return Markup("\n".join((f"{fence}{kind}", *lines, fence)))  # noqa: S704

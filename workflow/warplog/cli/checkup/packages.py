@@ -7,7 +7,9 @@ from warplog.cli.checkup.finding import Finding
 
 # Name on PyPI -> name of the module, as in pyproject.toml.
 READER: Mapping[str, str] = {
+    "jinja2": "jinja2",
     "jsonschema-rs": "jsonschema_rs",
+    "markupsafe": "markupsafe",
     "msgspec": "msgspec",
     "ncu-report": "ncu_report",
     "numpy": "numpy",
@@ -22,8 +24,6 @@ READER: Mapping[str, str] = {
 WORKFLOW: Mapping[str, str] = {
     "altair": "altair",
     "grimp": "grimp",
-    "jinja2": "jinja2",
-    "markupsafe": "markupsafe",
     "matplotlib": "matplotlib",
     "mlflow": "mlflow",
     "pillow": "PIL",
