@@ -21,7 +21,7 @@ def of_family(tables: "FigureTables") -> list[str]:
     With it are the baseline and those that titles name: the fastest in most cases and at the largest size.
     """
     ladder = {str(row["variant"]): row for row in as_rows(tables.ladder(tables.case))}
-    path = main_path(ladder)
+    path = [str(row["variant"]) for row in as_rows(tables.places) if row["step"]] or main_path(ladder)
     if len(ladder) <= LONG or not path:
         return list(ladder)
     shown = {*path, *(name for name, row in ladder.items() if row["is_baseline"])}

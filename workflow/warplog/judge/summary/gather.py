@@ -75,7 +75,8 @@ def _family(tables: FigureTables, former: FamilyResult | None) -> FamilyResult:
     times = {str(row["variant"]): timed(row) for row in rows}
     moved = _moved(times, variants, former) if former and former.case == case else ()
     title = str(own[0]["title"])
-    return FamilyResult(tables.family, title, case, baseline, unit if has_rate else "", variants, moved)
+    best = next((str(row["variant"]) for row in as_rows(tables.places) if row["fastest"] == "best"), "")
+    return FamilyResult(tables.family, title, case, baseline, unit if has_rate else "", variants, moved, best)
 
 
 def _moved(

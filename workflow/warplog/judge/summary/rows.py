@@ -50,7 +50,8 @@ class Move(Frozen, frozen=True):
 class FamilyResult(Frozen, frozen=True):
     """A family: its variants in ladder order, at the headline case, and those that moved.
 
-    `rate_unit` is "" for a family without FLOPs and bytes.
+    `rate_unit` is "" for a family without FLOPs and bytes. `best` is the fastest variant according to the table
+    `ladder`: of several with one kernel, the best over all cases; "" if there is none.
     """
 
     family: str
@@ -60,6 +61,7 @@ class FamilyResult(Frozen, frozen=True):
     rate_unit: str
     variants: tuple[VariantResult, ...]
     moved: tuple[Move, ...]
+    best: str = ""
 
     @property
     def ok(self) -> int:
@@ -71,7 +73,8 @@ class FamilyResult(Frozen, frozen=True):
         """The fastest variant besides the baseline, which is returned if no other has a time; None if none has."""
         timed = [one for one in self.variants if one.median_us]
         own = [one for one in timed if one.variant != self.baseline]
-        return min(own or timed, key=lambda one: one.median_us or 0.0, default=None)
+        named = next((one for one in own if one.variant == self.best), None)
+        return named or min(own or timed, key=lambda one: one.median_us or 0.0, default=None)
 
 
 class Trouble(Frozen, frozen=True):

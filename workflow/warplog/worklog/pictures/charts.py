@@ -27,6 +27,8 @@ _PALE = ("#9ecae9", "#ffbf79", "#88d27a", "#83bcb6", "#d6a5c9", "#f2cf5b", "#d8b
 _KINDS = {"main path": "#3f86b5", "detour": "#a3adb3", "baseline": "#7d5ba6"}
 _NUMBER = "~f"  # without separators, as in the text of the page
 _WIDTH, _BAR = 600, 17
+_LEAST_SIZES = 3  # two are no curve
+_LOG_FROM = 4  # ratio of the fastest to the slowest
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,7 @@ def chart(
         value=[{"variant": name} for name in map(visible, highlighted) if name in names],
     )  # fmt: skip
     joined = series({one.case: one.size for one in values}, headline)
+    joined = joined if len({one.size for one in values if one.case in joined}) >= _LEAST_SIZES else []
     data = alt.InlineData(values=[{**asdict(one), "joined": one.case in joined} for one in values])
     base = (
         alt.Chart(data)
@@ -162,10 +165,13 @@ def chart(
     else:
         across, along = alt.X("case:N", sort=cases, title=None, axis=alt.Axis(labelAngle=-45)), "case"
         marks = base.mark_point(filled=True, size=60)
+    speeds = [one.speed for one in values if one.speed]
+    spread = max(speeds, default=1.0) / min(speeds, default=1.0)
+    scale_y = alt.Scale(type="log", nice=False) if spread > _LOG_FROM else alt.Undefined
     below = (
         marks.encode(
             x=across,
-            y=alt.Y("value:Q", title=None, axis=alt.Axis(format=_NUMBER)),
+            y=alt.Y("value:Q", title=None, scale=scale_y, axis=alt.Axis(format=_NUMBER)),
             detail="variant:N",
             color=alt.when(chosen)
             .then(

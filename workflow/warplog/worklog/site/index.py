@@ -22,7 +22,6 @@ from warplog.worklog.site.beside import Grid, Section
 def page(
     families: Sequence[FigureTables],
     teaches: Mapping[str, str],
-    figures: Mapping[str, Sequence[str]],
     campaign: Campaign,
     troubles: Table,
 ) -> str:
@@ -31,20 +30,16 @@ def page(
     Args:
         families: the tables of each family, in the order in which they are introduced.
         teaches: what each family teaches; "" if nobody says it.
-        figures: the names of the figures of each family.
         troubles: what is not ok, without rows if nothing is.
     """
     found_rows: list[tuple[object, ...]] = []
     for tables in families:
         name, own = tables.family, as_rows(tables.variants)
         ok = sum(row["status"] == "ok" for row in own)
-        drawn = figures.get(name, ())
-        first = "ladder" if "ladder" in drawn else next(iter(drawn), "")
-        picture = _link(f"figures/{name}/{first}.png", first.replace("_", " ")) if first else ""
         about = teaches.get(name) or str(own[0]["title"])
-        found_rows.append((name, about, f"{ok} of {len(own)}", *fastest(tables), picture))
+        found_rows.append((name, about, f"{ok} of {len(own)}", *fastest(tables)))
     subject = "what it teaches" if any(teaches.values()) else "task"
-    titles = ("family", subject, "variants ok", *_FASTEST, "figure")
+    titles = ("family", subject, "variants ok", *_FASTEST)
     links = [f"worklog/{tables.family}.html" for tables in families]
     found: list[Section] = [
         ("", links, Grid(titles, tuple(found_rows), frozenset({5, 6}))),
@@ -111,7 +106,3 @@ def fastest(tables: FigureTables) -> tuple[object, ...]:
         cells.share_pct or "",
         text(baseline, "variant") + note,
     )
-
-
-def _link(address: str, text: str) -> Markup:
-    return Markup('<a href="{}">{}</a>').format(address, text)
