@@ -116,6 +116,7 @@ rule summarize:
         "results/logs/summary.log",
     params:
         plan=plan.decisions(),
+        figures=plan.drawn,
         sanitized=plan.sanitized_state,
     script:
         "../scripts/evaluate/summarize.py"

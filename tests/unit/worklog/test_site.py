@@ -83,7 +83,7 @@ def test_the_index_names_the_fastest_variant_of_each_family(site):
 @pytest.mark.parametrize(("origin", "said"), [("live", False), ("recorded", True)])
 def test_the_first_page_says_whether_its_numbers_were_recorded(recorded, origin, said):
     tables = replace(recorded, variants=recorded.variants.assign(origin=origin))
-    text = index.page([tables], {tables.family: ""}, CAMPAIGN, Table((), ()))
+    text = index.page([tables], {tables.family: ""}, {}, CAMPAIGN, Table((), ()))
     assert (", recorded</h1>" in text) is said
 
 

@@ -1,6 +1,6 @@
 """Writes the result of the run: typed rows, a table of all variants, and the page to open."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from warplog.catalog.order import introductions
@@ -18,14 +18,16 @@ from warplog.tables import view
 from warplog.worklog.site import index
 
 
-def main(plan: Plan, tables: Path, order: Sequence[Path], rows: Path) -> None:
+def main(
+    plan: Plan, tables: Path, order: Sequence[Path], figures: Mapping[str, Sequence[str]], rows: Path
+) -> None:
     teaches = introductions(order, list(plan.chosen))
     read = view.read_all(tables)
     families = [view.of_family(read, tables, name) for name in teaches]
     campaign = door.read(Path(plan.campaign()), Campaign)
     origin: Origin = "live" if plan.live else "recorded"
     summary = gather(families, plan.known().troubles, former(rows), campaign, origin)
-    text = index.page(families, teaches, campaign, shown.trouble_table(summary))
+    text = index.page(families, teaches, figures, campaign, shown.trouble_table(summary))
     write_text(rows.with_name("index.html"), text)
     write_text(rows.with_suffix(".md"), shown.markdown(summary))
     door.write(rows, summary)
@@ -45,5 +47,6 @@ if "snakemake" in globals():
             Plan.of_chosen(snakemake.params.plan),
             Path(snakemake.input.tables[0]).parent,
             [Path(path) for path in snakemake.input.order],
+            snakemake.params.figures,
             Path(snakemake.output.rows),
         )

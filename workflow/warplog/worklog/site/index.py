@@ -22,6 +22,7 @@ from warplog.worklog.site.beside import Grid, Section
 def page(
     families: Sequence[FigureTables],
     teaches: Mapping[str, str],
+    figures: Mapping[str, Sequence[str]],
     campaign: Campaign,
     troubles: Table,
 ) -> str:
@@ -30,6 +31,7 @@ def page(
     Args:
         families: the tables of each family, in the order in which they are introduced.
         teaches: what each family teaches; "" if nobody says it.
+        figures: the names of the figures of each family.
         troubles: what is not ok, without rows if nothing is.
     """
     found_rows: list[tuple[object, ...]] = []
@@ -37,7 +39,7 @@ def page(
         name, own = tables.family, as_rows(tables.variants)
         ok = sum(row["status"] == "ok" for row in own)
         about = teaches.get(name) or str(own[0]["title"])
-        found_rows.append((name, about, f"{ok} of {len(own)}", *fastest(tables)))
+        found_rows.append((name, about, f"{ok} of {len(own)}", *_with_figure(tables, figures.get(name, ()))))
     subject = "what it teaches" if any(teaches.values()) else "task"
     titles = ("family", subject, "variants ok", *_FASTEST)
     links = [f"worklog/{tables.family}.html" for tables in families]
@@ -106,3 +108,12 @@ def fastest(tables: FigureTables) -> tuple[object, ...]:
         cells.share_pct or "",
         text(baseline, "variant") + note,
     )
+
+
+def _with_figure(tables: FigureTables, drawn: Sequence[str]) -> tuple[object, ...]:
+    """Returns `fastest`, whose speed is a link to the figure of the ladder if that is drawn."""
+    case, name, speed, *others = fastest(tables)
+    if "ladder" in drawn and speed:
+        address = f"figures/{tables.family}/ladder.png"
+        speed = Markup('<a href="{}">{}</a>').format(address, speed)
+    return case, name, speed, *others
