@@ -136,25 +136,9 @@ class Explanation:
             # A template's name stands for all of its kernels: one that executes no such instruction does not wait.
             idle = tuple(opcode for opcode in waits.OPCODES if counted.get(opcode) == 0)
             known = [code for code, count in codes.items() if count > 0 and not code.startswith(idle)]
-            lines = self.kernel_lines.get(name, ())
+            lines = self.tables.kernel_lines.get(name, ())
             found[name] = waits.waits(lines, self.sources.get(name, {}), known, shares)
         return found
-
-    @cached_property
-    def kernel_lines(self) -> dict[str, list[Row]]:
-        """The hot lines of each variant's longest kernel, of one launch of it: each has shares of its own."""
-        lines = self.tables.lines
-        launches: dict[str, dict[int, list[Row]]] = {}
-        for row in as_rows(lines if lines.empty else lines[lines["case"] == self.tables.profiled_case]):
-            variant = str(row["variant"])
-            if row["kernel"] == (self.kernels.get(variant) or row["kernel"]):
-                launches.setdefault(variant, {}).setdefault(int(number(row, "launch")), []).append(row)
-        return {
-            variant: max(
-                found.values(), key=lambda own: sum(max(0.0, number(row, "instructions")) for row in own)
-            )
-            for variant, found in launches.items()
-        }
 
     @cached_property
     def bounds(self) -> tuple[Bound, ...]:

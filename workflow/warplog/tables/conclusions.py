@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NAN = math.nan
-Text = str
 _FAMILY = Annotated[str, "", KEY["family"].meaning]
 _VARIANT = Annotated[str, "", KEY["variant"].meaning]
 _PARENT = Annotated[str, "", "variant that it is based on"]

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from warplog.catalog.contract import status_words
+from warplog.core.columns import Row, number
 from warplog.core.errors import WarplogError
 from warplog.core.text import one_line
 from warplog.metrics.kernels import kernel_key, longest_kernel
@@ -149,6 +150,23 @@ class FigureTables:
         taken = pd.concat(picked) if picked else rows
         wide = taken.pivot_table(index="variant", columns="metric", values="value", aggfunc="first")
         return reasons, taken.groupby("variant")["kernel"].first(), wide
+
+    @cached_property
+    def kernel_lines(self) -> dict[str, list[Row]]:
+        """The hot lines of each variant's longest kernel, of one launch of it: each has shares of its own."""
+        counters, lines = self.counters([]), self.lines
+        kernels = dict(zip(map(str, counters["variant"]), map(str, counters["kernel"]), strict=True))
+        launches: dict[str, dict[int, list[Row]]] = {}
+        for row in as_rows(lines if lines.empty else lines[lines["case"] == self.profiled_case]):
+            variant = str(row["variant"])
+            if row["kernel"] == (kernels.get(variant) or row["kernel"]):
+                launches.setdefault(variant, {}).setdefault(int(number(row, "launch")), []).append(row)
+        return {
+            variant: max(
+                found.values(), key=lambda own: sum(max(0.0, number(row, "instructions")) for row in own)
+            )
+            for variant, found in launches.items()
+        }
 
     def compulsory_intensity(self) -> float:
         """Returns the algorithm's FLOPs per compulsory byte at the profiled case; NaN if it has no FLOPs or bytes."""

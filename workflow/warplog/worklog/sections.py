@@ -22,7 +22,7 @@ from warplog.tables.view import FigureTables
 from warplog.worklog import conclusions
 from warplog.worklog.cells import Cells
 from warplog.worklog.code import machine_code
-from warplog.worklog.code.heat import HeatMap, heat_map, kernel_lines
+from warplog.worklog.code.heat import HeatMap, heat_map
 from warplog.worklog.code.listing import Code, Line, code, listing, without_marks
 from warplog.worklog.code.machine_code import MachineCode
 from warplog.worklog.code.sources import views
@@ -88,11 +88,6 @@ class Rows:
         each = [_remarks(row) for row in self.measured.values() if row["status"] == "ok"]
         return tuple(note for note in each[0] if all(note in own for own in each)) if len(each) > 1 else ()
 
-    @cached_property
-    def lines(self) -> dict[str, list[Row]]:
-        """The hot lines of each variant's longest kernel."""
-        return kernel_lines(self.tables)
-
     def sections(self) -> tuple[Section, ...]:
         """Returns every variant of the table `ladder` in its order.
 
@@ -131,7 +126,7 @@ class Rows:
             ),
             claims=tuple(Cells("claims", one) for one in self.claims.get(name, ())),
             published=tuple(Cells("published", one) for one in self._published.get(name, ())),
-            lines=tuple(Cells("lines", one) for one in _hottest(self.lines.get(name, ())))
+            lines=tuple(Cells("lines", one) for one in _hottest(self.tables.kernel_lines.get(name, ())))
             if is_ok and not is_same
             else (),
             overlap=self._metrics(_OVERLAP, self.tables.case).get(name, {})
@@ -223,7 +218,9 @@ class Rows:
     def _heat(self) -> dict[str, HeatMap]:
         """Where each variant's longest kernel spends its samples."""
         return {
-            name: heat_map(self.lines.get(name, ()), {path.name: own for path, own in texts.items()})
+            name: heat_map(
+                self.tables.kernel_lines.get(name, ()), {path.name: own for path, own in texts.items()}
+            )
             for name, texts in self._texts.items()
         }
 

@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from warplog.core.columns import Row, number, text
-from warplog.tables.files import as_rows
-from warplog.tables.view import FigureTables
 
 
 @dataclass(frozen=True)
@@ -88,20 +86,3 @@ def _line(lines: Sequence[str], place: int, words: str) -> int:
         return place
     same = [number for number, line in enumerate(lines, 1) if line == words and words]
     return min(same, key=lambda number: abs(number - place), default=0)
-
-
-def kernel_lines(tables: FigureTables) -> dict[str, list[Row]]:
-    """Returns the hot lines of each variant's longest kernel, of one launch of it: each has shares of its own."""
-    counters, lines = tables.counters([]), tables.lines
-    kernels = dict(zip(map(str, counters["variant"]), map(str, counters["kernel"]), strict=True))
-    launches: dict[str, dict[int, list[Row]]] = {}
-    for row in as_rows(lines if lines.empty else lines[lines["case"] == tables.profiled_case]):
-        variant = str(row["variant"])
-        if row["kernel"] == (kernels.get(variant) or row["kernel"]):
-            launches.setdefault(variant, {}).setdefault(int(number(row, "launch")), []).append(row)
-    return {
-        variant: max(
-            found.values(), key=lambda own: sum(max(0.0, number(row, "instructions")) for row in own)
-        )
-        for variant, found in launches.items()
-    }
