@@ -16,33 +16,10 @@ from typing import Any
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
+from warplog.records.stages import BY_RULE
+
 # What the workflow itself logs: a message for the user, and the steps of the run.
 MESSAGE, STEPS = "warplog_message", "warplog_steps"
-# The word for each rule, and the seconds that its job for one family takes; these only weigh what is left.
-RULES = {
-    "start_campaign": ("start", 3),
-    "try_reference": ("try", 3),
-    "build_timer": ("timer", 5),
-    "build_variant": ("build", 4),
-    "check_family": ("check", 5),
-    "time_family": ("time", 40),
-    "profile_ncu": ("ncu", 15),
-    "profile_nsys": ("nsys", 5),
-    "extract_family": ("extract", 5),
-    "make_tables": ("tables", 6),
-    "judge_floors": ("floors", 2),
-    "judge_claims": ("claims", 2),
-    "analyse": ("analysis", 5),
-    "summarize": ("summary", 4),
-    "plot_family": ("figures", 8),
-    "write_worklog": ("page", 3),
-    "bundle_charts": ("charts", 3),
-    "log_mlflow": ("MLflow", 15),
-    "log_figures": ("attach", 3),
-    "sanitize_family": ("sanitize", 120),
-    "tune_variant": ("tune", 600),
-    "time_round": ("time", 40),
-}
 _OTHER_SECONDS = 3
 _FIRST_ESTIMATE_S = 5
 _TAIL_LINES = 10
@@ -117,12 +94,12 @@ class Progress:
 
 def step(rule: str, family: str) -> Step:
     """Returns the step that a job belongs to."""
-    return RULES[rule][0] if rule in RULES else rule.replace("_", " "), family
+    return BY_RULE[rule].word if rule in BY_RULE else rule.replace("_", " "), family
 
 
 def weight(rule: str) -> float:
     """Returns the seconds that a job of the rule takes, roughly."""
-    return RULES[rule][1] if rule in RULES else _OTHER_SECONDS
+    return BY_RULE[rule].seconds if rule in BY_RULE else _OTHER_SECONDS
 
 
 def duration(seconds: float) -> str:

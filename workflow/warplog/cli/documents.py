@@ -11,24 +11,19 @@ from pathlib import Path
 
 from warplog.core import paths
 from warplog.core.errors import WarplogError
+from warplog.records.stages import KINDS
 
 _ABOUT_SCHEMA = """\
 Prints the JSON Schema of a file that you write (kernels/*/family.yaml, config/config.yaml, config/gpus.yaml), or of a
 record of a stage in results/; without NAME, lists the names. Editors use the schema to complete keys and to show what
 each one means; `warplog docs extending` says how.
 """
-_STAGES = ("campaign", "build", "check", "sanitize", "time", "profile", "extract", "timeline", "tune")
 # The module and the type of each.
 _SCHEMAS = {
     "family": ("catalog.contract", "FamilyFile"),
     "config": ("records.config", "Config"),
     "gpus": ("machine.gpus", "KnownGpus"),
-    **{
-        stage: (f"records.{stage}", stage.capitalize())
-        for stage in (
-            *("campaign", "build", "check", "sanitize", "time", "profile", "extract", "timeline", "tune"),
-        )
-    },
+    **{kind.__name__.lower(): (kind.__module__.removeprefix("warplog."), kind.__name__) for kind in KINDS},
 }
 
 

@@ -68,28 +68,26 @@ def run(options: argparse.Namespace, folder: Path, note: Callable[[str], None]) 
 
 def _measured(folder: Path) -> Iterator[str]:
     """Yields a line with the commits of each campaign, and one per stage: days, commits and boards of its records."""
-    from warplog.core import store
     from warplog.records import door
     from warplog.records.campaign import Campaign
-    from warplog.records.family_file import FOLDERS, FamilyRecord
+    from warplog.records.family_file import FamilyRecord
+    from warplog.records.stages import MEASURING, START
 
-    for path in store.glob(folder, "campaign/*.json"):
+    for path in START.files(folder):
         campaign = door.read(path, Campaign)
         yield f"{campaign.campaign}: {campaign.gpu_name}, commit {campaign.commits}"
-    for kind, stage in FOLDERS.items():
-        if stage == "extract":
-            continue
+    for stage in MEASURING:
         entries = [
             record.provenance
-            for path in store.glob(folder, f"{stage}/*/*.json")
-            for record in FamilyRecord.read(path, kind).variants.values()
+            for path in stage.files(folder)
+            for record in FamilyRecord.read(path, stage.record).variants.values()
         ]
         days = sorted({one.finished[:10] for one in entries} - {""})
         commits = sorted({one.commit[:7] for one in entries} - {""})
         boards = {one.gpu_uuid for one in entries} - {""}
         if entries:
             many = "" if len(boards) == 1 else "s"
-            yield f"  {stage:9} {' '.join(days)}  {' '.join(commits)}  {len(boards)} board{many}"
+            yield f"  {stage.word:9} {' '.join(days)}  {' '.join(commits)}  {len(boards)} board{many}"
 
 
 def _write_manifest(folder: Path) -> None:

@@ -18,6 +18,7 @@ from warplog.judge import sources as compared_campaigns
 from warplog.judge.floors import Floors, measure_floors, with_times
 from warplog.judge.samples import CONDITIONS, REGIMES, REST, Campaign, Key, Measured, load_rounds
 from warplog.judge.sources import PARENTS, Sources
+from warplog.records.stages import ROUND
 
 WORDS = ("SLOWER", "FASTER", "SAME", "AMBIGUOUS", "REFUSED")
 # Whether FASTER or SLOWER at rest holds in SM cycles, too; with another clock, it is no property of the code.
@@ -227,7 +228,7 @@ def run(
 def floors_of(a: Campaign, b: Campaign, sources: Sources) -> Floors | None:
     """Returns the A/A floors of A, else of B, else of the project; GPU, driver and clocks must equal those of A."""
     conditions = [measured.conditions for measured in a.cases.values()]
-    slugs = sorted({path.parent.name for path in sources.own_results.glob("aa/round*/time/*/*.json")})
+    slugs = sorted({path.parent.name for path in ROUND.files(sources.own_results)})
     of_project = [load_rounds(sources.own_results, gpu) for gpu in slugs]
     for runs in ((a, *a.rounds), (b, *b.rounds), *of_project):
         floors = measure_floors(runs)

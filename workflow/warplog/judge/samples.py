@@ -7,13 +7,14 @@ from pathlib import Path
 from statistics import median
 
 from warplog.analysis.verdicts import Timed
-from warplog.core import paths, store
+from warplog.core import store
 from warplog.core.errors import WarplogError
 from warplog.records import campaign, door
 from warplog.records.check import Check
 from warplog.records.extract import Extract
 from warplog.records.family_file import FamilyRecord
 from warplog.records.measured import Absent
+from warplog.records.stages import CHECK, EXTRACT, ROUND, START, TIME
 from warplog.records.time import Cold, Process, Time, TimeCase
 from warplog.records.verification import manifest
 from warplog.records.verification.invariants import shown_correct
@@ -124,10 +125,10 @@ def load(folder: Path, gpu: str = "", counted: bool = True) -> Campaign:
     gpu = gpu if gpu in found else found[0]
     cases: dict[Key, Measured] = {}
     failed: dict[tuple[str, str], str] = {}
-    for path in store.glob(folder, f"time/{gpu}/*.json"):
-        counts = paths.family_record(folder, "extract", gpu, path.stem)
+    for path in TIME.files(folder, gpu=gpu):
+        counts = EXTRACT.at(folder, gpu=gpu, family=path.stem)
         extracted = FamilyRecord.read_if_there(counts, Extract).variants if counted else {}
-        checked = paths.family_record(folder, "check", gpu, path.stem)
+        checked = CHECK.at(folder, gpu=gpu, family=path.stem)
         checks = FamilyRecord.read(checked, Check).variants if store.is_file(checked) else None
         for variant, timed in FamilyRecord.read(path, Time).variants.items():
             key = (path.stem, variant)
@@ -153,7 +154,7 @@ def about_campaign(folder: Path, gpu: str) -> campaign.Campaign | None:
     Raises:
         WarplogError: it is not readable.
     """
-    path = folder / "campaign" / f"{gpu}.json"
+    path = START.at(folder, gpu=gpu)
     return door.read(path, campaign.Campaign) if path.is_file() else None
 
 
@@ -163,13 +164,13 @@ def load_rounds(folder: Path, gpu: str, counted: bool = True) -> tuple[Campaign,
     Raises:
         WarplogError: a record is not readable.
     """
-    found = {path.parents[2] for path in store.glob(folder, f"aa/round*/time/{gpu}/*.json")}
+    found = {path.parents[2] for path in ROUND.files(folder, gpu=gpu)}
     return tuple(load(path, gpu, counted) for path in sorted(found, key=lambda p: (len(p.name), p.name)))
 
 
 def gpus(folder: Path) -> list[str]:
     """Returns the slugs of the GPUs with timings in the folder."""
-    return sorted({path.parent.name for path in store.glob(folder, "time/*/*.json")})
+    return sorted({path.parent.name for path in TIME.files(folder)})
 
 
 def _measured(record: Time, case: TimeCase, counters: Mapping[str, float], where: str) -> Measured:

@@ -16,7 +16,8 @@ from warplog.migration import migrated
 from warplog.records import campaign, door
 from warplog.records.config import Config
 from warplog.records.extract import Extract
-from warplog.records.family_file import FOLDERS, Entry, FamilyRecord
+from warplog.records.family_file import Entry, FamilyRecord
+from warplog.records.stages import folder_of as records_folder
 from warplog.records.time import Time
 from warplog.records.verification import manifest
 from warplog.track import address, connection, identity, versions
@@ -185,7 +186,7 @@ def fetch(name: str, uri: str, folder: Path) -> None:
 def _write(records: Sequence[Entry], kind: type[Entry], folder: Path) -> None:
     together: dict[Path, FamilyRecord[Entry]] = {}
     for record in records:
-        place = paths.family_record(folder, FOLDERS[kind], record.gpu, record.family)
+        place = folder / records_folder(kind) / record.gpu / f"{record.family}.json"
         together.setdefault(place, FamilyRecord(place, kind, {})).put(record)
     for one in together.values():
         one.write()
@@ -218,7 +219,7 @@ def _runs(client: Any, name: str) -> Iterator["Run"]:
 
 def _logged(client: Any, run_id: str, kind: type[Entry]) -> Iterator[Entry]:
     """Yields the record of a run's stage; a run that failed before the stage has none."""
-    name = f"records/{FOLDERS[kind]}.json"
+    name = f"records/{records_folder(kind)}.json"
     if name in {file.path for file in client.list_artifacts(run_id, "records")}:
         with temporary_folder() as part:
             file = Path(client.download_artifacts(run_id, name, str(part)))

@@ -8,18 +8,11 @@ from warplog.core.errors import WarplogError
 from warplog.core.hashing import sha256_of
 from warplog.migration.words import of_case
 from warplog.records import door
-from warplog.records.build import Build
-from warplog.records.campaign import Campaign
-from warplog.records.family_file import FOLDERS, FamilyRecord
+from warplog.records.family_file import FamilyRecord
 from warplog.records.fields import VERSION
-from warplog.records.tune import Tune
+from warplog.records.stages import KINDS, RECORDED, folder_of
 
-_KINDS: Mapping[str, type] = {
-    "campaign": Campaign,
-    "build": Build,
-    "tune": Tune,
-    **{stage: kind for kind, stage in FOLDERS.items()},
-}
+_KINDS: Mapping[str, type] = {folder_of(kind): kind for kind in KINDS}
 _BOARD = (
     *("sm_mhz", "sm_mhz_min", "sm_mhz_max", "power_w", "power_w_max", "power_kind"),
     *("temperature_c", "throttle_reasons", "state_samples"),
@@ -58,7 +51,9 @@ def migrated_file(data: Any, path: Path) -> str:
     """
     if not isinstance(variants := data.get("variants"), dict):
         return door.as_json(migrated(data, str(path)), indent=1) + "\n"
-    kind = next((kind for kind, stage in FOLDERS.items() if stage == data["stage"]), None)
+    kind = next(
+        (stage.record for stage in RECORDED if stage.of_family and stage.folder == data["stage"]), None
+    )
     if kind is None or not variants:
         raise WarplogError(f"{path}: holds no records of version 1; delete it")
     found = FamilyRecord(path, kind, {})

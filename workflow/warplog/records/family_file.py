@@ -15,18 +15,11 @@ from warplog.records.extract import Extract
 from warplog.records.fields import VERSION, Frozen, Name, Slug
 from warplog.records.profile import Profile
 from warplog.records.sanitize import Sanitize
+from warplog.records.stages import folder_of
 from warplog.records.time import Time
 from warplog.records.timeline import Timeline
 
 Entry = TypeVar("Entry", Check, Sanitize, Time, Profile, Timeline, Extract)
-FOLDERS: Mapping[type, str] = {
-    Check: "check",
-    Sanitize: "sanitize",
-    Time: "time",
-    Profile: "profile",
-    Timeline: "timeline",
-    Extract: "extract",
-}
 
 
 class _File(Frozen, frozen=True, kw_only=True):
@@ -79,8 +72,9 @@ class FamilyRecord(Generic[Entry]):
                 variant.
         """
         file = door.decode(door.read_record(path), _File, str(path))
-        place = {"stage": FOLDERS[kind], "gpu": file.gpu, "family": file.family}
-        if path.absolute().parts[-3] == FOLDERS[kind]:  # it is in the folder of a campaign
+        stage = folder_of(kind)
+        place = {"stage": stage, "gpu": file.gpu, "family": file.family}
+        if path.absolute().parts[-3] == stage:  # it is in the folder of a campaign
             place |= {"gpu": path.absolute().parts[-2], "family": path.name.partition(".")[0]}
         wrong = misplaced({"stage": file.stage, "gpu": file.gpu, "family": file.family}, place)
         found: FamilyRecord[Entry] = FamilyRecord(path, kind, {})
@@ -129,7 +123,7 @@ class FamilyRecord(Generic[Entry]):
     def text(self) -> str:
         """Returns the content of the file; there must be a record."""
         first = next(iter(self.variants.values()))
-        head = {"schema": VERSION, "stage": FOLDERS[self.kind], "gpu": first.gpu, "family": first.family}
+        head = {"schema": VERSION, "stage": folder_of(self.kind), "gpu": first.gpu, "family": first.family}
         lines = (f'"{name}": {door.as_json(record)}' for name, record in self.variants.items())
         return f'{door.as_json(head)[:-1]}, "variants": {{\n' + ",\n".join(lines) + "\n}}\n"
 

@@ -11,14 +11,10 @@ from warplog.core import store
 from warplog.core.errors import WarplogError, say
 from warplog.core.files import read_bytes, write_bytes
 from warplog.records.campaign import Campaign
+from warplog.records.stages import RECORDED
 from warplog.records.verification import manifest
 
-RECORDS = (
-    "build/*/*/*/record.json",
-    *(f"{stage}/*/*.json" for stage in ("check", "sanitize", "time", "profile", "timeline", "extract")),
-    "tune/*/*/*.json",
-    "aa/round*/time/*/*.json",
-)
+RECORDS = tuple(stage.pattern() for stage in RECORDED if stage.kept)
 _OTHERS = (
     "campaign/*.json",
     f"{store.FOLDER}/*{store.SUFFIX}",

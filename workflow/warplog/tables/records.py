@@ -9,12 +9,12 @@ from msgspec.structs import asdict, replace
 from warplog.catalog.family import Variant
 from warplog.core import paths, store
 from warplog.core.columns import Cell
-from warplog.records import door
+from warplog.records import door, stages
 from warplog.records.build import Build
 from warplog.records.campaign import Campaign
 from warplog.records.check import Check
 from warplog.records.extract import Extract
-from warplog.records.family_file import FOLDERS, Entry, FamilyRecord, misplaced
+from warplog.records.family_file import Entry, FamilyRecord, misplaced
 from warplog.records.fields import Origin, Tool
 from warplog.records.measured import Absent, Measured
 from warplog.records.profile import Profile
@@ -104,13 +104,13 @@ class FamilyRecords:
         self._source, self._family = source, family
         where = f"the {source.origin} campaign {source.campaign.campaign}"
         self._missing = Absent(status="missing", reason=f"not in {where}")
-        self._checks = self._read(Check)
-        self._times = self._read(Time)
-        self._extracts = self._read(Extract)
-        self._timelines = self._read(Timeline)
+        self._checks = self._read(stages.CHECK, Check)
+        self._times = self._read(stages.TIME, Time)
+        self._extracts = self._read(stages.EXTRACT, Extract)
+        self._timelines = self._read(stages.TIMELINE, Timeline)
         self._captures: Mapping[Tool, Mapping[str, Profile | Absent]] = {
-            "ncu": self._read(Profile, ".ncu.json"),
-            "nsys": self._read(Profile, ".nsys.json"),
+            "ncu": self._read(stages.NCU, Profile),
+            "nsys": self._read(stages.NSYS, Profile),
         }
 
     def of(self, variant: str, build: Path) -> VariantRecords:
@@ -138,9 +138,9 @@ class FamilyRecords:
         check = self._checks.get(variant, self._missing)
         return _believed(self._timelines.get(variant, self._missing), check)
 
-    def _read(self, kind: type[Entry], suffix: str = ".json") -> Mapping[str, Entry | Absent]:
+    def _read(self, stage: stages.Stage, kind: type[Entry]) -> Mapping[str, Entry | Absent]:
         campaign = self._source.campaign
-        path = paths.family_record(self._source.root, FOLDERS[kind], campaign.gpu, self._family, suffix)
+        path = stage.at(self._source.root, gpu=campaign.gpu, family=self._family)
         found = FamilyRecord.inspect_if_there(path, kind)
         usable: dict[str, Entry | Absent] = {}
         for name, record in found.variants.items():

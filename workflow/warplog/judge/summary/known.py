@@ -8,24 +8,17 @@ from pathlib import Path
 from warplog.catalog.family import Variant
 from warplog.core import paths, store
 from warplog.judge.summary.rows import Trouble
-from warplog.records import door
+from warplog.records import door, stages
 from warplog.records.build import Build
 from warplog.records.check import Check
-from warplog.records.family_file import FOLDERS, FamilyRecord
+from warplog.records.family_file import FamilyRecord
 from warplog.records.profile import Profile
 from warplog.records.sanitize import Sanitize
 from warplog.records.time import Time
 from warplog.tables.records import build_record
 
 _Record = Build | Check | Time | Profile | Sanitize
-# Stages of a variant, with the type of their record and the end of its file's name; build has one record per variant.
-_STAGES: Mapping[str, tuple[type, str]] = {
-    "check": (Check, ".json"),
-    "time": (Time, ".json"),
-    "ncu": (Profile, ".ncu.json"),
-    "nsys": (Profile, ".nsys.json"),
-    "sanitize": (Sanitize, ".json"),
-}
+_STAGES = (stages.CHECK, stages.TIME, stages.NCU, stages.NSYS, stages.SANITIZE)
 # A case with such a status is as it should be: the variant, or its family, leaves it out.
 _WELL = ("ok", "skipped", "unsupported", "missing")
 
@@ -51,9 +44,9 @@ def known(root: Path, arch: str, gpu: str, chosen: Mapping[str, Sequence[Variant
     troubles: list[Trouble] = []
     for family, variants in chosen.items():
         stored: dict[str, Mapping[str, _Record]] = {}
-        for stage, (kind, suffix) in _STAGES.items():
-            path = paths.family_record(root, FOLDERS[kind], gpu, family, suffix)
-            stored[stage] = FamilyRecord.inspect_if_there(path, kind).variants
+        for made in _STAGES:
+            path = made.at(root, gpu=gpu, family=family)
+            stored[made.word] = FamilyRecord.inspect_if_there(path, made.record).variants
         for variant in variants:
             for stage, record in _present(build_record(root, arch, variant), variant, stored):
                 done[stage] += record.status == "ok"
@@ -96,6 +89,6 @@ def _log(arch: str, gpu: str, variant: Variant, stage: str) -> str:
         folder = paths.build_folder(paths.RESULTS, arch, family, variant.name)
         places = [folder / "compile.log", logs / "build" / arch / family / f"{variant.name}.log"]
     else:
-        kind, suffix = _STAGES[stage]
-        places = [logs / FOLDERS[kind] / gpu / f"{family}{suffix.replace('.json', '.log')}"]
+        (made,) = (known for known in _STAGES if known.word == stage)
+        places = [made.at(logs, gpu=gpu, family=family).with_suffix(".log")]
     return next((str(place) for place in places if place.is_file()), "")
