@@ -8,7 +8,7 @@ rule start_campaign:
         "results/logs/campaign/{gpu}.log",
     resources:
         gpu=1,
-        gpu_model=plan.gres,
+        gpu_model=parameters.gres,
         measuring=1,
     params:
         name=plan.settings.campaign,
@@ -19,8 +19,7 @@ rule start_campaign:
 
 rule build_variant:
     input:
-        source=plan.sources,
-        code=code("build"),
+        source=files.sources,
     output:
         record="results/build/{arch}/{family}/{variant}/record.json",
         library="results/build/{arch}/{family}/{variant}/kernel.so",
@@ -28,7 +27,8 @@ rule build_variant:
     log:
         "results/logs/build/{arch}/{family}/{variant}.log",
     params:
-        job=plan.build_job,
+        version=stages.BUILD.version,
+        job=parameters.build,
     script:
         "../scripts/build/build_variant.py"
 
@@ -36,11 +36,12 @@ rule build_variant:
 rule build_timer:
     input:
         source=paths.shown(paths.PACKAGE / "measure/worker/timer.cu"),
-        code=code("build"),
     output:
         "results/build/{arch}/timer.so",
     log:
         "results/logs/build/{arch}/timer.log",
+    params:
+        version=stages.TIMER.version,
     script:
         "../scripts/build/build_timer.py"
 
@@ -48,21 +49,21 @@ rule build_timer:
 # First, since a mistake in a contract or reference makes all that follows useless. One job tries all families.
 rule try_reference:
     input:
-        references=plan.references(),
-        code=code("trial"),
+        references=files.references(),
     output:
         touch("results/build/.references"),
     log:
         "results/logs/build/references.log",
     priority: 1
     params:
-        job=plan.trial_job(),
+        version=stages.TRIAL.version,
+        job=parameters.trial(),
     script:
         "../scripts/build/try_reference.py"
 
 
 rule build:
     input:
-        plan.compiled(),
-        plan.trial(),
+        files.compiled(),
+        files.trial(),
         "results/build/.strict" if plan.settings.strict else [],

@@ -6,59 +6,59 @@ rule extract_family:
     input:
         ncu="results/profile/{gpu}/{family}.ncu.json",
         nsys="results/profile/{gpu}/{family}.nsys.json",
-        sources=plan.family_sources,
-        code=code("extract"),
+        sources=files.family_sources,
     output:
         update("results/extract/{gpu}/{family}.json"),
     log:
         "results/logs/extract/{gpu}/{family}.log",
     params:
-        job=plan.extract_job,
+        version=stages.EXTRACT.version,
+        job=parameters.extract,
     script:
         "../scripts/evaluate/extract_family.py"
 
 
 rule extract:
     input:
-        plan.files("extract"),
+        files.of(stages.EXTRACT),
     output:
         touch("results/extract/.complete"),
 
 
 rule make_tables:
     input:
-        build=plan.files("build"),
-        check=plan.files("check"),
-        time=plan.files("time"),
-        profile=plan.profiles(),
-        extract=plan.files("extract"),
-        campaign=plan.campaign(),
-        gpus=plan.gpu_files(),
-        code=code("tables"),
+        build=files.builds_of_all(),
+        check=files.of(stages.CHECK),
+        time=files.of(stages.TIME),
+        profile=files.of(stages.NCU, stages.NSYS),
+        extract=files.of(stages.EXTRACT),
+        campaign=files.campaign(),
+        gpus=files.gpus(),
     output:
-        parquet=plan.tables(),
-        csv=plan.tables("columns", suffix="csv"),
+        parquet=files.tables(),
+        csv=files.tables("columns", suffix="csv"),
     log:
         "results/logs/tables.log",
     params:
+        version=stages.TABLES.version,
         plan=plan.decisions(),
-        contract=plan.table_contract(),
-        timelines=plan.timelines_state,
+        contract=parameters.tables(),
+        timelines=parameters.timelines,
     script:
         "../scripts/evaluate/make_tables.py"
 
 
 rule judge_floors:
     input:
-        time=plan.files("time"),
-        campaign=plan.campaign(),
-        code=code("floors"),
+        time=files.of(stages.TIME),
+        campaign=files.campaign(),
     output:
         parquet="results/tables/floors.parquet",
         csv="results/tables/floors.csv",
     log:
         "results/logs/floors.log",
     params:
+        version=stages.FLOORS.version,
         plan=plan.decisions(),
         rounds=judging.rounds_state,
     script:
@@ -69,7 +69,6 @@ rule judge_claims:
     input:
         tables=rules.make_tables.output.parquet,
         floors=rules.judge_floors.output.parquet,
-        code=code("claims"),
     output:
         parquet="results/tables/claims.parquet",
         csv="results/tables/claims.csv",
@@ -77,8 +76,9 @@ rule judge_claims:
     log:
         "results/logs/claims.log",
     params:
+        version=stages.CLAIMS.version,
         plan=plan.decisions(),
-        contract=plan.table_contract(),
+        contract=parameters.tables(),
     script:
         "../scripts/evaluate/judge_claims.py"
 
@@ -87,13 +87,13 @@ rule analyse:
     input:
         tables=rules.make_tables.output.parquet,
         floors=rules.judge_floors.output.parquet,
-        sources=plan.all_page_sources(),
-        code=code("analysis"),
+        sources=files.all_page_sources(),
     output:
-        plan.concluded(),
+        files.concluded(),
     log:
         "results/logs/analyse.log",
     params:
+        version=stages.ANALYSIS.version,
         plan=plan.decisions(),
     script:
         "../scripts/evaluate/analyse.py"
@@ -101,12 +101,11 @@ rule analyse:
 
 rule summarize:
     input:
-        tables=plan.tables(),
+        tables=files.tables(),
         floors=rules.judge_floors.output.parquet,
         analysis=rules.analyse.output,
-        campaign=plan.campaign(),
-        order=plan.order_files(),
-        code=code("summary"),
+        campaign=files.campaign(),
+        order=files.order(),
     output:
         # Kept until it is made anew: the next summary says what moved since.
         rows=update("results/summary.json"),
@@ -115,9 +114,10 @@ rule summarize:
     log:
         "results/logs/summary.log",
     params:
+        version=stages.SUMMARY.version,
         plan=plan.decisions(),
         figures=plan.drawn,
-        sanitized=plan.sanitized_state,
+        sanitized=parameters.sanitized,
     script:
         "../scripts/evaluate/summarize.py"
 
@@ -136,7 +136,7 @@ rule strict:
 
 rule strict_build:
     input:
-        plan.compiled(),
+        files.compiled(),
     output:
         touch("results/build/.strict"),
     log:

@@ -4,12 +4,11 @@
 
 rule time_round:
     input:
-        builds=plan.builds,
-        libraries=plan.libraries,
+        builds=files.builds,
+        libraries=files.libraries,
         check="results/check/{gpu}/{family}.json",
-        timer=plan.timer(),
+        timer=files.timer(),
         campaign="results/campaign/{gpu}.json",
-        code=code("time"),
         before=judging.before,
     output:
         "results/aa/round{round}/time/{gpu}/{family}.json",
@@ -17,13 +16,14 @@ rule time_round:
         "results/logs/aa/round{round}/{gpu}/{family}.log",
     wildcard_constraints:
         round=r"[1-9]\d*",
-    threads: plan.timing_threads(workflow.resource_settings.cores)
+    threads: parameters.timing_threads(workflow.resource_settings.cores)
     resources:
         **plan.boards.slots(),
         gpu=1,
-        gpu_model=plan.gres,
+        gpu_model=parameters.gres,
     params:
-        job=plan.time_job,
+        version=stages.ROUND.version,
+        job=parameters.time,
     script:
         "../scripts/judge/time_round.py"
 
@@ -31,7 +31,6 @@ rule time_round:
 rule judge_rounds:
     input:
         rounds=judging.rounds,
-        code=code("judge"),
     output:
         verdicts="results/aa/verdicts.csv",
         floors="results/aa/floors.csv",
@@ -39,6 +38,7 @@ rule judge_rounds:
     log:
         "results/logs/aa/judge.log",
     params:
+        version=stages.ROUNDS.version,
         plan=plan.decisions(),
     script:
         "../scripts/judge/judge_rounds.py"
@@ -52,7 +52,6 @@ rule aa:
 rule compare_campaigns:
     input:
         live=judging.measured_first,
-        code=code("judge"),
     output:
         json="results/compare/verdicts.json",
         csv="results/compare/verdicts.csv",
@@ -66,6 +65,7 @@ rule compare_campaigns:
     log:
         "results/logs/compare_campaigns.log",
     params:
+        version=stages.COMPARISON.version,
         plan=plan.decisions(),
         names=judging.names(),
         state=judging.state,
@@ -86,8 +86,6 @@ rule compare:
 
 # One job for all families: it reads each campaign once.
 rule plot_history:
-    input:
-        code=code("judge"),
     output:
         png=report(
             expand("results/history/{family}.png", family=plan.chosen),
@@ -99,6 +97,7 @@ rule plot_history:
     log:
         "results/logs/history.log",
     params:
+        version=stages.HISTORY.version,
         plan=plan.decisions(),
         campaigns=judging.history,
         state=judging.history_state,
@@ -113,21 +112,21 @@ rule history:
 
 rule judge_oracle:
     input:
-        build=plan.oracle().files("build"),
-        check=plan.oracle().files("check"),
-        time=plan.oracle().files("time"),
-        extract=plan.oracle().files("extract"),
-        campaign=plan.campaign(),
-        gpus=plan.gpu_files(),
-        code=code("oracle"),
+        build=oracle.builds_of_all(),
+        check=oracle.of(stages.CHECK),
+        time=oracle.of(stages.TIME),
+        extract=oracle.of(stages.EXTRACT),
+        campaign=files.campaign(),
+        gpus=files.gpus(),
     output:
         csv="results/tables/oracle.csv",
         parquet="results/tables/oracle.parquet",
     log:
         "results/logs/judge_oracle.log",
     params:
+        version=stages.ORACLE.version,
         plan=plan.decisions(),
-        contract=plan.oracle().table_contract(),
+        contract=Parameters(oracle).tables(),
     script:
         "../scripts/judge/judge_oracle.py"
 

@@ -4,93 +4,93 @@
 
 rule check_family:
     input:
-        builds=plan.builds,
-        libraries=plan.libraries,
+        builds=files.builds,
+        libraries=files.libraries,
         campaign="results/campaign/{gpu}.json",
-        reference=plan.reference,
-        code=code("check"),
+        reference=files.reference,
     output:
         update("results/check/{gpu}/{family}.json"),
     log:
         "results/logs/check/{gpu}/{family}.log",
-    retries: plan.retries
+    retries: parameters.retries
     resources:
         **plan.boards.slots(),
         gpu=1,
-        gpu_model=plan.gres,
+        gpu_model=parameters.gres,
     params:
-        job=plan.check_job,
+        version=stages.CHECK.version,
+        job=parameters.check,
     script:
         "../scripts/measure/check_family.py"
 
 
 rule time_family:
     input:
-        builds=plan.builds,
-        libraries=plan.libraries,
+        builds=files.builds,
+        libraries=files.libraries,
         check="results/check/{gpu}/{family}.json",
-        timer=plan.timer(),
+        timer=files.timer(),
         campaign="results/campaign/{gpu}.json",
-        code=code("time"),
     output:
         update("results/time/{gpu}/{family}.json"),
     log:
         "results/logs/time/{gpu}/{family}.log",
     priority: plan.boards.priority
-    retries: plan.retries
-    threads: plan.timing_threads(workflow.resource_settings.cores)
+    retries: parameters.retries
+    threads: parameters.timing_threads(workflow.resource_settings.cores)
     resources:
         **plan.boards.slots(),
         gpu=1,
-        gpu_model=plan.gres,
+        gpu_model=parameters.gres,
     params:
-        job=plan.time_job,
+        version=stages.TIME.version,
+        job=parameters.time,
     script:
         "../scripts/measure/time_family.py"
 
 
 rule profile_ncu:
     input:
-        builds=plan.builds,
-        libraries=plan.libraries,
+        builds=files.builds,
+        libraries=files.libraries,
         check="results/check/{gpu}/{family}.json",
         campaign="results/campaign/{gpu}.json",
-        code=code("profile"),
     output:
         update("results/profile/{gpu}/{family}.ncu.json"),
     log:
         "results/logs/profile/{gpu}/{family}.ncu.log",
     priority: plan.boards.priority
-    retries: plan.retries
+    retries: parameters.retries
     resources:
         **plan.boards.slots(),
         gpu=1,
-        gpu_model=plan.gres,
+        gpu_model=parameters.gres,
     params:
-        job=plan.ncu_job,
+        version=stages.NCU.version,
+        job=parameters.ncu,
     script:
         "../scripts/measure/profile_ncu.py"
 
 
 rule profile_nsys:
     input:
-        builds=plan.builds,
-        libraries=plan.libraries,
+        builds=files.builds,
+        libraries=files.libraries,
         check="results/check/{gpu}/{family}.json",
         campaign="results/campaign/{gpu}.json",
-        code=code("profile"),
     output:
         update("results/profile/{gpu}/{family}.nsys.json"),
     log:
         "results/logs/profile/{gpu}/{family}.nsys.log",
     priority: plan.boards.priority
-    retries: plan.retries
+    retries: parameters.retries
     resources:
         **plan.boards.slots(),
         gpu=1,
-        gpu_model=plan.gres,
+        gpu_model=parameters.gres,
     params:
-        job=plan.nsys_job,
+        version=stages.NSYS.version,
+        job=parameters.nsys,
     script:
         "../scripts/measure/profile_nsys.py"
 
@@ -98,21 +98,21 @@ rule profile_nsys:
 # Rule `all` requests these flag files, so that `--until check` can stop the default run there.
 rule check:
     input:
-        plan.files("check"),
+        files.of(stages.CHECK),
     output:
         touch("results/check/.complete"),
 
 
 rule time:
     input:
-        plan.files("time"),
+        files.of(stages.TIME),
     output:
         touch("results/time/.complete"),
 
 
 rule profile:
     input:
-        plan.files("profile", ".ncu.json"),
-        plan.files("profile", ".nsys.json"),
+        files.of(stages.NCU),
+        files.of(stages.NSYS),
     output:
         touch("results/profile/.complete"),

@@ -4,22 +4,22 @@
 # One job draws all figures of a family; figures with unchanged numbers and code are kept.
 rule plot_family:
     input:
-        tables=plan.tables("floors", "claims"),
+        tables=files.tables("floors", "claims"),
         analysis=rules.analyse.output,
-        code=code("plot"),
     output:
         report(
             update(directory("results/figures/{family}")),
-            patterns=[plan.reported_figures()],
+            patterns=[parameters.reported()],
             caption="../report/figure.rst",
             category="Figures",
             subcategory="{family}",
-            labels=plan.report_labels,
+            labels=parameters.report_labels,
         ),
     log:
         "results/logs/plot/{family}.log",
     params:
-        figures=plan.family_figures,
+        version=stages.FIGURES.version,
+        figures=parameters.figures,
         settings=plain(plan.settings.figures),
         captions=paths.shown(paths.WORKFLOW / "report"),
     script:
@@ -28,7 +28,7 @@ rule plot_family:
 
 rule figures:
     input:
-        plan.figures(),
+        files.figures(),
 
 
 rule bundle_charts:
@@ -44,15 +44,14 @@ rule bundle_charts:
 
 rule write_worklog:
     input:
-        tables=plan.tables(),
+        tables=files.tables(),
         floors=rules.judge_floors.output.parquet,
         claims=rules.judge_claims.output.parquet,
         analysis=rules.analyse.output,
         figures="results/figures/{family}",
         library=rules.bundle_charts.output[0],
-        sources=plan.page_sources,
-        campaign=plan.campaign(),
-        code=code("worklog"),
+        sources=files.page_sources,
+        campaign=files.campaign(),
     output:
         # Not part of the report: a browser opens no address of more than 2 MB, which is how it would hold the page.
         html="results/worklog/{family}.html",
@@ -61,6 +60,7 @@ rule write_worklog:
     log:
         "results/logs/worklog/{family}.log",
     params:
+        version=stages.PAGE.version,
         plan=plan.decisions(),
     script:
         "../scripts/publish/write_worklog.py"
@@ -73,20 +73,20 @@ rule worklog:
 
 rule write_site:
     input:
-        tables=plan.tables(),
+        tables=files.tables(),
         floors=rules.judge_floors.output.parquet,
         claims=rules.judge_claims.output.parquet,
         analysis=rules.analyse.output,
-        figures=plan.figures(),
+        figures=files.figures(),
         library=rules.bundle_charts.output[0],
-        sources=plan.all_page_sources(),
-        campaign=plan.campaign(),
-        code=code("worklog"),
+        sources=files.all_page_sources(),
+        campaign=files.campaign(),
     output:
         directory("results/site"),
     log:
         "results/logs/site.log",
     params:
+        version=stages.SITE.version,
         plan=plan.decisions(),
     script:
         "../scripts/publish/write_site.py"
@@ -103,8 +103,7 @@ rule log_mlflow:
         floors=rules.judge_floors.output.parquet,
         claims=rules.judge_claims.output.parquet,
         analysis=rules.analyse.output,
-        campaign=plan.campaign(),
-        code=code("track"),
+        campaign=files.campaign(),
     output:
         record="results/track/mlflow.json",
         runs="results/track/runs.html",
@@ -113,9 +112,10 @@ rule log_mlflow:
     # Starts before the figures: both take about equally long and run in parallel.
     priority: 1
     params:
+        version=stages.TRACK.version,
         plan=plan.decisions(),
         uri=plan.settings.track.uri,
-        destination=plan.destination,
+        destination=parameters.destination,
     script:
         "../scripts/publish/log_mlflow.py"
 
@@ -123,13 +123,13 @@ rule log_mlflow:
 rule log_figures:
     input:
         logged=rules.log_mlflow.output.record,
-        figures=plan.figures(),
-        code=code("track"),
+        figures=files.figures(),
     output:
         "results/track/figures.json",
     log:
         "results/logs/track_figures.log",
     params:
+        version=stages.ATTACH.version,
         uri=plan.settings.track.uri,
     script:
         "../scripts/publish/log_figures.py"

@@ -3,11 +3,10 @@
 
 rule sanitize_family:
     input:
-        builds=plan.builds,
-        libraries=plan.libraries,
+        builds=files.builds,
+        libraries=files.libraries,
         campaign="results/campaign/{gpu}.json",
-        reference=plan.reference,
-        code=code("sanitize"),
+        reference=files.reference,
     output:
         update("results/sanitize/{gpu}/{family}.json"),
     log:
@@ -15,28 +14,29 @@ rule sanitize_family:
     # All of the resource: two sanitizers in parallel, one of them waiting for the GPU, have been observed to hang.
     resources:
         gpu=1,
-        gpu_model=plan.gres,
+        gpu_model=parameters.gres,
         measuring=plan.boards.measuring,
     params:
-        job=plan.sanitize_job,
+        version=stages.SANITIZE.version,
+        job=parameters.sanitize,
     script:
         "../scripts/sanitize/sanitize_family.py"
 
 
 rule list_findings:
     input:
-        records=plan.sanitized(),
-        campaign=plan.campaign(),
-        code=code("sanitize"),
+        records=files.sanitized(),
+        campaign=files.campaign(),
     output:
         parquet="results/tables/sanitize.parquet",
         csv="results/tables/sanitize.csv",
     log:
         "results/logs/findings.log",
     params:
+        version=stages.FINDINGS.version,
         plan=plan.decisions(),
-        records=plan.sanitized_records(),
-        contract=plan.table_contract(),
+        records=files.sanitized_records(),
+        contract=parameters.tables(),
     script:
         "../scripts/sanitize/list_findings.py"
 

@@ -3,8 +3,7 @@
 
 rule build_marked:
     input:
-        source=plan.sources,
-        code=code("build"),
+        source=files.sources,
     output:
         record="results/timeline/build/{arch}/{family}/{variant}/record.json",
         library="results/timeline/build/{arch}/{family}/{variant}/kernel.so",
@@ -12,38 +11,39 @@ rule build_marked:
     log:
         "results/logs/timeline/build/{arch}/{family}/{variant}.log",
     params:
-        job=plan.marked_job,
+        version=stages.MARKED.version,
+        job=parameters.marked,
     script:
         "../scripts/timeline/build_marked.py"
 
 
 rule capture_timelines:
     input:
-        builds=plan.builds_with_timeline,
-        libraries=plan.libraries_with_timeline,
-        marked=plan.marked_builds,
-        marked_libraries=plan.marked_libraries,
-        reference=plan.reference,
+        builds=files.builds_with_timeline,
+        libraries=files.libraries_with_timeline,
+        marked=files.marked_builds,
+        marked_libraries=files.marked_libraries,
+        reference=files.reference,
         check="results/check/{gpu}/{family}.json",
-        timer=plan.timer(),
+        timer=files.timer(),
         campaign="results/campaign/{gpu}.json",
-        code=code("timeline"),
     output:
         update("results/timeline/{gpu}/{family}.json"),
     log:
         "results/logs/timeline/{gpu}/{family}.log",
     # As for timing: the overhead of the marks is a difference of times.
-    threads: plan.timing_threads(workflow.resource_settings.cores)
+    threads: parameters.timing_threads(workflow.resource_settings.cores)
     resources:
         **plan.boards.slots(),
         gpu=1,
-        gpu_model=plan.gres,
+        gpu_model=parameters.gres,
     params:
-        job=plan.timeline_job,
+        version=stages.TIMELINE.version,
+        job=parameters.timeline,
     script:
         "../scripts/timeline/capture_timelines.py"
 
 
 rule timeline:
     input:
-        plan.timelines(),
+        files.timelines(),

@@ -3,11 +3,10 @@
 
 rule tune_variant:
     input:
-        sources=plan.sources,
-        reference=plan.reference,
-        timer=plan.timer(),
+        sources=files.sources,
+        reference=files.reference,
+        timer=files.timer(),
         campaign="results/campaign/{gpu}.json",
-        code=code("tune"),
     output:
         record="results/tune/{gpu}/{family}/{variant}.json",
         csv="results/tune/{gpu}/{family}/{variant}.csv",
@@ -19,9 +18,10 @@ rule tune_variant:
     resources:
         **plan.boards.slots(),
         gpu=1,
-        gpu_model=plan.gres,
+        gpu_model=parameters.gres,
     params:
-        job=plan.tune_job,
+        version=stages.TUNE.version,
+        job=parameters.tune,
     script:
         "../scripts/tune/tune_variant.py"
 
@@ -29,16 +29,17 @@ rule tune_variant:
 rule plot_tuning:
     input:
         record="results/tune/{gpu}/{family}/{variant}.json",
-        code=code("plot_tuning"),
     output:
         png="results/tune/{gpu}/{family}/{variant}.png",
         svg="results/tune/{gpu}/{family}/{variant}.svg",
     log:
         "results/logs/tune/{gpu}/{family}/{variant}.png.log",
+    params:
+        version=stages.TUNED.version,
     script:
         "../scripts/tune/plot_tuning.py"
 
 
 rule tune:
     input:
-        plan.tuned(),
+        files.tuned(),

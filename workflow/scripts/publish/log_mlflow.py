@@ -6,6 +6,7 @@ from pathlib import Path
 from warplog.core import paths, store
 from warplog.core.errors import note
 from warplog.core.files import write_text
+from warplog.plan.files import Files
 from warplog.plan.plan import Plan
 from warplog.plan.script import job
 from warplog.records import door
@@ -49,7 +50,7 @@ def artefacts(plan: Plan) -> Iterator[tuple[tuple[str, str], VariantFiles]]:
         captures = paths.captures(places["profile_ncu.json"][1])
         for variant in variants:
             records = {a: found[variant.name] for a, found in stored.items() if variant.name in found}
-            built = plan.build_record(variant)
+            built = Files(plan).build_record(variant)
             if store.is_file(built):
                 records["build.json"] = door.read(built, Build)
             beside = [built.with_name(file) for file in ("kernel.sass", "kernel.ptx", "compile.log")]

@@ -88,7 +88,7 @@ def evaluate_anew(project: Path, name: str) -> tuple[Path, int]:
     from warplog.core.files import temporary_folder
     from warplog.measure.provenance import commit_of
     from warplog.plan import evaluate
-    from warplog.plan.plan import make_plan
+    from warplog.plan.making import make_plan
     from warplog.records import door, recorded
     from warplog.records.campaign import Campaign
     from warplog.records.verification import manifest

@@ -13,7 +13,9 @@ from warplog.judge import claims, floors, samples
 from warplog.judge.oracle import Oracle
 from warplog.machine import device
 from warplog.measure import sanitize
+from warplog.plan.files import Files
 from warplog.plan.plan import Plan
+from warplog.records import stages
 from warplog.records.family_file import FamilyRecord
 from warplog.records.sanitize import Sanitize
 from warplog.tables import conclusions, view
@@ -33,9 +35,9 @@ def write_all(plan: Plan, source: Source, folder: Path) -> None:
     write_claims(plan, folder)
     write_analysis(plan.chosen, folder)
     probes = plan.oracle()
-    if probes.records("time"):
+    if Files(probes).records(stages.TIME):
         write_oracle(probes, source, folder)
-    if found := [*plan.records("sanitize"), *probes.records("sanitize")]:
+    if found := [*Files(plan).records(stages.SANITIZE), *Files(probes).records(stages.SANITIZE)]:
         write_findings(plan, source, found, folder)
 
 
@@ -49,7 +51,7 @@ def write_measured(plan: Plan, source: Source, folder: Path) -> dict[str, list[R
 def write_floors(plan: Plan, source: Source, folder: Path) -> None:
     """Writes the smallest gap that counts, case by case, from the processes of the campaign and of its A/A rounds."""
     chosen = {(f, v, case) for f, v in plan.pairs() for case in plan.cases[f]}
-    timed = samples.load(plan.root, plan.gpu, counted=False) if plan.records("time") else None
+    timed = samples.load(plan.root, plan.gpu, counted=False) if Files(plan).records(stages.TIME) else None
     rows = floors.table_rows(timed) if timed else ()
     shown = [row for row in rows if (row["family"], row["variant"], row["case"]) in chosen]
     write_table([{**row, **source.labels()} for row in shown], FLOORS, folder / "floors")

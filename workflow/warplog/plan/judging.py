@@ -11,18 +11,26 @@ from warplog.judge import samples
 from warplog.judge import sources as campaigns
 from warplog.judge.sources import MLFLOW, PARENTS
 from warplog.measure.provenance import now
+from warplog.plan.files import Files
+from warplog.plan.parameters import Parameters
 from warplog.plan.plan import Plan
+from warplog.records import stages
 from warplog.records.verification import manifest
 from warplog.track.address import own_file
 
-_JUDGED = ("time/*/*.json", "extract/*/*.json", "aa/round*/time/*/*.json", "campaign/*.json")
+_JUDGED = (stages.TIME, stages.EXTRACT, stages.ROUND, stages.START)
 
 
 @dataclass(frozen=True)
 class Judging:
     """Names, files and parameters for judge.smk; like `Plan`, it starts no process and writes no file."""
 
-    plan: Plan
+    files: Files
+
+    @property
+    def plan(self) -> Plan:
+        """What is run."""
+        return self.files.plan
 
     def rounds(self, wildcards: Any) -> list[str]:
         """Returns the records of all A/A rounds; if the campaign is not live, those that were recorded."""
@@ -38,12 +46,12 @@ class Judging:
         number, families = int(wildcards.round), list(self.plan.chosen)
         if self.plan.boards.several:
             former = [self._round(number - 1, family) for family in families]
-            return former if number > 1 else self.plan.files("check")
+            return former if number > 1 else self.files.of(stages.CHECK)
         # Even rounds take the families backwards.
         orders = [families if n % 2 else reversed(families) for n in self._numbers()]
         turns = [self._round(n, family) for n, order in enumerate(orders, 1) for family in order]
         place = turns.index(self._round(number, wildcards.family))
-        return [turns[place - 1]] if place else self.plan.files("check")
+        return [turns[place - 1]] if place else self.files.of(stages.CHECK)
 
     def rounds_state(self, wildcards: Any) -> str:
         """Returns the hash of the A/A rounds that exist; the floors use them but do not wait for them."""
@@ -60,8 +68,8 @@ class Judging:
         """Returns the live records that a comparison waits for; none unless the live campaign is compared."""
         if not (self.plan.live and str(paths.RESULTS) in self.names()):
             return []
-        counters = self.plan.files("extract") if self.plan.settings.profile.ncu else []
-        return [*self.plan.files("time"), *counters, self.plan.campaign()]
+        judged = [stages.TIME, *([stages.EXTRACT] if self.plan.settings.profile.ncu else [])]
+        return [*self.files.of(*judged), self.files.campaign()]
 
     def state(self, wildcards: Any) -> str:
         """Returns the hash of compared campaigns that this run does not measure: recorded ones, folders, the store."""
@@ -94,11 +102,10 @@ class Judging:
         return range(1, self.plan.settings.aa.rounds + 1)
 
     def _all_rounds(self) -> list[Path]:
-        return store.glob(self.plan.root, f"aa/round*/time/{self.plan.gpu}/*.json")
+        return stages.ROUND.files(self.plan.root, gpu=self.plan.gpu)
 
     def _round(self, number: int, family: str) -> str:
-        root = paths.RESULTS / "aa" / f"round{number}"
-        return str(paths.family_record(root, "time", self.plan.gpu, family))
+        return str(stages.ROUND.at(paths.RESULTS, round=number, gpu=self.plan.gpu, family=family))
 
     def _state(self, name: str) -> str:
         if name.startswith(MLFLOW):
@@ -107,11 +114,11 @@ class Judging:
                 return now()  # a server is queried in every run
             return str(file.stat().st_mtime_ns)
         if name == PARENTS:
-            return self.plan.table_contract()
+            return Parameters(self.files).tables()
         folder = campaigns.find(name, self.plan.project)
         if folder and (folder / manifest.NAME).is_file():  # it holds the digests of all files
             return sha256_file(folder / manifest.NAME)
-        files = sorted(path for pattern in _JUDGED for path in folder.glob(pattern)) if folder else []
+        files = sorted(path for stage in _JUDGED for path in folder.glob(stage.pattern())) if folder else []
         return sha256_of([(str(path), sha256_file(path)) for path in files])
 
     def _campaigns(self, name: str) -> list[Path]:

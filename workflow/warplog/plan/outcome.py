@@ -11,6 +11,7 @@ from warplog.core import locks, paths
 from warplog.core.errors import WarplogError, say
 from warplog.judge.summary import shown
 from warplog.judge.summary.rows import Summary
+from warplog.plan.files import Files
 from warplog.plan.plan import Plan
 from warplog.records import door
 
@@ -48,7 +49,7 @@ def _lines(plan: Plan, base: Path, present: Collection[str], stopped: bool) -> l
         lines = shown.lines(door.read(rows, Summary), base)
         lines += [_STOPPED] if stopped else []
         return [*lines, f"open {page}; all variants: {table}"]
-    lines = shown.known_lines(plan.known(), base)
+    lines = shown.known_lines(Files(plan).known(), base)
     if stopped:
         lines.append(_STOPPED)
     if (former := paths.RESULTS / "index.html").is_file():

@@ -53,7 +53,7 @@ def build_variant(
         cuobjdump: the disassembler, from the CUDA toolkit or its wheel.
         folder: output folder for launcher.cu, kernel.so, compile.log, kernel.sass and record.json; and prebuilt.so, if
             the variant is a library that is compiled already.
-        attempt: number of this build, for the record: see warplog.plan.staleness.
+        attempt: number of this build, for the record: see `warplog.plan.parameters.attempt`.
 
     Raises:
         WarplogError: nvcc or cuobjdump is missing or fails to run, the disk is full, or a source changed meanwhile.

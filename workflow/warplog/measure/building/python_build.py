@@ -78,7 +78,7 @@ def build_variant(
         arch: architecture of the GPU, such as `sm_90`.
         cuobjdump: reads the compiled kernels.
         folder: output folder for kernel.so, kernel.sass, kernel.ptx and record.json.
-        attempt: number of this build, for the record: see warplog.plan.staleness.
+        attempt: number of this build, for the record: see `warplog.plan.parameters.attempt`.
         gpu: the GPU of this machine; None if it has none.
 
     Raises:
