@@ -81,7 +81,7 @@ rule compare:
     log:
         "results/logs/compare.log",
     script:
-        "../scripts/judge/report_comparison.py"
+        "../scripts/judge/compare.py"
 
 
 # One job for all families: it reads each campaign once.
@@ -137,7 +137,7 @@ rule oracle:
     log:
         "results/logs/oracle.log",
     script:
-        "../scripts/judge/report_oracle.py"
+        "../scripts/judge/oracle.py"
 
 
 rule audit:

@@ -6,8 +6,6 @@ from warplog.plan import evaluate
 from warplog.plan.plan import Plan
 from warplog.plan.script import job
 
-if "snakemake" in globals():
-    with job(snakemake.log[0]):
-        evaluate.write_analysis(
-            Plan.of_chosen(snakemake.params.plan).chosen, Path(snakemake.output[0]).parent
-        )
+with job(snakemake.log[0]):
+    chosen = Plan.of_chosen(snakemake.params.plan).chosen
+    evaluate.write_analysis(chosen, Path(snakemake.output[0]).parent)

@@ -6,14 +6,7 @@ from warplog.extract import stage
 from warplog.plan.jobs import ExtractJob
 from warplog.plan.script import job, parameters
 
-if "snakemake" in globals():
-    with job(snakemake.log[0]):
-        captured = parameters(snakemake, ExtractJob)
-        stage.extract_family(
-            Path(snakemake.input.ncu),
-            Path(snakemake.input.nsys),
-            captured.ncu,
-            captured.nsys,
-            Path(snakemake.output[0]),
-            [Path(path) for path in snakemake.input.sources],
-        )
+with job(snakemake.log[0]):
+    cases, reports = parameters(snakemake, ExtractJob), snakemake.input
+    ncu, nsys, record = Path(reports.ncu), Path(reports.nsys), Path(snakemake.output[0])
+    stage.extract_family(ncu, nsys, cases.ncu, cases.nsys, record, list(map(Path, reports.sources)))

@@ -1,4 +1,4 @@
-"""Judges the claims of the campaign's families, based on its tables."""
+"""Judges the claims, predictions and expectations of the campaign's families, based on its tables."""
 
 from pathlib import Path
 
@@ -6,7 +6,5 @@ from warplog.plan import evaluate
 from warplog.plan.plan import Plan
 from warplog.plan.script import job
 
-if "snakemake" in globals():
-    with job(snakemake.log[0]):
-        plan = Plan.of_chosen(snakemake.params.plan)
-        evaluate.write_claims(plan, Path(snakemake.output.parquet).parent)
+with job(snakemake.log[0]):
+    evaluate.write_claims(Plan.of_chosen(snakemake.params.plan), Path(snakemake.output.parquet).parent)

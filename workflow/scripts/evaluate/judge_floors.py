@@ -6,7 +6,6 @@ from warplog.plan import evaluate
 from warplog.plan.plan import Plan
 from warplog.plan.script import job
 
-if "snakemake" in globals():
-    with job(snakemake.log[0]):
-        plan = Plan.of_chosen(snakemake.params.plan)
-        evaluate.write_floors(plan, plan.source(), Path(snakemake.output.parquet).parent)
+with job(snakemake.log[0]):
+    plan = Plan.of_chosen(snakemake.params.plan)
+    evaluate.write_floors(plan, plan.source(), Path(snakemake.output.parquet).parent)

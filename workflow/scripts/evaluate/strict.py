@@ -7,6 +7,5 @@ from warplog.judge.summary.shown import refuse
 from warplog.plan.script import job
 from warplog.records import door
 
-if "snakemake" in globals():
-    with job(snakemake.log[0]):
-        refuse(door.read(Path(snakemake.input[0]), Summary).troubles)
+with job(snakemake.log[0]):
+    refuse(door.read(Path(snakemake.input[0]), Summary).troubles)

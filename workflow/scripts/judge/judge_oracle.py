@@ -6,7 +6,6 @@ from warplog.plan import evaluate
 from warplog.plan.plan import Plan
 from warplog.plan.script import job
 
-if "snakemake" in globals():
-    with job(snakemake.log[0]):
-        plan = Plan.made_of(snakemake.params.plan).oracle()
-        evaluate.write_oracle(plan, plan.source(), Path(snakemake.output.csv).parent)
+with job(snakemake.log[0]):
+    plan = Plan.made_of(snakemake.params.plan).oracle()
+    evaluate.write_oracle(plan, plan.source(), Path(snakemake.output.csv).parent)

@@ -6,12 +6,7 @@ from warplog.measure import check_time
 from warplog.plan.jobs import TimeJob
 from warplog.plan.script import family_jobs, job, parameters
 
-if "snakemake" in globals():
-    with job(snakemake.log[0]):
-        params = parameters(snakemake, TimeJob)
-        check_time.time_family(
-            family_jobs(snakemake, params),
-            Path(snakemake.input.check),
-            Path(snakemake.input.timer),
-            params.cases,
-        )
+with job(snakemake.log[0]):
+    of = parameters(snakemake, TimeJob)
+    jobs, check, timer = family_jobs(snakemake, of), snakemake.input.check, snakemake.input.timer
+    check_time.time_family(jobs, Path(check), Path(timer), of.cases)

@@ -1,19 +1,10 @@
 """Checks the variants of a family against the float64 reference, on the GPU, once the reference itself was tried."""
 
-from collections.abc import Sequence
-
 from warplog.measure import check_time, trial
-from warplog.measure.job import Job
 from warplog.plan.jobs import CheckJob
 from warplog.plan.script import family_jobs, job, parameters
-from warplog.records.config import CheckSettings
 
-
-def main(jobs: Sequence[Job[CheckSettings]]) -> None:
+with job(snakemake.log[0]):
+    jobs = family_jobs(snakemake, parameters(snakemake, CheckJob))
     trial.try_reference(jobs[0].family)
     check_time.check_family(jobs)
-
-
-if "snakemake" in globals():
-    with job(snakemake.log[0]):
-        main(family_jobs(snakemake, parameters(snakemake, CheckJob)))

@@ -7,8 +7,7 @@ from warplog.measure import capture
 from warplog.plan.jobs import ProfileJob
 from warplog.plan.script import family_jobs, job, parameters
 
-if "snakemake" in globals():
-    with job(snakemake.log[0]):
-        params = parameters(snakemake, ProfileJob)
-        jobs = family_jobs(snakemake, params)
-        capture.capture_ncu(jobs, Path(snakemake.input.check), toolchain.find("ncu"), params.cases)
+with job(snakemake.log[0]):
+    of = parameters(snakemake, ProfileJob)
+    jobs, check = family_jobs(snakemake, of), Path(snakemake.input.check)
+    capture.capture_ncu(jobs, check, toolchain.find("ncu"), of.cases)

@@ -6,6 +6,5 @@ from warplog.core.files import write_text
 from warplog.plan.script import job
 from warplog.worklog.pictures import charts
 
-if "snakemake" in globals():
-    with job(snakemake.log[0]):
-        write_text(Path(snakemake.output[0]), charts.library())
+with job(snakemake.log[0]):
+    write_text(Path(snakemake.output[0]), charts.library())

@@ -9,24 +9,21 @@ from warplog.core.files import write_text
 from warplog.plan.files import Files
 from warplog.plan.plan import Plan
 from warplog.plan.script import job
-from warplog.records import door
+from warplog.records import door, stages
 from warplog.records.build import Build
 from warplog.records.campaign import Campaign
-from warplog.records.check import Check
-from warplog.records.extract import Extract
-from warplog.records.family_file import FOLDERS, FamilyRecord
+from warplog.records.family_file import FamilyRecord
 from warplog.records.profile import Profile
-from warplog.records.time import Time
 from warplog.track import links, log
 from warplog.track.address import tracking_uri
 from warplog.track.log import VariantFiles
 
-RECORDS: Mapping[str, tuple[type, str]] = {  # artefact name: type and suffix of the family's record
-    "check.json": (Check, ".json"),
-    "time.json": (Time, ".json"),
-    "extract.json": (Extract, ".json"),
-    "profile_ncu.json": (Profile, ".ncu.json"),
-    "profile_nsys.json": (Profile, ".nsys.json"),
+RECORDS: Mapping[str, stages.Recorded] = {  # by name of the artefact
+    "check.json": stages.CHECK,
+    "time.json": stages.TIME,
+    "extract.json": stages.EXTRACT,
+    "profile_ncu.json": stages.NCU,
+    "profile_nsys.json": stages.NSYS,
 }
 
 
@@ -40,8 +37,8 @@ def artefacts(plan: Plan) -> Iterator[tuple[tuple[str, str], VariantFiles]]:
     """Yields the files of each variant: source, build, records, and the ncu report to keep in its run."""
     for name, variants in plan.chosen.items():
         places = {
-            artefact: (kind, paths.family_record(plan.root, FOLDERS[kind], plan.gpu, name, suffix))
-            for artefact, (kind, suffix) in RECORDS.items()
+            artefact: (stage.record, stage.at(plan.root, gpu=plan.gpu, family=name))
+            for artefact, stage in RECORDS.items()
         }
         stored = {
             artefact: FamilyRecord.read_if_there(path, kind).variants

@@ -5,7 +5,6 @@ from warplog.measure import sanitize
 from warplog.plan.jobs import SanitizeJob
 from warplog.plan.script import family_jobs, job, parameters
 
-if "snakemake" in globals():
-    with job(snakemake.log[0]):
-        jobs = family_jobs(snakemake, parameters(snakemake, SanitizeJob))
-        sanitize.sanitize_family(jobs, toolchain.find("compute-sanitizer"))
+with job(snakemake.log[0]):
+    jobs = family_jobs(snakemake, parameters(snakemake, SanitizeJob))
+    sanitize.sanitize_family(jobs, toolchain.find("compute-sanitizer"))

@@ -6,11 +6,7 @@ from warplog.measure import timeline
 from warplog.plan.jobs import TimelineJob
 from warplog.plan.script import family_jobs, job, parameters
 
-if "snakemake" in globals():
-    with job(snakemake.log[0]):
-        timeline.capture_timelines(
-            family_jobs(snakemake, parameters(snakemake, TimelineJob)),
-            Path(snakemake.input.check),
-            Path(snakemake.input.timer),
-            [Path(path) for path in snakemake.input.marked],
-        )
+with job(snakemake.log[0]):
+    of = snakemake.input
+    jobs, marked = family_jobs(snakemake, parameters(snakemake, TimelineJob)), map(Path, of.marked)
+    timeline.capture_timelines(jobs, Path(of.check), Path(of.timer), list(marked))

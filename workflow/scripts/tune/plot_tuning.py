@@ -8,15 +8,6 @@ from warplog.plan.script import job
 from warplog.records import door
 from warplog.records.tune import Tune
 
-
-def main(record: Path, png: Path, svg: Path) -> None:
-    style.save(figure.draw(door.read(record, Tune)), png, svg)
-
-
-if "snakemake" in globals():
-    with job(snakemake.log[0]):
-        main(
-            Path(snakemake.input.record),
-            Path(snakemake.output.png),
-            Path(snakemake.output.svg),
-        )
+with job(snakemake.log[0]):
+    drawn = figure.draw(door.read(Path(snakemake.input.record), Tune))
+    style.save(drawn, Path(snakemake.output.png), Path(snakemake.output.svg))

@@ -2,44 +2,21 @@
 
 from pathlib import Path
 
-from warplog.machine import toolchain
-from warplog.measure import job as jobs
-from warplog.measure.tuning import record as tuning_record
-from warplog.measure.tuning import search as tuning
+from warplog.measure import tuning
 from warplog.plan.jobs import TuneJob
 from warplog.plan.script import job, parameters
 
-
-def main(
-    params: TuneJob, variant: str, gpu: str, campaign: Path, timer: Path, record: Path, cores: int
-) -> None:
-    toolchain.ensure("cuda")
-    tools = toolchain.find("nvcc"), toolchain.find("cuobjdump")
-    family_file = Path(params.family_file)
-    scratch = record.with_name(f".{family_file.parent.name}.{variant}.work")
-    (measuring,) = jobs.make_jobs(
-        family_file=family_file,
-        variants=[variant],
-        gpu=gpu,
-        builds=[scratch / "settings" / "record.json"],
-        campaign=campaign,
-        settings=params.settings,
-        record=record,
+with job(snakemake.log[0]):
+    of, given = parameters(snakemake, TuneJob), snakemake.input
+    tuning.tune_variant(
+        family_file=Path(of.family_file),
+        variant=snakemake.wildcards.variant,
+        gpu=snakemake.wildcards.gpu,
+        arch=of.arch,
+        settings=of.settings,
+        time=of.time,
+        campaign=Path(given.campaign),
+        timer=Path(given.timer),
+        record=Path(snakemake.output.record),
+        cores=snakemake.threads,
     )
-    search = tuning.make_search(measuring, measuring.campaign, params.arch, tools, timer, params.time, cores)
-    search.run()
-    tuning_record.write(search)
-    search.discard()
-
-
-if "snakemake" in globals():
-    with job(snakemake.log[0]):
-        main(
-            parameters(snakemake, TuneJob),
-            snakemake.wildcards.variant,
-            snakemake.wildcards.gpu,
-            Path(snakemake.input.campaign),
-            Path(snakemake.input.timer),
-            Path(snakemake.output.record),
-            snakemake.threads,
-        )

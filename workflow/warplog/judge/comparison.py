@@ -5,12 +5,15 @@ import math
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
+from pathlib import Path
 from statistics import median_high
 from typing import TextIO
 
 from warplog.analysis.verdicts import ALPHA, FASTER, MARGIN, SLOWER, TWO_GROUPS, WIDE, Verdict, judge
 from warplog.core.columns import Cell
 from warplog.core.csv_text import csv_of_rows
+from warplog.core.errors import WarplogError, say
+from warplog.core.files import write_text
 from warplog.core.numbers import signed_percent
 from warplog.core.paths import command
 from warplog.core.text import Table, escape_markdown, join_notes, markdown_table, printable, visible
@@ -18,6 +21,7 @@ from warplog.judge import sources as compared_campaigns
 from warplog.judge.floors import Floors, measure_floors, with_times
 from warplog.judge.samples import CONDITIONS, REGIMES, REST, Campaign, Key, Measured, load_rounds
 from warplog.judge.sources import PARENTS, Sources
+from warplog.records import door
 from warplog.records.stages import ROUND
 
 WORDS = ("SLOWER", "FASTER", "SAME", "AMBIGUOUS", "REFUSED")
@@ -325,6 +329,27 @@ def _is_one(rows: Sequence[Row]) -> bool:
     """Returns whether several rows are all refused for the same reason, so that one row suffices."""
     refused = {row.word for row in rows} == {"REFUSED"}
     return refused and len(rows) > 1 and len({(row.reason, row.remarks) for row in rows}) == 1
+
+
+def write(found: Comparison, json_file: Path, csv_file: Path, markdown: Path) -> None:
+    """Writes the verdicts in three forms."""
+    write_text(json_file, as_json(found))
+    write_text(csv_file, as_csv(found))
+    write_text(markdown, as_markdown(found))
+
+
+def report(verdicts: Path) -> None:
+    """Prints the verdicts of the JSON file that `write` wrote.
+
+    Raises:
+        WarplogError: there is a confirmed regression, or nothing to compare.
+    """
+    stored = door.read_json(verdicts)
+    for line in stored["claims"]:
+        say(f"  {line}")
+    say(stored["summary"])
+    if stored["status"]:
+        raise WarplogError(f"{verdicts.with_suffix('.md')}: a confirmed regression, or nothing to compare")
 
 
 def as_json(found: Comparison) -> str:

@@ -1,7 +1,7 @@
 """Tries `make_inputs` and `reference` of a family with NumPy, so that a mistake in them costs no GPU time."""
 
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from warplog.catalog.contract import Argument, Case
-from warplog.catalog.family import Family
-from warplog.core.errors import WarplogError
+from warplog.catalog.family import Family, load_family
+from warplog.core.errors import WarplogError, say
 from warplog.core.schema import suggest
-from warplog.core.text import one_line
+from warplog.core.text import listed, one_line
 from warplog.measure.worker import encoding
 from warplog.measure.worker.case_data import SEEDS
 
@@ -25,6 +25,32 @@ _CUPY_ATTRIBUTES = ("get", "set", "ptr")
 
 class _Untried(BaseException):
     """The functions need CuPy, another package or more time; code of a family must not catch it as an Exception."""
+
+
+def try_references(family_files: Iterable[Path]) -> None:
+    """Tries the two functions of families, and says which are right and which were not tried.
+
+    Raises:
+        WarplogError: a family is wrong; the text is that of the last one, those of the others were said.
+    """
+    mistakes, right = [], []
+    for file in family_files:
+        family = load_family(file)
+        try:
+            why = try_reference(family)
+        except WarplogError as error:
+            mistakes.append(error)
+            continue
+        if why:
+            say(f"  try     reference.py of {family.name}  not tried: {why}")
+        else:
+            right.append(family.name)
+    if right:
+        say(f"  try     reference.py of {listed(right)}  ok")
+    for mistake in mistakes[:-1]:
+        say(f"error: {mistake}")
+    if mistakes:
+        raise mistakes[-1]
 
 
 def try_reference(family: Family) -> str:

@@ -1,6 +1,6 @@
 """Writes the tables of a campaign from its records: for the rules of a run, and for a campaign recorded before."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from warplog.analysis import assertions
@@ -8,20 +8,29 @@ from warplog.analysis.conclude import conclude
 from warplog.analysis.explanation import sources_of
 from warplog.analysis.quantities import Quantities
 from warplog.catalog.family import Variant
+from warplog.catalog.order import introductions
 from warplog.core.columns import CLAIMS, FLOORS, MEASUREMENTS, METRICS, ORACLE, ORIGIN, SANITIZE, Cell, Row
+from warplog.core.errors import WarplogError, note
+from warplog.core.files import write_text
 from warplog.judge import claims, floors, samples
 from warplog.judge.oracle import Oracle
+from warplog.judge.summary import shown
+from warplog.judge.summary.gather import gather
+from warplog.judge.summary.rows import Summary
 from warplog.machine import device
 from warplog.measure import sanitize
 from warplog.plan.files import Files
 from warplog.plan.plan import Plan
-from warplog.records import stages
+from warplog.records import door, stages
 from warplog.records.family_file import FamilyRecord
+from warplog.records.fields import Origin
 from warplog.records.sanitize import Sanitize
 from warplog.tables import conclusions, view
 from warplog.tables.files import as_frame, as_rows, read_table, write_parquet, write_table, write_tables
 from warplog.tables.records import Source
 from warplog.tables.rows import make_rows
+from warplog.tables.stages import summary as costs
+from warplog.worklog.site import index
 
 
 def write_all(plan: Plan, source: Source, folder: Path) -> None:
@@ -41,11 +50,12 @@ def write_all(plan: Plan, source: Source, folder: Path) -> None:
         write_findings(plan, source, found, folder)
 
 
-def write_measured(plan: Plan, source: Source, folder: Path) -> dict[str, list[Row]]:
-    """Writes the tables of `core.columns.TABLES`, and returns their rows."""
+def write_measured(plan: Plan, source: Source, folder: Path) -> None:
+    """Writes the tables of `core.columns.TABLES`; of a live campaign, says how much time it took."""
     rows = _rows(plan, source)
     write_tables(rows, folder)
-    return rows
+    if plan.live:
+        note(f"  tables  {source.campaign.campaign}: {costs(rows['stages'])}")
 
 
 def write_floors(plan: Plan, source: Source, folder: Path) -> None:
@@ -81,6 +91,37 @@ def write_analysis(chosen: Mapping[str, Iterable[Variant]], folder: Path) -> Non
         rows = (conclusions.cells(row) for one in found for row in one.rows(kind.TABLE))
         labelled = [{**row, **origins[row["family"], row["variant"]]} for row in rows]
         write_parquet(labelled, conclusions.columns(kind), folder / kind.TABLE)
+
+
+def write_summary(
+    plan: Plan, order: Sequence[Path], figures: Mapping[str, Sequence[str]], folder: Path
+) -> None:
+    """Writes the result of the run: typed rows, a table of all variants, and the page to open.
+
+    Args:
+        order: the files that say in which order families are introduced.
+        figures: names of the figures of each family.
+        folder: results/.
+    """
+    introduced = introductions(order, list(plan.chosen))
+    tables = folder / "tables"
+    read = view.read_all(tables)
+    families = [view.of_family(read, tables, name) for name in introduced]
+    campaign, rows = plan.source().campaign, stages.SUMMARY.at(folder)
+    origin: Origin = "live" if plan.live else "recorded"
+    summary = gather(families, Files(plan).known().troubles, _former(rows), campaign, origin)
+    page = index.page(families, introduced, figures, campaign, shown.trouble_table(summary))
+    write_text(folder / "index.html", page)
+    write_text(rows.with_suffix(".md"), shown.markdown(summary))
+    door.write(rows, summary)
+
+
+def _former(rows: Path) -> Summary | None:
+    """Returns the summary of the previous evaluation; None without one, or of another version of warplog."""
+    try:
+        return door.read(rows, Summary) if rows.is_file() else None
+    except WarplogError:
+        return None
 
 
 def write_oracle(plan: Plan, source: Source, folder: Path) -> None:

@@ -30,9 +30,8 @@ def family_jobs(rule: Any, job: FamilyJob[Settings]) -> list[jobs.Job[Settings]]
     Raises:
         WarplogError: as for `measure.job.make_jobs`.
     """
-    named = set(rule.input.keys())
-    single = [rule.input[name] for name in ("campaign", "reference", "timer") if name in named]
-    shared = [sha256_file(Path(path)) for path in (*single, *rule.input.code)]
+    given = [rule.input[name] for name in ("campaign", "reference") if hasattr(rule.input, name)]
+    shared = [rule.params.version, *(sha256_file(Path(path)) for path in given)]
     return jobs.make_jobs(
         family_file=Path(job.family_file),
         variants=job.variants,

@@ -10,6 +10,8 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from warplog.catalog.family import Family
 from warplog.core import columns
 from warplog.core.columns import Row
+from warplog.core.csv_text import csv_of_table
+from warplog.core.files import write_text
 from warplog.figures.shared import style
 from warplog.figures.shared.labels import INK, MUTED, ON_PAPER, fit, number
 from warplog.figures.shared.style import Look, new_figure, styled
@@ -28,9 +30,10 @@ MOST_LABELLED, MOST_NAMED = 6, 12  # campaigns
 _LEAST_SPAN = 0.02  # an axis spans at least 2 %, so that noise does not look like a change
 
 
-def save(data: pd.DataFrame, family: Family, png: Path, svg: Path) -> None:
-    """Draws the table of history.collect_all to both files."""
-    style.save(draw(data, family), png, svg)
+def write(data: pd.DataFrame, family: Family, folder: Path) -> None:
+    """Writes the table of history.collect_all as CSV, and draws it as PNG and SVG."""
+    write_text(folder / f"{family.name}.csv", csv_of_table(data))
+    style.save(draw(data, family), *(folder / f"{family.name}.{suffix}" for suffix in ("png", "svg")))
 
 
 @styled

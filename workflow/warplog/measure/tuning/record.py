@@ -10,10 +10,12 @@ from warplog.catalog import winners
 from warplog.catalog.space import name_of
 from warplog.core.columns import TUNE, Cell, Column
 from warplog.core.errors import WarplogError
-from warplog.measure.job import Refusal
-from warplog.measure.tuning.search import CHECK_ROUNDS, LOOK_TIME, Finding, Search, times
+from warplog.machine import toolchain
+from warplog.measure.job import Refusal, make_jobs
+from warplog.measure.tuning.search import CHECK_ROUNDS, LOOK_TIME, Finding, Search, make_search, times
 from warplog.metrics import occupancy
 from warplog.records import door
+from warplog.records.config import TimeSettings, TuneSettings
 from warplog.records.tune import Look, Setting, Tune, TuneCheck, TunedCase
 from warplog.tables.files import write_table
 
@@ -22,6 +24,48 @@ _LOOK = (
     *("min_samples", "max_samples", "max_seconds", "rel_error"),
     *("warmup_launches", "warmup_ms", "hot_seconds", "hot_cases"),
 )
+
+
+def tune_variant(
+    *,
+    family_file: Path,
+    variant: str,
+    gpu: str,
+    arch: str,
+    settings: TuneSettings,
+    time: TimeSettings,
+    campaign: Path,
+    timer: Path,
+    record: Path,
+    cores: int,
+) -> None:
+    """Searches the best parameters of a variant within its time limit and writes the results.
+
+    Args:
+        gpu: slug of the campaign's GPU; arch: the architecture to compile for.
+        time: the settings of timing, which the last comparison of the best settings follows.
+        campaign: the campaign record; timer: the compiled timing core; record: the file of the results.
+        cores: how many compilers run at once.
+
+    Raises:
+        WarplogError: a tool or the GPU is missing, or a file cannot be written.
+    """
+    toolchain.ensure("cuda")
+    tools = toolchain.find("nvcc"), toolchain.find("cuobjdump")
+    scratch = record.with_name(f".{family_file.parent.name}.{variant}.work")
+    (job,) = make_jobs(
+        family_file=family_file,
+        variants=[variant],
+        gpu=gpu,
+        builds=[scratch / "settings" / "record.json"],
+        campaign=campaign,
+        settings=settings,
+        record=record,
+    )
+    search = make_search(job, job.campaign, arch, tools, timer, time, cores)
+    search.run()
+    write(search)
+    search.discard()
 
 
 def write(search: Search) -> Tune:

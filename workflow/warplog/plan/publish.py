@@ -1,0 +1,54 @@
+"""Writes the pages of a campaign from its tables and figures."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from warplog import worklog
+from warplog.core import paths
+from warplog.core.files import write_text
+from warplog.plan.files import Files
+from warplog.plan.plan import Plan
+from warplog.records import stages
+from warplog.tables import view
+from warplog.worklog.site import Site
+
+if TYPE_CHECKING:
+    from warplog.tables.view import FigureTables
+    from warplog.worklog.page import Page
+
+_TABLES = paths.RESULTS / "tables"
+
+
+def write_page(plan: Plan, family: str, charts: Path, html: Path, latex: Path) -> None:
+    """Writes the page of a family as HTML, as Markdown beside it, and its tables and figures as LaTeX.
+
+    Args:
+        charts: the JavaScript of interactive charts.
+        latex: the folder of the LaTeX files.
+    """
+    page = _page(plan, family, view.load(_TABLES, family))
+    write_text(html, worklog.html(page, charts.read_text(encoding="utf-8")))
+    write_text(html.with_suffix(".md"), worklog.markdown(page, html.parent))
+    for name, text in worklog.latex(page).items():
+        write_text(latex / f"{name}.tex", text)
+
+
+def write_site(plan: Plan, charts: Path, folder: Path) -> None:
+    """Writes the pages of all families as a static site, and compares them with the recorded campaigns."""
+    read = view.read_all(_TABLES)
+    site = Site(folder, charts.read_text(encoding="utf-8"))
+    for family in plan.chosen:
+        data = view.of_family(read, _TABLES, family)
+        site.add(_page(plan, family, data), data)
+    for tables in sorted(paths.RECORDED.glob("[!.]*/tables")):
+        site.beside(tables)
+    site.finish(plan.source().campaign)
+
+
+def _page(plan: Plan, family: str, data: "FigureTables") -> "Page":
+    pictures = sorted(stages.FIGURES.at(paths.RESULTS, family=family).glob("*.png"))
+    machine_code = {v.name: Files(plan).build_record(v).with_name("kernel.sass") for v in plan.chosen[family]}
+    campaign = plan.source().campaign
+    return worklog.gather(
+        plan.families[family], data, campaign, pictures, paths.WORKFLOW / "report", machine_code
+    )
