@@ -16,8 +16,9 @@ from warplog.plan.script import job
 from warplog.records import door
 from warplog.records.build import Build
 from warplog.records.campaign import Campaign
-from warplog.records.family_file import FOLDERS, FamilyRecord
+from warplog.records.family_file import FamilyRecord
 from warplog.records.profile import Profile
+from warplog.records.stages import RECORDED
 
 SCRIPTS = (
     "build/start_campaign",
@@ -43,7 +44,7 @@ def write_family(root: Path, gpu: str, record: Path, builds: Mapping[str, Any]) 
     """Writes the recorded results of a stage for the variants in `builds`, as if they were of these builds."""
     stage = record.parent.parent.name
     (source,) = store.glob(root, f"{stage}/*/{record.name}")
-    kind = next(kind for kind, folder in FOLDERS.items() if folder == stage)
+    kind = next(one.record for one in RECORDED if one.of_family and one.folder == stage)
     recorded, made = FamilyRecord.read(source, kind).variants, FamilyRecord(record, kind, {})
     for variant, build in builds.items():
         one = recorded[variant]

@@ -23,7 +23,8 @@ from warplog.measure import provenance
 from warplog.records import door
 from warplog.records.campaign import Campaign
 from warplog.records.extract import Extract
-from warplog.records.family_file import FOLDERS, FamilyRecord
+from warplog.records.family_file import FamilyRecord
+from warplog.records.stages import folder_of
 from warplog.records.time import Time
 from warplog.track import log, versions
 from warplog.track.log import VariantFiles
@@ -233,8 +234,8 @@ def test_a_campaign_on_the_server_is_compared_with_the_recorded_one(
     tables: Path, login: None, tmp_path: Path
 ) -> None:
     records = {
-        f"{FOLDERS[kind]}.json": FamilyRecord.read(
-            RECORDED / FOLDERS[kind] / "h200" / f"{FAMILY}.json", kind
+        f"{folder_of(kind)}.json": FamilyRecord.read(
+            RECORDED / folder_of(kind) / "h200" / f"{FAMILY}.json", kind
         ).variants
         for kind in (Time, Extract)
     }

@@ -17,8 +17,9 @@ from warplog.records import door
 from warplog.records.build import Build
 from warplog.records.campaign import Campaign
 from warplog.records.config import Config, SanitizeSettings
-from warplog.records.family_file import FOLDERS, FamilyRecord
+from warplog.records.family_file import FamilyRecord
 from warplog.records.measured import Identity, Measured
+from warplog.records.stages import RECORDED, START
 from warplog.records.tune import Tune
 from warplog.records.verification import campaign, manifest
 
@@ -77,10 +78,16 @@ def value(metrics: pd.DataFrame, variant: str, metric: str, case: str = HEADLINE
 
 def records() -> list[tuple[Path, Identity]]:
     """Returns all records with their files: those of all variants, builds and searches."""
-    stages = [(kind, path) for kind, name in FOLDERS.items() for path in FOLDER.glob(f"{name}/*/*.json")]
-    found = [(path, one) for kind, path in stages for one in FamilyRecord.read(path, kind).variants.values()]
-    found += [(path, door.read(path, Build)) for path in FOLDER.glob("build/*/*/*/record.json")]
-    return found + [(path, door.read(path, Tune)) for path in FOLDER.glob("tune/*/*/*.json")]
+    found: list[tuple[Path, Identity]] = []
+    for stage in RECORDED:
+        for path in stage.files(FOLDER):
+            if stage.of_family:
+                found += [
+                    (path, record) for record in FamilyRecord.read(path, stage.record).variants.values()
+                ]
+            elif stage is not START:
+                found.append((path, door.read(path, stage.record)))
+    return found
 
 
 def test_campaign_names_commit_gpu_driver_and_date() -> None:

@@ -17,7 +17,8 @@ from warplog.machine import device
 from warplog.plan import evaluate
 from warplog.records import door
 from warplog.records.campaign import Campaign
-from warplog.records.family_file import FOLDERS, FamilyRecord
+from warplog.records.family_file import FamilyRecord
+from warplog.records.stages import RECORDED
 from warplog.records.verification import manifest
 from warplog.tables.files import write_table, write_tables
 from warplog.tables.records import Source
@@ -46,9 +47,9 @@ def _cut(folder: Path) -> None:
     shutil.copytree(WHOLE / "campaign", folder / "campaign")
     for family, variants in CHOSEN.items():
         names = [variant.name for variant in variants]
-        for kind, stage in FOLDERS.items():
-            for path in store.glob(WHOLE, f"{stage}/h200/{family}.*json"):
-                record = FamilyRecord.read(path, kind)
+        for stage in RECORDED:
+            for path in stage.files(WHOLE, family=family) if stage.of_family else []:
+                record = FamilyRecord.read(path, stage.record)
                 record.path = folder / path.relative_to(WHOLE)
                 record.keep_only(names)
                 record.write()

@@ -21,7 +21,8 @@ from shipped_families import EDITED, NEW
 from warplog import figures, worklog
 from warplog.core import store
 from warplog.figures.shared import style
-from warplog.plan.plan import REPORTED, make_plan
+from warplog.plan.making import make_plan
+from warplog.plan.parameters import REPORTED
 from warplog.plan.selection import choose_figures
 from warplog.records import door
 from warplog.records.campaign import Campaign

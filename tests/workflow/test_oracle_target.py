@@ -2,14 +2,15 @@
 
 import os
 import re
+import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 import snakemake_runs
-from script_modules import script
 from warplog.core.columns import ORACLE
+from warplog.judge import oracle
 from warplog.tables import files
 
 
@@ -40,5 +41,7 @@ def test_the_exit_status_reports_a_wrong_verdict(
 ) -> None:
     rows = [{"probe": "spin", "case": "spin_1ms", "verdict": verdict}]
     files.write_table(rows, ORACLE, tmp_path / "oracle")
-    assert script("judge/report_oracle").main(tmp_path) == status
+    rows = oracle.read_verdicts(tmp_path)
+    oracle.show_verdicts(rows, sys.stderr)
+    assert oracle.exit_status(rows) == status
     assert f"1 {verdict.replace('_', ' ')}" in capsys.readouterr().err

@@ -11,7 +11,8 @@ import snakemake_runs
 from copied_project import copy_project
 from host_family import REFERENCE, YAML
 from warplog.records.check import Check
-from warplog.records.family_file import FOLDERS, FamilyRecord
+from warplog.records.family_file import FamilyRecord
+from warplog.records.stages import folder_of
 from warplog.records.time import Time
 
 PROJECT = Path(__file__).parents[2]
@@ -58,7 +59,7 @@ def snakemake(place: Path, **variables: str) -> str:
 
 def boards(place: Path, kind: type[Check] | type[Time] = Time) -> dict[str, set[str]]:
     """Returns the boards that each family was measured on in a stage."""
-    files = {name: place / "results" / FOLDERS[kind] / "host" / f"{name}.json" for name in FAMILIES}
+    files = {name: place / "results" / folder_of(kind) / "host" / f"{name}.json" for name in FAMILIES}
     return {
         name: {one.provenance.gpu_uuid for one in FamilyRecord.read(file, kind).variants.values()}
         for name, file in files.items()

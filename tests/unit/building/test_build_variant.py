@@ -5,15 +5,16 @@ from pathlib import Path
 
 import pytest
 
+import made_up_records
 from host_family import make_family
 from sass_builds import compilers
-from script_modules import script
 from warplog.catalog.family import load_family
 from warplog.core.errors import WarplogError
 from warplog.core.hashing import sha256_file
 from warplog.core.locks import locked
 from warplog.machine.toolchain import Tool
 from warplog.measure.building import build, dependencies
+from warplog.measure.building import variant as built_variant
 from warplog.measure.building.quoting import Places
 from warplog.records import door
 from warplog.records.build import Build
@@ -265,16 +266,17 @@ def test_no_other_process_can_build_the_same_variant_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a `kill -9` of Snakemake its jobs go on, and the next run must not write the same files."""
-    module = script("build/build_variant")
     lock = tmp_path / "build" / ".scale.lock"
     seen = []
 
-    def compiles(*_: object) -> None:
+    def compiles(*_: object) -> Build:
         with pytest.raises(TimeoutError), locked(lock, "busy", 0):
             pass
         seen.append("compiled")
+        return made_up_records.build()
 
-    monkeypatch.setattr(module, "main", compiles)
-    module.alone({}, "scale", "sm_90", tmp_path / "build" / "scale" / "record.json")
+    made = make_family(tmp_path)
+    monkeypatch.setattr(built_variant, "_build", compiles)
+    built_variant.build_variant(made.file, "right", {}, "sm_90", tmp_path / "build" / "scale", 1)
     with locked(lock, "busy", 0):
         assert seen == ["compiled"]

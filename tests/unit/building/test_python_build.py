@@ -19,7 +19,7 @@ from warplog.measure.results import Compiled, LaunchFailed, Result
 from warplog.measure.task import CaseRun, Task
 from warplog.measure.worker import compile_case as compiling
 from warplog.parsers import sass, usage
-from warplog.plan import staleness
+from warplog.plan.parameters import attempt
 from warplog.records import door
 from warplog.records.build import Build
 from warplog.records.campaign import Gpu
@@ -162,7 +162,7 @@ def test_a_compile_error_is_a_record_and_any_other_failure_is_left_to_the_check(
     pretend(monkeypatch, status="compile_error", reason="NameError('factr is not defined')")
     record = build(family, tmp_path / "out")
     assert (record.status, record.reason) == ("compile_error", "NameError('factr is not defined')")
-    assert staleness.attempt(tmp_path / "out" / "record.json") == 2, "it is tried again"
+    assert attempt(tmp_path / "out" / "record.json") == 2, "it is tried again"
     pretend(monkeypatch, status="crashed", reason="illegal address")
     record = build(family, tmp_path / "out")
     assert (record.status, record.reason) == ("ok", "")

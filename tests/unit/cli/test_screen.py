@@ -24,10 +24,8 @@ from warplog.judge import claims, floors, samples
 from warplog.machine import device
 from warplog.plan import script
 from warplog.records import door
-from warplog.records.build import Build
 from warplog.records.campaign import Campaign
-from warplog.records.family_file import FOLDERS
-from warplog.records.tune import Tune
+from warplog.records.stages import KINDS, folder_of
 from warplog.records.verification import manifest
 from warplog.tables.files import write_table, write_tables
 from warplog.tables.records import Source
@@ -35,11 +33,11 @@ from warplog.tables.rows import make_rows
 
 PROJECT = Path(__file__).parents[3]
 PLANTED = "\x1b]0;owned\x07\x9b31m\u202e"
-RECORD: Any = functools.reduce(operator.or_, (*FOLDERS, Campaign, Build, Tune))
+RECORD: Any = functools.reduce(operator.or_, KINDS)
 ROWS = 40  # of a variant's metrics, lines and timeline
 
 
-KINDS = {"campaign": Campaign, "build": Build, **{stage: kind for kind, stage in FOLDERS.items()}}
+BY_FOLDER = {folder_of(kind): kind for kind in KINDS}
 
 
 def planted(record: dict[str, Any], known: dict[tuple[str, ...], bool]) -> dict[str, Any]:
@@ -53,7 +51,7 @@ def planted(record: dict[str, Any], known: dict[tuple[str, ...], bool]) -> dict[
             elif isinstance(value[key], dict | list):
                 yield from texts(value[key], place)
 
-    kind = KINDS[record["stage"]]
+    kind = BY_FOLDER[record["stage"]]
     for holder, key, place in texts(record, (record["stage"],)):
         before, holder[key] = holder[key], holder[key] + PLANTED
         if place not in known:

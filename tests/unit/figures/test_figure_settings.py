@@ -12,7 +12,7 @@ from PIL import Image
 
 from figure_tables import FEW, sgemm
 from made_up_tables import write
-from script_modules import script
+from plotted import plot
 from warplog import figures
 from warplog.core.errors import WarplogError
 from warplog.figures.shared import style
@@ -22,7 +22,6 @@ from warplog.records.config import Config, FigureSettings
 
 pytestmark = pytest.mark.filterwarnings("error:.*constrained_layout.*")
 COLUMN = settings_of(FigureSettings(style="paper", width_in=3.3))
-PLOT = script("publish/plot_family")
 
 
 def drawn(name, tables, settings):
@@ -166,11 +165,11 @@ def test_another_font_and_size_are_used(good, tmp_path):
 def test_changed_settings_draw_again_and_files_that_are_not_wanted_go(tmp_path, sharp):
     tables, folder = tmp_path / "tables", tmp_path / "sgemm"
     write(sgemm(names=FEW), tables)
-    PLOT.main(["ladder"], tables, [], folder, COLUMN)
+    plot(["ladder"], tables, folder, COLUMN)
     assert {path.name for path in folder.glob("[a-z]*")} == {
         f"ladder.{e}" for e in ("png", "svg", "pdf", "txt", "csv")
     }
-    PLOT.main(["ladder"], tables, [], folder)
+    plot(["ladder"], tables, folder)
     assert {path.name for path in folder.glob("[a-z]*")} == {f"ladder.{e}" for e in ("png", "svg", "csv")}
     with Image.open(folder / "ladder.png") as image:
         assert image.width == 7.2 * 200

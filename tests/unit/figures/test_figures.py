@@ -15,7 +15,7 @@ from PIL import Image
 
 from figure_tables import FEW, SGEMM, overlap, sgemm, twenty, vector_add
 from made_up_tables import write
-from script_modules import script
+from plotted import plot
 from warplog import figures
 from warplog.core.errors import WarplogError
 from warplog.figures.shared import style
@@ -36,8 +36,6 @@ UNITS = {
 }
 
 TIMED = ("ladder", "quantization", "roofline", "throughput_vs_size")  # figures of the times of launches
-
-PLOT = script("publish/plot_family")
 
 
 def test_every_figure_is_found_and_asks_a_question():
@@ -141,7 +139,7 @@ def test_script_writes_three_files_that_are_the_same_each_time_from_either_form_
         write(sgemm(FAILED, names=names), tmp_path / suffix, suffix)
     chosen = ("ladder", "warp_stalls")
     for number, form in enumerate(("parquet", "parquet", "csv"), 1):
-        PLOT.main(chosen, tmp_path / form, [], tmp_path / str(number) / "sgemm")
+        plot(chosen, tmp_path / form, tmp_path / str(number) / "sgemm")
     for name in chosen:
         first, *others = (
             [tmp_path / f"{n}/sgemm/{name}.{suffix}" for suffix in ("png", "svg", "csv")] for n in (1, 2, 3)
@@ -160,13 +158,12 @@ def test_script_writes_three_files_that_are_the_same_each_time_from_either_form_
 
 
 def test_only_what_changed_is_drawn_again(tmp_path):
-    tables, folder, code = tmp_path / "tables", tmp_path / "sgemm", tmp_path / "style.py"
-    code.write_text("# shared by all figures")
+    tables, folder = tmp_path / "tables", tmp_path / "sgemm"
     write(sgemm(names=FEW), tables)
 
-    def drawn_again(names):
+    def drawn_again(names, version=1):
         before = {path: path.stat().st_mtime_ns for path in folder.glob("*.png")}
-        PLOT.main(names, tables, [code], folder)
+        plot(names, tables, folder, version=version)
         return {path.stem for path in folder.glob("*.png") if before.get(path) != path.stat().st_mtime_ns}
 
     assert drawn_again(["ladder", "occupancy"]) == {"ladder", "occupancy"}
@@ -177,8 +174,7 @@ def test_only_what_changed_is_drawn_again(tmp_path):
     assert drawn_again(["ladder", "occupancy"]) == {"occupancy"}
     (folder / "ladder.svg").unlink()
     assert drawn_again(["ladder", "occupancy"]) == {"ladder"}
-    code.write_text("# edited")
-    assert drawn_again(["ladder"]) == {"ladder"}
+    assert drawn_again(["ladder"], version=2) == {"ladder"}
     assert {path.stem for path in folder.glob("[a-z]*")} == {"ladder"}, "the other figure is removed"
 
 
@@ -188,7 +184,7 @@ def test_a_figure_that_has_nothing_to_show_is_not_drawn_and_an_old_one_goes(tmp_
     folder = tmp_path / "sgemm"
     folder.mkdir()
     (folder / "bank_conflicts.png").write_bytes(b"old")
-    PLOT.main(["ladder", "bank_conflicts"], tmp_path / "tables", [], folder)
+    plot(["ladder", "bank_conflicts"], tmp_path / "tables", folder)
     assert {path.name for path in folder.iterdir()} == {
         ".drawn.json",
         "ladder.csv",
@@ -211,11 +207,11 @@ def test_unknown_figure_or_family_names_what_there_is(tmp_path):
     with pytest.raises(
         WarplogError, match=r"\.\./secrets: no such figure; there are bank_conflicts, claims, ladder"
     ):
-        PLOT.main(["../secrets"], tmp_path, [], vectors)
+        plot(["../secrets"], tmp_path, vectors)
     with pytest.raises(WarplogError, match="sgemm: no such family; the table contains vector_add"):
-        PLOT.main(["ladder"], tmp_path, [], sgemm)
+        plot(["ladder"], tmp_path, sgemm)
     with pytest.raises(WarplogError, match=r"elsewhere/measurements.parquet: no such table; run"):
-        PLOT.main(["ladder"], tmp_path / "elsewhere", [], vectors)
+        plot(["ladder"], tmp_path / "elsewhere", vectors)
 
 
 def test_damaged_tables_are_refused_in_one_line(tmp_path):

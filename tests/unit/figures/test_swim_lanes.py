@@ -14,7 +14,7 @@ import made_up_records
 from figure_tables import sgemm
 from made_up_launch import MHZ, STORED, case_of, lookback, pipelined
 from made_up_tables import write
-from script_modules import script
+from plotted import plot
 from shipped_families import FAMILIES
 from warplog import figures
 from warplog.figures.shared import style
@@ -25,7 +25,6 @@ from warplog.tables import timelines, view
 
 pytestmark = pytest.mark.filterwarnings("error:.*constrained_layout.*")
 FIGURE = figures.module("swim_lanes")
-PLOT = script("publish/plot_family")
 FAMILY = FAMILIES["sgemm"]
 
 
@@ -178,7 +177,7 @@ def test_in_one_column_the_lanes_have_most_of_the_width_and_no_text_is_beyond_th
 
 def test_the_script_draws_it_from_tables_on_disk(tables, tmp_path):
     write(tables, tmp_path / "tables", "csv")
-    PLOT.main(["swim_lanes"], tmp_path / "tables", [], tmp_path / "sgemm")
+    plot(["swim_lanes"], tmp_path / "tables", tmp_path / "sgemm")
     rows = pd.read_csv(tmp_path / "sgemm" / "swim_lanes.csv")
     assert {"producer", "consumer"} <= set(rows["role"].dropna())
     assert (tmp_path / "sgemm" / "swim_lanes.png").read_bytes().startswith(b"\x89PNG")

@@ -13,7 +13,8 @@ from small_campaign import FOLDER as RECORDED
 from warplog.cli import main
 from warplog.judge import comparison
 from warplog.records.extract import Extract
-from warplog.records.family_file import FOLDERS, FamilyRecord
+from warplog.records.family_file import FamilyRecord
+from warplog.records.stages import folder_of
 from warplog.records.time import Time
 
 
@@ -31,7 +32,7 @@ def test_counters_are_judged_apart():
 def campaigns(tmp_path):
     """Returns a folder with campaigns A and B (same records of two variants), and a function that edits B."""
     for side, kind in product("AB", (Time, Extract)):
-        place = Path(FOLDERS[kind], "h200", "sgemm.json")
+        place = Path(folder_of(kind), "h200", "sgemm.json")
         recorded = FamilyRecord.read(RECORDED / place, kind).variants
         target = tmp_path / side / place
         write_record(target, *(recorded[variant] for variant in ("warptile", "vectorized")))

@@ -21,7 +21,8 @@ from warplog.judge.sources import Sources, parent_of, parents
 from warplog.records import door
 from warplog.records.campaign import Campaign
 from warplog.records.extract import Extract
-from warplog.records.family_file import FOLDERS, FamilyRecord
+from warplog.records.family_file import FamilyRecord
+from warplog.records.stages import folder_of
 from warplog.records.time import Time, TimeCase
 from warplog.track import log
 
@@ -69,8 +70,8 @@ def test_what_is_tracked_can_be_compared(tmp_path):
     uri = f"sqlite:///{tmp_path}/mlflow.db"
     campaign = door.read(RECORDED / "campaign" / "h200.json", Campaign)
     stages = {
-        f"{FOLDERS[kind]}.json": FamilyRecord.read(
-            RECORDED / FOLDERS[kind] / "h200" / "sgemm.json", kind
+        f"{folder_of(kind)}.json": FamilyRecord.read(
+            RECORDED / folder_of(kind) / "h200" / "sgemm.json", kind
         ).variants
         for kind in (Time, Extract)
     }

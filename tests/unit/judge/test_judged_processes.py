@@ -19,6 +19,7 @@ from warplog.judge.figures import comparison as comparison_figure
 from warplog.judge.figures import history as history_figure
 from warplog.judge.samples import load
 from warplog.judge.sources import Sources
+from warplog.records.stages import TIME
 from warplog.tables.view import with_floors
 
 KEY = ("sgemm", "warptile", "4096")
@@ -60,7 +61,7 @@ def change(place, tmp_path, edit):
     """Copies the base to a folder with another record of warptile."""
     together = json.loads((place / "base" / "time" / "h200" / "sgemm.json").read_text())
     edit(next(case for case in together["variants"]["warptile"]["cases"] if case["case"] == "4096"))
-    target = paths.family_record(tmp_path, "time", "h200", "sgemm")
+    target = TIME.at(tmp_path, gpu="h200", family="sgemm")
     target.parent.mkdir(parents=True)
     target.write_text(json.dumps(together))
 

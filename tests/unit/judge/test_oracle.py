@@ -17,8 +17,10 @@ from warplog.core.errors import WarplogError
 from warplog.core.formula import evaluate
 from warplog.judge.oracle import Oracle
 from warplog.metrics import STALL_REASONS
-from warplog.plan import plan
+from warplog.plan.files import Files
+from warplog.plan.making import make_plan
 from warplog.plan.selection import choose_families
+from warplog.records import stages
 from warplog.tables import files
 
 PROJECT = Path(__file__).parents[3]
@@ -288,11 +290,11 @@ def test_each_probe_is_right_at_the_truth_and_wrong_beside_it(probe):
 
 @pytest.mark.parametrize("config", [{}, {"families": "sgemm", "variants": "naive", "cases": "4096"}])
 def test_the_oracle_needs_no_setting_and_is_part_of_no_campaign(config):
-    made = plan.make_plan({**config, "mode": "live", "gpu": "h200"}, PROJECT)
+    made = make_plan({**config, "mode": "live", "gpu": "h200"}, PROJECT)
     assert set(made.oracle().chosen) == {"oracle", "oracle_sm90"}
     assert not {"oracle", "oracle_sm90"} & set(made.chosen)
-    assert "results/extract/h200/oracle.json" in made.oracle().files("extract")
-    assert not [f for f in made.files("extract") if "oracle" in f]
+    assert "results/extract/h200/oracle.json" in Files(made.oracle()).of(stages.EXTRACT)
+    assert not [f for f in Files(made).of(stages.EXTRACT) if "oracle" in f]
 
 
 def test_it_stays_a_target_of_its_own_when_it_is_recorded():
@@ -302,7 +304,7 @@ def test_it_stays_a_target_of_its_own_when_it_is_recorded():
 
 
 def test_all_its_cases_are_run_and_only_the_spins_are_timed():
-    made = plan.make_plan({"mode": "live", "gpu": "h200", "cases": "4096"}, PROJECT)
+    made = make_plan({"mode": "live", "gpu": "h200", "cases": "4096"}, PROJECT)
     family = made.of("oracle")
     assert list(family.cases) == list(FAMILY.cases)
     assert family.captured_cases()["probes"] == tuple(FAMILY.profile_cases)

@@ -10,7 +10,7 @@ from sass_builds import built
 from warplog.catalog import family
 from warplog.judge.sources import parent_of
 from warplog.measure.worker.problem import Problem
-from warplog.plan import plan
+from warplog.plan.making import make_plan
 
 FOLDER = Path(__file__).parents[2] / "benchmarks" / "kernels"
 FAMILY = family.load([FOLDER])["planted"]
@@ -65,7 +65,7 @@ def test_the_script_requests_existing_families(monkeypatch):
     monkeypatch.chdir(Path(__file__).parents[3])
     families = re.search(r" aa .*families=(\S+)", SCRIPT.read_text())[1]
     config = {"mode": "live", "gpu": "h200", "families": families, "kernel_folders": [str(FOLDER)]}
-    made = plan.make_plan(config)
+    made = make_plan(config)
     assert made.cases["planted"] == tuple(FAMILY.cases)
     other, planted = made.chosen
     assert planted == "planted"

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from host_family import make_job, make_timer, named
-from warplog.core import paths
 from warplog.judge import aa
 from warplog.measure import check_time
 from warplog.records.config import TimeSettings
 from warplog.records.family_file import FamilyRecord
+from warplog.records.stages import ROUND
 from warplog.records.time import Time
 
 BODY = """
@@ -38,8 +38,7 @@ def place(tmp_path_factory):
         timeout_s=20.0,
     )
     for number in range(1, ROUNDS + 1):
-        root = place / "results" / "aa" / f"round{number}"
-        record = paths.family_record(root, "time", "none", "scale")
+        record = ROUND.at(place / "results", round=number, gpu="none", family="scale")
         timing = [
             replace(j, record=record, scratch=record.with_name(".scale.work"), settings=policy) for j in jobs
         ]

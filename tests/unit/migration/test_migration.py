@@ -20,7 +20,8 @@ from warplog.core.errors import WarplogError
 from warplog.migration import migrated
 from warplog.migration.folder import migrate
 from warplog.records import door
-from warplog.records.family_file import FOLDERS, FamilyRecord
+from warplog.records.family_file import FamilyRecord
+from warplog.records.stages import RECORDED
 from warplog.records.time import Time
 from warplog.records.verification import manifest
 
@@ -113,10 +114,10 @@ def quiet(line: str) -> None:
 def test_the_records_are_those_of_the_campaign_and_keep_their_times(results: Path) -> None:
     migrate(results, quiet)
     whole = unpacked("h200")
-    for kind, stage in FOLDERS.items():
-        for path in results.glob(f"{stage}/h200/*.json"):
-            found = FamilyRecord.read(path, kind).variants
-            before = FamilyRecord.read(whole / path.relative_to(results), kind).variants
+    for stage in RECORDED:
+        for path in stage.files(results) if stage.of_family else []:
+            found = FamilyRecord.read(path, stage.record).variants
+            before = FamilyRecord.read(whole / path.relative_to(results), stage.record).variants
             assert {n: door.plain(r) for n, r in found.items()} == {
                 n: as_not_recorded(door.plain(r)) for n, r in before.items()
             }

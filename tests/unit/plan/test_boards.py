@@ -12,10 +12,13 @@ from warplog.core.files import write_text
 from warplog.machine import device
 from warplog.measure.family_board import note_of
 from warplog.plan import boards
+from warplog.plan.files import Files
 from warplog.plan.judging import Judging
-from warplog.plan.plan import make_plan
+from warplog.plan.making import make_plan
+from warplog.plan.parameters import Parameters
 from warplog.records.campaign import Gpu
 from warplog.records.config import Config
+from warplog.records.stages import CHECK
 
 TWO = [replace(DESCRIBED, uuid="GPU-aaaa"), replace(DESCRIBED, uuid="GPU-bbbb")]
 OTHER = replace(DESCRIBED, uuid="GPU-cccc", slug="h100")
@@ -67,9 +70,13 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_one_board_is_used_by_default_and_shown_to_the_jobs(place: Path, project: Path) -> None:
     made = make_plan({}, project)
     assert made.boards.environment == {"CUDA_VISIBLE_DEVICES": "GPU-aaaa"}
-    assert (made.boards.limits(), made.boards.slots(), made.retries) == ({}, {"measuring": 1}, None)
+    assert (made.boards.limits(), made.boards.slots(), Parameters(Files(made)).retries) == (
+        {},
+        {"measuring": 1},
+        None,
+    )
     assert made.boards.priority == 0
-    assert made.timing_threads(8) == 6
+    assert Parameters(Files(made)).timing_threads(8) == 6
 
 
 def test_each_board_has_room_for_three_jobs_and_a_familys_first_one_takes_as_much(
@@ -79,7 +86,11 @@ def test_each_board_has_room_for_three_jobs_and_a_familys_first_one_takes_as_muc
     assert made.boards.environment == {"CUDA_VISIBLE_DEVICES": "GPU-aaaa,GPU-bbbb"}
     assert made.boards.limits() == {"measuring": 6, "host_link": 1, "board0": 3, "board1": 3}
     assert "2 boards" in made.message
-    assert (made.timing_threads(8), made.retries, made.boards.priority) == (2, 1, 1)
+    assert (
+        Parameters(Files(made)).timing_threads(8),
+        Parameters(Files(made)).retries,
+        made.boards.priority,
+    ) == (2, 1, 1)
 
     def taken() -> dict[str, int]:
         names = SimpleNamespace(family="sgemm")
@@ -106,15 +117,15 @@ def test_a_round_waits_for_the_one_before_it(place: Path, project: Path, gpu: st
     root = Path("results/aa")
 
     def before(family: str, number: int) -> list[str]:
-        return Judging(made).before(SimpleNamespace(family=family, round=str(number)))
+        return Judging(Files(made)).before(SimpleNamespace(family=family, round=str(number)))
 
     def files(number: int, *families: str) -> list[str]:
         return [str(root / f"round{number}/time/h200/{family}.json") for family in families]
 
     first, second, third = made.chosen
-    assert before(first, 1) == made.files("check")
+    assert before(first, 1) == Files(made).of(CHECK)
     if gpu == "all":
-        assert before(third, 1) == made.files("check"), "the boards work at once"
+        assert before(third, 1) == Files(made).of(CHECK), "the boards work at once"
         assert before(second, 2) == files(1, first, second, third)
     else:
         assert before(third, 1) == files(1, second)
@@ -138,4 +149,4 @@ def test_a_job_requests_the_schedulers_type_of_gpu(
     place: Path, project: Path, monkeypatch: pytest.MonkeyPatch, gpu: str, expected: str | None
 ) -> None:
     monkeypatch.setattr(device, "boards", list)
-    assert make_plan({"gpu": gpu, "mode": "live"}, project).gres == expected
+    assert Parameters(Files(make_plan({"gpu": gpu, "mode": "live"}, project))).gres == expected

@@ -9,7 +9,9 @@ from host_family import YAML, make_family
 from warplog.catalog.family import load_family
 from warplog.machine import device
 from warplog.measure.task import CheckWork, Task
-from warplog.plan import plan
+from warplog.plan.files import Files
+from warplog.plan.making import make_plan
+from warplog.plan.parameters import Parameters
 
 ENTRY = "{name: right, parameters: {A: 2}, idea: as it should be"
 TUNE = "tune: {cases: ['64'], values: {A: [1, 2]}, threads: 32, where: []}"
@@ -48,12 +50,14 @@ def journal(file: Path, **changes: object) -> str:
 
 def jobs(file: Path) -> list[object]:
     """Returns the parameters of all jobs that build or measure the family."""
-    made = plan.make_plan({"mode": "live", "gpu": "h200", "families": "scale"})
+    made = make_plan({"mode": "live", "gpu": "h200", "families": "scale"})
     job = SimpleNamespace(arch=made.arch, family="scale", variant="right")
-    of_variant = made.build_job(job), made.marked_job(job), made.tune_job(job)
-    measured = (made.check_job, made.sanitize_job, made.time_job, made.ncu_job, made.nsys_job)
-    of_family = [parameters(job) for parameters in (*measured, made.timeline_job, made.extract_job)]
-    return [made.trial_job(), *of_variant, *of_family, made.sources(job), made.family_sources(job)]
+    files = Files(made)
+    of = Parameters(files)
+    of_variant = of.build(job), of.marked(job), of.tune(job)
+    measured = (of.check, of.sanitize, of.time, of.ncu, of.nsys, of.timeline)
+    of_family = [parameters(job) for parameters in (*measured, of.extract)]
+    return [of.trial(), *of_variant, *of_family, files.sources(job), files.family_sources(job)]
 
 
 @pytest.fixture
@@ -70,14 +74,14 @@ def test_a_descriptive_key_changes_tables_and_pages_and_no_measurement(
     file: Path, old: str, new: str
 ) -> None:
     before = jobs(file), journal(file)
-    tables = plan.make_plan({"mode": "live", "gpu": "h200"}).table_contract()
+    tables = Parameters(Files(make_plan({"mode": "live", "gpu": "h200"}))).tables()
     assert old in TEXT
     file.write_text(TEXT.replace(old, new, 1))
     assert load_family(file)
     assert (jobs(file), journal(file)) == before
-    made = plan.make_plan({"mode": "live", "gpu": "h200"})
-    assert made.table_contract() != tables
-    assert str(file) in made.page_sources(SimpleNamespace(family="scale"))
+    made = make_plan({"mode": "live", "gpu": "h200"})
+    assert Parameters(Files(made)).tables() != tables
+    assert str(file) in Files(made).page_sources(SimpleNamespace(family="scale"))
 
 
 @pytest.mark.parametrize(("old", "new"), MEASURED, ids=[new[-24:] for _, new in MEASURED])

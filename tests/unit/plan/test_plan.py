@@ -19,9 +19,12 @@ from warplog.core.errors import WarplogError
 from warplog.machine import device, interpreter, packages
 from warplog.plan import plan
 from warplog.plan.family import FamilyPlan
+from warplog.plan.files import Files
 from warplog.plan.jobs import CheckJob
+from warplog.plan.making import make_plan
+from warplog.plan.parameters import Parameters
 from warplog.plan.selection import choose_figures
-from warplog.records import door
+from warplog.records import door, stages
 from warplog.records.verification import manifest
 
 LIVE = {"mode": "live", "gpu": "h200"}
@@ -45,45 +48,45 @@ def place(copied: RestoredCopy, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pat
 
 
 def test_live_mode_for_a_named_gpu_requires_no_gpu_in_this_machine(place: Path) -> None:
-    made = plan.make_plan(LIVE)
+    made = make_plan(LIVE)
     assert (made.gpu, made.arch, made.live) == ("h200", "sm_90", True)
-    assert "results/time/h200/sgemm.json" in made.files("time")
-    assert "results/build/sm_90/sgemm/naive/record.json" in made.files("build")
+    assert "results/time/h200/sgemm.json" in Files(made).of(stages.TIME)
+    assert "results/build/sm_90/sgemm/naive/record.json" in Files(made).builds_of_all()
     assert "h200 (sm_90), which is not here" in made.message
-    assert len(made.references()) == len(made.chosen), "the references of all families are tried"
+    assert len(Files(made).references()) == len(made.chosen), "the references of all families are tried"
 
 
 def test_the_references_are_tried_again_if_what_their_arrays_must_be_like_changes(place: Path) -> None:
     only = {**LIVE, "families": "transpose"}
-    first = plan.make_plan(only).trial_job()
+    first = Parameters(Files(make_plan(only))).trial()
     assert [Path(file).parent.name for file in first["family_files"]] == ["transpose"]
     file = place / "kernels" / "transpose" / "family.yaml"
     file.write_text(file.read_text().replace("title: ", "title: Another "))
-    assert plan.make_plan(only).trial_job() == first
+    assert Parameters(Files(make_plan(only))).trial() == first
     file.write_text(file.read_text().replace("check_cases:", 'check_cases:\n  "7x9": {M: 7, N: 9}', 1))
-    assert plan.make_plan(only).trial_job() != first
+    assert Parameters(Files(make_plan(only))).trial() != first
 
 
 def test_baseline_always_runs(place: Path) -> None:
-    made = plan.make_plan({**LIVE, "variants": "sgemm/naive"})
+    made = make_plan({**LIVE, "variants": "sgemm/naive"})
     assert made.pairs() == [("sgemm", "naive"), ("sgemm", "cublas")]
 
 
 def test_families_that_a_selection_takes_off_the_tables_are_named(place: Path) -> None:
     only = {**LIVE, "families": "sgemm"}
-    assert "leave out" not in plan.make_plan(only).message
+    assert "leave out" not in make_plan(only).message
     tables = place / "results" / "tables"
     tables.mkdir(parents=True)
     (tables / "variants.csv").write_text("family,variant\nsgemm,naive\nscan,cub\nscan,naive\npower,zeros\n")
     said = "tables, figures and pages will leave out scan and power, which are not in `families`; their records stay"
-    assert plan.make_plan(only).message.endswith(said)
-    assert "leave out" not in plan.make_plan(LIVE).message
+    assert make_plan(only).message.endswith(said)
+    assert "leave out" not in make_plan(LIVE).message
     (tables / "variants.csv").write_bytes(b"\xff\n1")
-    assert "leave out" not in plan.make_plan(only).message
+    assert "leave out" not in make_plan(only).message
 
 
 def test_choices_may_be_lists_strings_and_numbers(place: Path) -> None:
-    made = plan.make_plan({**LIVE, "variants": ["sgemm/naive", "warptile"], "cases": 4096})
+    made = make_plan({**LIVE, "variants": ["sgemm/naive", "warptile"], "cases": 4096})
     assert [v for _, v in made.pairs()] == ["naive", "warptile", "cublas"]
     assert made.cases["sgemm"] == ("4096",)
     assert made.of("sgemm").captured_cases()["naive"] == ("4096",)
@@ -91,20 +94,20 @@ def test_choices_may_be_lists_strings_and_numbers(place: Path) -> None:
 
 def test_numbers_are_text_where_the_key_holds_text(place: Path) -> None:
     """Snakemake reads `--config commit=0123456` as a number."""
-    made = plan.make_plan({**LIVE, "commit": 123456, "campaign": 2026})
+    made = make_plan({**LIVE, "commit": 123456, "campaign": 2026})
     assert (made.settings.commit, made.settings.campaign) == ("0123456", "2026")
-    assert plan.make_plan({**LIVE, "commit": 12345678}).settings.commit == "12345678"
+    assert make_plan({**LIVE, "commit": 12345678}).settings.commit == "12345678"
     with pytest.raises(WarplogError, match="track"):
-        plan.make_plan({**LIVE, "track": 1})
+        make_plan({**LIVE, "track": 1})
 
 
 def test_a_figure_that_a_family_names_is_drawn_for_such_families_only(place: Path) -> None:
-    made = plan.make_plan({**LIVE, "families": "sgemm,overlap", "variants": "naive,three_streams"})
-    assert made.figures() == ["results/figures/overlap", "results/figures/sgemm"]
+    made = make_plan({**LIVE, "families": "sgemm,overlap", "variants": "naive,three_streams"})
+    assert Files(made).figures() == ["results/figures/overlap", "results/figures/sgemm"]
     assert {"ladder", "overlap"} <= set(made.drawn["overlap"])
     assert "ladder" in made.drawn["sgemm"]
     assert "overlap" not in made.drawn["sgemm"]
-    alone = plan.make_plan({**LIVE, "families": "sgemm"})
+    alone = make_plan({**LIVE, "families": "sgemm"})
     assert "overlap" not in alone.drawn["sgemm"], "also if that family is not run"
 
 
@@ -112,42 +115,44 @@ def test_a_figure_that_a_family_names_is_drawn_for_such_families_only(place: Pat
 def test_the_sanitizer_includes_the_oracle_unless_families_or_variants_are_chosen(
     place: Path, config: dict
 ) -> None:
-    made = plan.make_plan({**LIVE, **config})
-    records = made.sanitized()
+    made = make_plan({**LIVE, **config})
+    records = Files(made).sanitized()
     probes = {f"results/sanitize/h200/{family}.json" for family in ("oracle", "oracle_sm90")}
-    assert set(records) == set(made.files("sanitize")) | (set() if config else probes)
+    assert set(records) == set(Files(made).of(stages.SANITIZE)) | (set() if config else probes)
     assert len(records) == len(set(records))
 
 
 def test_timelines_are_captured_for_chosen_variants_with_marks_only(place: Path) -> None:
-    made = plan.make_plan({**LIVE, "families": "sgemm,scan,reduction"})
-    assert set(made.timelines()) == {f"results/timeline/h200/{family}.json" for family in ("sgemm", "scan")}
-    job = made.timeline_job(SimpleNamespace(family="scan"))
+    made = make_plan({**LIVE, "families": "sgemm,scan,reduction"})
+    assert set(Files(made).timelines()) == {
+        f"results/timeline/h200/{family}.json" for family in ("sgemm", "scan")
+    }
+    job = Parameters(Files(made)).timeline(SimpleNamespace(family="scan"))
     assert list(job["variants"]) == ["decoupled_lookback", "warp_specialised"]
-    marked = made.marked_builds(SimpleNamespace(family="scan"))
+    marked = Files(made).marked_builds(SimpleNamespace(family="scan"))
     assert [Path(path).parent.name for path in marked] == list(job["variants"])
     assert [Path(path).parts[1] for path in marked] == ["timeline"] * 2
-    assert plan.make_plan({**LIVE, "variants": "sgemm/naive"}).timelines() == []
+    assert Files(make_plan({**LIVE, "variants": "sgemm/naive"})).timelines() == []
 
 
 def test_a_build_with_marks_has_the_parameters_of_the_variant_and_one_more(place: Path) -> None:
-    made = plan.make_plan({**LIVE, "families": "scan"})
+    made = make_plan({**LIVE, "families": "scan"})
     keys = SimpleNamespace(arch="sm_90", family="scan", variant="decoupled_lookback")
-    plain, marked = made.build_job(keys), made.marked_job(keys)
+    plain, marked = Parameters(Files(made)).build(keys), Parameters(Files(made)).marked(keys)
     assert marked["parameters"] == {**plain["parameters"], "WARPLOG_TIMELINE": 1}
 
 
 def test_swim_lanes_are_drawn_where_a_timeline_is_recorded_and_tables_follow_the_record(place: Path) -> None:
     config = {**LIVE, "families": "sgemm,scan"}
-    before = plan.make_plan(config)
+    before = make_plan(config)
     assert "swim_lanes" not in before.drawn["scan"]
-    states = {before.timelines_state()}
+    states = {Parameters(Files(before)).timelines()}
     record = place / "results" / "timeline" / "h200" / "scan.json"
     record.parent.mkdir(parents=True)
     for text in ("{}", "{ }"):
         record.write_text(text)
-        after = plan.make_plan(config)
-        states.add(after.timelines_state())
+        after = make_plan(config)
+        states.add(Parameters(Files(after)).timelines())
     assert "swim_lanes" in after.drawn["scan"]
     assert "swim_lanes" not in after.drawn["sgemm"]
     assert len(states) == 3
@@ -155,7 +160,7 @@ def test_swim_lanes_are_drawn_where_a_timeline_is_recorded_and_tables_follow_the
 
 def test_families_in_kernel_folders_are_found(place: Path) -> None:
     make_family(place / "mine")
-    made = plan.make_plan({**LIVE, "kernel_folders": ["mine"]})
+    made = make_plan({**LIVE, "kernel_folders": ["mine"]})
     assert ("scale", "right") in made.pairs()
     assert ("sgemm", "naive") in made.pairs()
 
@@ -171,11 +176,11 @@ def copy_recorded(place: Path, project: Path, *parts: str) -> None:
 
 def test_a_gpu_other_than_the_recorded_one_is_refused(place: Path, project: Path) -> None:
     copy_recorded(place, project, "campaign/h200.json")
-    assert plan.make_plan({"gpu": "h200"}).gpu == "h200"
+    assert make_plan({"gpu": "h200"}).gpu == "h200"
     with pytest.raises(
         WarplogError, match=r"gpu: 'h300': the recorded campaign results/recorded/h200 was measured"
     ):
-        plan.make_plan({"gpu": "h300"})
+        make_plan({"gpu": "h300"})
 
 
 def test_a_recorded_build_is_used_if_source_headers_and_parameters_are_unchanged(
@@ -183,20 +188,22 @@ def test_a_recorded_build_is_used_if_source_headers_and_parameters_are_unchanged
 ) -> None:
     copy_recorded(place, project, "campaign/h200.json", "records/build.tar.xz")
     config = {"families": "sgemm", "variants": "sgemm/naive,bank_padded,autotuned"}
-    assert plan.make_plan(config).files("build") == ["results/recorded/h200/records/build.tar.xz"]
-    assert not [path for path in plan.make_plan(config).compiled() if "/recorded/" in path]
+    assert Files(make_plan(config)).builds_of_all() == ["results/recorded/h200/records/build.tar.xz"]
+    assert not [path for path in Files(make_plan(config)).compiled() if "/recorded/" in path]
 
     def compiled_here() -> set[str]:
-        return {Path(p).parent.name for p in plan.make_plan(config).files("build") if "/recorded/" not in p}
+        return {
+            Path(p).parent.name for p in Files(make_plan(config)).builds_of_all() if "/recorded/" not in p
+        }
 
-    unchanged = plan.make_plan(config)
-    assert (unchanged.references(), unchanged.trial()) == ([], []), "no code of a family runs"
+    unchanged = make_plan(config)
+    assert (Files(unchanged).references(), Files(unchanged).trial()) == ([], []), "no code of a family runs"
     source = place / "kernels" / "sgemm" / "naive.cu"
     source.write_text(source.read_text() + "// edited\n")
     assert compiled_here() == {"naive"}
-    edited = plan.make_plan(config)
-    assert edited.references() == ["kernels/sgemm/reference.py"]
-    assert edited.trial() == ["results/build/.references"]
+    edited = make_plan(config)
+    assert Files(edited).references() == ["kernels/sgemm/reference.py"]
+    assert Files(edited).trial() == ["results/build/.references"]
     header = place / "kernels" / "sgemm" / "vectorized_layout.cuh"
     header.write_text(header.read_text() + "// edited\n")
     assert compiled_here() == {"naive", "bank_padded"}
@@ -213,7 +220,7 @@ def test_an_interpreter_that_snakemake_cannot_start_is_refused_with_the_remedy(
     assert not interpreter.unusable("/home/Jürgen/a-b_c.d/e+f@2,5/.venv/bin/python3.11")
     monkeypatch.setattr(interpreter, "unusable", lambda: "no")
     with pytest.raises(WarplogError, match="UV_PROJECT_ENVIRONMENT"):
-        plan.make_plan(LIVE)
+        make_plan(LIVE)
     assert host.python().status == "fail"
 
 
@@ -234,23 +241,23 @@ def test_an_interpreter_that_snakemake_cannot_start_is_refused_with_the_remedy(
 )
 def test_wrong_names_are_refused(place: Path, config: dict[str, object], words: str) -> None:
     with pytest.raises(WarplogError, match=r".*") as error:
-        plan.make_plan(config)
+        make_plan(config)
     assert words in str(error.value)
 
 
 def contract(made: plan.Plan, variant: str) -> str:
     """Returns the hash of what compiling a variant of sgemm depends on."""
     wildcards = SimpleNamespace(arch=made.arch, family="sgemm", variant=variant)
-    return made.build_job(wildcards)["contract"]
+    return Parameters(Files(made)).build(wildcards)["contract"]
 
 
 def test_contract_changes_with_parameters_and_not_with_another_variant(place: Path) -> None:
-    before = contract(plan.make_plan(LIVE), "warptile")
+    before = contract(make_plan(LIVE), "warptile")
     path = place / "kernels" / "sgemm" / "family.yaml"
     path.write_text(path.read_text().replace("BLOCK: 32", "BLOCK: 64"))
-    assert contract(plan.make_plan(LIVE), "warptile") == before
+    assert contract(make_plan(LIVE), "warptile") == before
     path.write_text(path.read_text().replace("BK: 16", "BK: 32"))
-    assert contract(plan.make_plan(LIVE), "warptile") != before
+    assert contract(make_plan(LIVE), "warptile") != before
 
 
 def test_drafts_run_only_when_they_are_named(place: Path) -> None:
@@ -259,28 +266,28 @@ def test_drafts_run_only_when_they_are_named(place: Path) -> None:
         draft = {"sgemm": f"{entry}    draft: true\n", "bf16_gemm": f"draft: true\n{entry}"}[family]
         assert entry in path.read_text()
         path.write_text(path.read_text().replace(entry, draft))
-    every = dict(plan.make_plan(LIVE).pairs())
+    every = dict(make_plan(LIVE).pairs())
     assert "bf16_gemm" not in every
-    assert ("sgemm", "tma_pipelined") not in plan.make_plan(LIVE).pairs()
-    named = plan.make_plan({**LIVE, "families": "bf16_gemm"}).pairs()
+    assert ("sgemm", "tma_pipelined") not in make_plan(LIVE).pairs()
+    named = make_plan({**LIVE, "families": "bf16_gemm"}).pairs()
     assert ("bf16_gemm", "wgmma_tma") in named
-    assert ("sgemm", "tma_pipelined") in plan.make_plan({**LIVE, "variants": "sgemm/tma_pipelined"}).pairs()
+    assert ("sgemm", "tma_pipelined") in make_plan({**LIVE, "variants": "sgemm/tma_pipelined"}).pairs()
 
 
 def test_tune_covers_all_tunable_variants_unless_some_are_named(place: Path) -> None:
-    made = plan.make_plan(LIVE)
+    made = make_plan(LIVE)
     every = [
         f"results/tune/h200/{f}/{v.name}.png"
         for f in made.chosen
         for v in made.families[f].variants
         if v.tune
     ]
-    assert made.tuned() == every
+    assert Files(made).tuned() == every
     assert {"results/tune/h200/sgemm/autotuned.png", "results/tune/h200/scan/decoupled_lookback.png"} <= {
         *every
     }
-    assert plan.make_plan({**LIVE, "variants": "naive"}).tuned() == []
-    assert plan.make_plan({**LIVE, "variants": "autotuned"}).tuned() == [
+    assert Files(make_plan({**LIVE, "variants": "naive"})).tuned() == []
+    assert Files(make_plan({**LIVE, "variants": "autotuned"})).tuned() == [
         "results/tune/h200/sgemm/autotuned.png"
     ]
 
@@ -288,8 +295,14 @@ def test_tune_covers_all_tunable_variants_unless_some_are_named(place: Path) -> 
 def test_the_best_parameters_recorded_for_this_gpu_are_compiled_and_no_others(place: Path) -> None:
     shutil.rmtree(place / "kernels" / "sgemm" / "tuned")
     wildcards = SimpleNamespace(arch="sm_90", family="sgemm", variant="autotuned")
-    before = plan.make_plan({**LIVE, "variants": "autotuned"})
-    assert before.build_job(wildcards)["parameters"] == {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}
+    before = make_plan({**LIVE, "variants": "autotuned"})
+    assert Parameters(Files(before)).build(wildcards)["parameters"] == {
+        "BM": 128,
+        "BN": 128,
+        "BK": 16,
+        "TM": 8,
+        "TN": 8,
+    }
     best = {"BM": 64, "BN": 64, "BK": 16, "TM": 4, "TN": 4}
     texts = dict.fromkeys(("gpu_name", "driver", "nvcc", "campaign", "commit", "found"), "x")
     numbers = {
@@ -305,17 +318,17 @@ def test_the_best_parameters_recorded_for_this_gpu_are_compiled_and_no_others(pl
         winners.winner_file(family, "autotuned", "h200"),
         winners.Winner(parameters=best, **numbers, source_sha256="0" * 64, **texts),
     )
-    after = plan.make_plan({**LIVE, "variants": "autotuned"})
-    assert after.build_job(wildcards)["parameters"] == best
+    after = make_plan({**LIVE, "variants": "autotuned"})
+    assert Parameters(Files(after)).build(wildcards)["parameters"] == best
     assert contract(after, "autotuned") != contract(before, "autotuned")
     assert after.chosen["sgemm"][0].parameters == best
     assert contract(after, "cublas") == contract(before, "cublas")
-    elsewhere = plan.make_plan({**LIVE, "gpu": "a100-sxm4-80gb", "variants": "autotuned"})
+    elsewhere = make_plan({**LIVE, "gpu": "a100-sxm4-80gb", "variants": "autotuned"})
     assert contract(elsewhere, "autotuned") == contract(before, "autotuned")
 
 
 def test_nsys_captures_all_timed_cases_of_a_library_and_ncu_does_not(place: Path) -> None:
-    made = plan.make_plan(LIVE)
+    made = make_plan(LIVE)
     sgemm = made.of("sgemm")
     ncu, nsys = sgemm.captured_cases(), sgemm.traced_cases()
     assert nsys["cublas"] == made.cases["sgemm"]
@@ -325,8 +338,8 @@ def test_nsys_captures_all_timed_cases_of_a_library_and_ncu_does_not(place: Path
 
 def test_contracts_of_a_family_do_not_depend_on_the_chosen_variants(place: Path) -> None:
     everything, one = (
-        plan.make_plan(LIVE).of("sgemm"),
-        plan.make_plan({**LIVE, "variants": "naive"}).of("sgemm"),
+        make_plan(LIVE).of("sgemm"),
+        make_plan({**LIVE, "variants": "naive"}).of("sgemm"),
     )
     assert len(one.variants) < len(everything.variants)
     assert one.check_contract() == everything.check_contract()
@@ -335,7 +348,7 @@ def test_contracts_of_a_family_do_not_depend_on_the_chosen_variants(place: Path)
 
 def test_contracts_change_with_the_element_type_of_a_case(place: Path) -> None:
     def with_types(small: str, large: str) -> FamilyPlan:
-        made = plan.make_plan(LIVE).of("sgemm")
+        made = make_plan(LIVE).of("sgemm")
         a, *rest = made.family.arguments
         by_case = structs.replace(a, element={small: "M < 1000", large: "M >= 1000"})
         return replace(made, family=structs.replace(made.family, arguments=(by_case, *rest)))
@@ -347,8 +360,8 @@ def test_contracts_change_with_the_element_type_of_a_case(place: Path) -> None:
 
 
 def test_the_memory_of_arrays_is_a_parameter_of_the_job(place: Path) -> None:
-    made = plan.make_plan({**LIVE, "families": "transfer"})
-    family, job = made.of("transfer"), made.check_job(SimpleNamespace(family="transfer"))
+    made = make_plan({**LIVE, "families": "transfer"})
+    family, job = made.of("transfer"), Parameters(Files(made)).check(SimpleNamespace(family="transfer"))
     memory = door.decode(job, CheckJob, "job").memory
     assert memory == {v.name: dict(v.memory) for v in family.variants if v.memory} != {}
 
@@ -387,13 +400,16 @@ def test_a_build_depends_on_the_options_and_further_sources_of_its_variant(
     Path("src/also.cu").write_text('#include "also.cuh"\n')
     Path("src/also.cuh").touch()
     wildcards = SimpleNamespace(arch="sm_90", family="scale", variant="right")
-    before = plan.make_plan(LIVE)
+    before = make_plan(LIVE)
     file.write_text(file.read_text().replace("{name: right,", f"{{name: right, {entry}"))
-    after = plan.make_plan(LIVE)
-    assert after.build_job(wildcards)["contract"] != before.build_job(wildcards)["contract"]
-    added = [path for path in after.sources(wildcards) if path not in before.sources(wildcards)]
+    after = make_plan(LIVE)
+    assert (
+        Parameters(Files(after)).build(wildcards)["contract"]
+        != Parameters(Files(before)).build(wildcards)["contract"]
+    )
+    added = [path for path in Files(after).sources(wildcards) if path not in Files(before).sources(wildcards)]
     assert added == sources
-    assert set(sources) <= set(after.family_sources(wildcards)) & set(after.page_sources(wildcards))
+    assert set(sources) <= set(Files(after).family_sources(wildcards)) & set(Files(after).page_sources(wildcards))
 
 
 def test_a_borrowed_baseline_is_run_with_the_family_that_borrows_it(
@@ -407,23 +423,23 @@ def test_a_borrowed_baseline_is_run_with_the_family_that_borrows_it(
     variant = "variants:\n  - {name: own, file: ../sgemm/naive.cu, idea: mine, parameters: {BLOCK: 32}}\n"
     (folder / "family.yaml").write_text(head.replace("baseline: cublas", "baseline: sgemm.cublas") + variant)
     shutil.copy(place / "kernels" / "sgemm" / "reference.py", folder)
-    made = plan.make_plan({**LIVE, "families": "mine"})
+    made = make_plan({**LIVE, "families": "mine"})
     assert made.pairs() == [("mine", "own"), ("mine", "cublas")]
-    assert "results/build/sm_90/mine/cublas/record.json" in made.files("build")
+    assert "results/build/sm_90/mine/cublas/record.json" in Files(made).builds_of_all()
     again = plan.Plan.made_of(made.decisions())
     assert again.families["mine"].variant("cublas").file == Path("kernels/sgemm/cublas.cu")
     assert again.families["mine"].variant("cublas").predicts == (), "they name cases of the other family"
 
 
 def test_jobs_on_other_machines_read_the_plan_that_was_made(place: Path) -> None:
-    made = plan.make_plan({**LIVE, "families": "quantization"})
+    made = make_plan({**LIVE, "families": "quantization"})
     made.write(Path("results/plan.json"))
     again = plan.Plan.read(Path("results/plan.json"))
     wildcards = SimpleNamespace(gpu="h200", arch="sm_90", family="quantization")
     assert (again.settings, again.message, again.drawn) == (made.settings, made.message, made.drawn)
     assert again.decisions() == made.decisions()
-    assert again.time_job(wildcards) == made.time_job(wildcards)
-    assert again.builds(wildcards) == made.builds(wildcards)
+    assert Parameters(Files(again)).time(wildcards) == Parameters(Files(made)).time(wildcards)
+    assert Files(again).builds(wildcards) == Files(made).builds(wildcards)
 
 
 @pytest.mark.parametrize("gpus", ["h200,h100-80gb-hbm3", ["h200", "h100-80gb-hbm3"]])
@@ -434,7 +450,7 @@ def test_several_campaigns_are_refused_with_the_command_that_sets_them_side_by_s
     with pytest.raises(
         WarplogError, match=rf"config: {key}: h200, h100-80gb-hbm3: a run .*`warplog beside RUN RUN`"
     ):
-        plan.make_plan({"mode": "live", key: gpus})
+        make_plan({"mode": "live", key: gpus})
 
 
 def test_a_python_variant_is_built_again_with_another_version_of_its_compiler(
@@ -448,11 +464,11 @@ def test_a_python_variant_is_built_again_with_another_version_of_its_compiler(
     versions = {"triton": "3.6.0"}
     monkeypatch.setattr(packages, "version", lambda name: versions.get(name, ""))
     wildcards = SimpleNamespace(arch="sm_90", family="vector_add", variant="in_triton")
-    made = plan.make_plan(LIVE)
-    assert made.sources(wildcards) == ["kernels/vector_add/in_triton.py"]
-    before, cuda = made.build_job(wildcards)["contract"], contract(made, "naive")
-    assert plan.make_plan(LIVE).build_job(wildcards)["contract"] == before
+    made = make_plan(LIVE)
+    assert Files(made).sources(wildcards) == ["kernels/vector_add/in_triton.py"]
+    before, cuda = Parameters(Files(made)).build(wildcards)["contract"], contract(made, "naive")
+    assert Parameters(Files(make_plan(LIVE))).build(wildcards)["contract"] == before
     versions["triton"] = "3.8.0"
-    after = plan.make_plan(LIVE)
-    assert after.build_job(wildcards)["contract"] != before
+    after = make_plan(LIVE)
+    assert Parameters(Files(after)).build(wildcards)["contract"] != before
     assert contract(after, "naive") == cuda

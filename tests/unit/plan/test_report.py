@@ -8,7 +8,9 @@ import jinja2
 from docutils.core import publish_parts
 
 from warplog import figures
-from warplog.plan.plan import REPORTED, make_plan
+from warplog.plan.files import Files
+from warplog.plan.making import make_plan
+from warplog.plan.parameters import REPORTED, Parameters
 
 OPENING = Path(__file__).parents[3] / "workflow" / "report" / "workflow.rst"
 
@@ -47,12 +49,16 @@ def test_without_a_figure_it_opens_on_its_text():
 def test_each_reported_figure_exists_and_the_ladder_comes_first():
     assert set(REPORTED) <= set(figures.needs())
     plan = make_plan({"mode": "recorded"})
-    labels = [plan.report_labels(SimpleNamespace(figure=name))["figure"] for name in REPORTED]
+    labels = [
+        Parameters(Files(plan)).report_labels(SimpleNamespace(figure=name))["figure"] for name in REPORTED
+    ]
     assert labels == sorted(labels)
     assert labels[0] == "1 ladder"
 
 
 def test_the_pattern_leaves_out_figures_that_are_not_reported():
-    (allowed,) = re.findall(r"\{figure,(.*)\}\.png", make_plan({"mode": "recorded"}).reported_figures())
+    (allowed,) = re.findall(
+        r"\{figure,(.*)\}\.png", Parameters(Files(make_plan({"mode": "recorded"}))).reported()
+    )
     assert re.fullmatch(allowed, "warp_stalls")
     assert not re.fullmatch(allowed, "claims")

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from tracked_project import Project, moved
 
-from warplog.plan.plan import make_plan
+from warplog.plan.making import make_plan
 from warplog.records import door
 from warplog.track import links, log, presence
 from warplog.track.view import CHARTS

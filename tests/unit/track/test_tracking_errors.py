@@ -16,7 +16,7 @@ from track_tables import CAMPAIGN
 from tracked_project import Project, moved
 
 from warplog.core.errors import WarplogError
-from warplog.plan.plan import make_plan
+from warplog.plan.making import make_plan
 from warplog.track import address, causes, database, log
 
 

@@ -15,16 +15,17 @@ import yaml
 from msgspec import structs
 
 import made_up_records
-from script_modules import script
 from warplog.catalog import family, winners
+from warplog.machine import toolchain
 from warplog.machine.device import Peaks
 from warplog.machine.toolchain import Tool
+from warplog.measure import job as measuring
 from warplog.measure import supervise
+from warplog.measure import tuning as tuning_stage
 from warplog.measure.task import CaseRun, Task
 from warplog.measure.tuning import record as tuning_record
 from warplog.measure.tuning import search as tuning
 from warplog.measure.tuning.search import Search
-from warplog.plan.jobs import TuneJob
 from warplog.records import door, remarks
 from warplog.records.config import TuneSettings
 from warplog.records.measured import Session
@@ -244,30 +245,33 @@ def test_worker_ends_before_the_next_setting_after_the_deadline(
     assert [note["note"] for note in notes] == ["task", "pid", "waiting", "waiting", "session"]
 
 
-def test_script_of_the_rule_searches_and_writes_its_outputs(
+def test_a_search_by_the_names_of_its_files_writes_its_outputs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host_tuning.make_place(tmp_path)
     built = host_tuning.search(tmp_path)
     campaign = tmp_path / "campaign.json"
     door.write(campaign, made_up_records.campaign(campaign="from-the-record"))
-    tune = script("tune/tune_variant")
-    monkeypatch.setattr(tune.jobs, "board_of", lambda *_: built.job.gpu)
-    made = tune.jobs.make_jobs
+    monkeypatch.setattr(measuring, "board_of", lambda *_: built.job.gpu)
+    made = measuring.make_jobs
     monkeypatch.setattr(
-        tune.jobs, "make_jobs", lambda **v: [replace(job, backend="numpy") for job in made(**v)]
+        tuning_record, "make_jobs", lambda **v: [replace(job, backend="numpy") for job in made(**v)]
     )
-    monkeypatch.setattr(tune.toolchain, "ensure", lambda extra: None)
-    monkeypatch.setattr(tune.toolchain, "find", lambda name: Tool(name, tmp_path / name, "1", ""))
+    monkeypatch.setattr(toolchain, "ensure", lambda extra: None)
+    monkeypatch.setattr(toolchain, "find", lambda name: Tool(name, tmp_path / name, "1", ""))
     record = built.job.record
-    params = TuneJob(
-        family_file=str(tmp_path / "kernels" / "scale" / "family.yaml"),
+    tuning_stage.tune_variant(
+        family_file=tmp_path / "kernels" / "scale" / "family.yaml",
+        variant="right",
+        gpu="host",
         arch="sm_90",
-        contract="",
         settings=TuneSettings(minutes=10.0, timeout_s=20.0),
         time=host_tuning.POLICY,
+        campaign=campaign,
+        timer=tmp_path / "timer.so",
+        record=record,
+        cores=2,
     )
-    tune.main(params, "right", "host", campaign, tmp_path / "timer.so", record, 2)
     assert {p.suffix for p in record.parent.iterdir()} == {".json", ".csv", ".parquet"}
     assert winner(tmp_path)["campaign"] == "from-the-record"
 

@@ -1,10 +1,8 @@
 """Checks the variants of a family against the float64 reference, on the GPU, once the reference itself was tried."""
 
-from warplog.measure import check_time, trial
+from warplog.measure import check_time
 from warplog.plan.jobs import CheckJob
 from warplog.plan.script import family_jobs, job, parameters
 
 with job(snakemake.log[0]):
-    jobs = family_jobs(snakemake, parameters(snakemake, CheckJob))
-    trial.try_reference(jobs[0].family)
-    check_time.check_family(jobs)
+    check_time.check_family(family_jobs(snakemake, parameters(snakemake, CheckJob)))

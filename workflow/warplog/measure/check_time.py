@@ -30,6 +30,7 @@ from warplog.measure.pooling import found_at_rest, missing_runs, missing_sustain
 from warplog.measure.results import Result
 from warplog.measure.supervise import BREAKS, discard, run_cases
 from warplog.measure.task import CaseRun, CheckWork, SustainWork, TimeWork
+from warplog.measure.trial import try_reference
 from warplog.records import door
 from warplog.records.check import Check, CheckCase
 from warplog.records.config import CheckSettings, TimeSettings
@@ -79,8 +80,10 @@ def check_family(jobs: Sequence[Job[CheckSettings]]) -> None:
     """Runs all check cases of all variants; a record has the status of its first supported case that is not ok.
 
     Raises:
-        WarplogError: A build record is missing, or the worker failed for a reason other than a kernel.
+        WarplogError: The reference is wrong, a build record is missing, or the worker failed for a reason other than a
+            kernel.
     """
+    try_reference(jobs[0].family)
     stages = [
         Measurement(job, "check", tuple(job.family.check_cases), refuse_build(job.build)) for job in jobs
     ]
