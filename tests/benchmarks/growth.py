@@ -10,7 +10,6 @@ may.
 """
 
 import argparse
-import importlib.util
 import json
 import os
 import resource
@@ -21,9 +20,12 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import ModuleType
+from typing import TYPE_CHECKING
 
 import yaml
+
+if TYPE_CHECKING:
+    from warplog.plan.plan import Plan
 
 PROJECT = Path(__file__).parents[2]
 TOLERANCE = 1.15
@@ -99,21 +101,9 @@ def make_history(place: Path, count: int) -> None:
         manifest.write(folder, f"made-up-{number}", "")
 
 
-def script(name: str) -> ModuleType:
-    """Returns a script of the workflow as a module."""
-    spec = importlib.util.spec_from_file_location(
-        Path(name).stem, PROJECT / "workflow" / "scripts" / f"{name}.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def plan_of() -> "object":
+def plan_of() -> "Plan":
     """Returns the plan of the campaign in this folder."""
-    from warplog.plan.plan import make_plan
+    from warplog.plan.making import make_plan
 
     return make_plan({"mode": "live", "gpu": "h200"}, Path())
 
@@ -122,18 +112,21 @@ def do_plan() -> None:
     """The plan, with the inputs and parameters of all jobs."""
     from types import SimpleNamespace
 
-    from warplog.plan.plan import Plan
+    from warplog.plan.files import Files
+    from warplog.plan.parameters import Parameters
+    from warplog.records import stages
 
     plan = plan_of()
-    assert isinstance(plan, Plan)
-    for stage in ("build", *FOLDERS[:2]):
-        plan.files(stage)
-    plan.table_contract()
+    files = Files(plan)
+    parameters = Parameters(files)
+    files.builds_of_all()
+    files.of(stages.CHECK, stages.TIME)
+    parameters.tables()
     for family, variant in plan.pairs():
-        plan.build_job(SimpleNamespace(arch=plan.arch, family=family, variant=variant))
+        parameters.build(SimpleNamespace(arch=plan.arch, family=family, variant=variant))
     for family in plan.chosen:
-        plan.time_job(SimpleNamespace(family=family))
-        plan.ncu_job(SimpleNamespace(family=family))
+        parameters.time(SimpleNamespace(family=family))
+        parameters.ncu(SimpleNamespace(family=family))
 
 
 def do_tables() -> None:
@@ -141,39 +134,42 @@ def do_tables() -> None:
     from warplog.plan import evaluate
 
     plan, folder = plan_of(), Path("results/tables")
-    source = plan.source()  # type: ignore[attr-defined]
+    source = plan.source()
     evaluate.write_measured(plan, source, folder)
     evaluate.write_floors(plan, source, folder)
     evaluate.write_claims(plan, folder)
-    evaluate.write_analysis(plan.chosen, folder)  # type: ignore[attr-defined]
+    evaluate.write_analysis(plan.chosen, folder)
 
 
 def do_figures() -> None:
     """The figures of all families."""
-    plan = plan_of()
-    for family, names in plan.drawn.items():  # type: ignore[attr-defined]
-        script("publish/plot_family").main(
-            names, Path("results/tables"), [], Path("results/figures") / family
-        )
+    from warplog.figures.shared import family
+    from warplog.figures.shared.settings import WEB
+    from warplog.tables import view
+
+    for name, figures in plan_of().drawn.items():
+        data = view.load(Path("results/tables"), name)
+        family.draw(data, figures, WEB, Path("results/figures") / name, 1)
 
 
 def do_pages() -> None:
     """The page of each family."""
-    plan, library = plan_of(), Path("charts.js")
+    from warplog.plan import publish
+
+    plan, library, results = plan_of(), Path("charts.js"), Path("results")
     library.write_text("")
-    for family in plan.drawn:  # type: ignore[attr-defined]
-        figures = sorted((Path("results/figures") / family).glob("*.png"))
-        output = Path("results/worklog") / f"{family}.html"
-        latex = Path("results/latex") / family
-        script("publish/write_worklog").main(
-            plan, family, Path("results/tables"), figures, library, output, latex
-        )
+    for family in plan.drawn:
+        page = results / "worklog" / f"{family}.html"
+        publish.write_page(plan, family, library, page, results / "latex" / family)
 
 
 def do_mlflow() -> None:
     """The runs in an SQLite store."""
     campaign = next(Path("results/campaign").glob("*.json"))
     uri, done = "sqlite:///results/mlflow.db", (Path("results/done.json"), Path("results/runs.html"))
+    sys.path.insert(0, str(PROJECT / "tests" / "support"))
+    from script_modules import script
+
     script("publish/log_mlflow").main(plan_of(), Path("results/tables"), campaign, uri, 1, *done)
 
 
@@ -189,16 +185,17 @@ def do_compare() -> None:
 
 def do_history() -> None:
     """The history of all families, as figures and CSV."""
+    from warplog.judge import history
+    from warplog.judge.figures import history as figure
+    from warplog.plan.files import Files
     from warplog.plan.judging import Judging
-    from warplog.plan.plan import Plan
 
     plan = plan_of()
-    assert isinstance(plan, Plan)
-    judging = Judging(plan)
+    judging = Judging(Files(plan))
     judging.history_state(None)
-    script("judge/plot_history").main(
-        plan, [Path(name) for name in judging.history()], Path("results/history")
-    )
+    families = [plan.families[name] for name in plan.chosen]
+    for name, data in history.collect_all(list(map(Path, judging.history())), families, plan.gpu).items():
+        figure.write(data, plan.families[name], Path("results/history"))
 
 
 STEPS: dict[str, Callable[[], None]] = {

@@ -409,7 +409,9 @@ def test_a_build_depends_on_the_options_and_further_sources_of_its_variant(
     )
     added = [path for path in Files(after).sources(wildcards) if path not in Files(before).sources(wildcards)]
     assert added == sources
-    assert set(sources) <= set(Files(after).family_sources(wildcards)) & set(Files(after).page_sources(wildcards))
+    assert set(sources) <= set(Files(after).family_sources(wildcards)) & set(
+        Files(after).page_sources(wildcards)
+    )
 
 
 def test_a_borrowed_baseline_is_run_with_the_family_that_borrows_it(
