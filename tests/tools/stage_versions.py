@@ -3,6 +3,7 @@
     python tests/tools/stage_versions.py             which stages those are
     python tests/tools/stage_versions.py same time   the results of `time` are as before: nobody measures anew
     python tests/tools/stage_versions.py bump time   they differ: its version in records/stages.py goes up
+    python tests/tools/stage_versions.py table       writes the list of stages into workflow/docs/architecture.md
 
 Stages are named by their rule or word; `all` are all that differ. The code of a stage is that of the modules in its
 entry and of all that they import, without comments and docstrings, and the templates, styles and CUDA sources beside
@@ -24,6 +25,7 @@ from warplog.records import stages
 
 PINS = Path(__file__).parents[1] / "data" / "stage_versions.json"
 LIST = PACKAGE / "records" / "stages.py"
+DOCUMENT = Path(__file__).parents[2] / "workflow" / "docs" / "architecture.md"
 _DATA = (".j2", ".css", ".js", ".cu", ".cuh", ".yaml")
 
 
@@ -78,8 +80,22 @@ def differing() -> list[str]:
     return [rule for rule, now in present().items() if noted.get(rule) != now]
 
 
+def table() -> str:
+    """Returns the list of stages as a table in Markdown."""
+    head = "| what | rule | code in `warplog` | result in `results/` |\n|---|---|---|---|\n"
+    return head + "".join(
+        f"| {stage.about} | `{stage.rule}` | {', '.join(f'`{name}`' for name in stage.code)} | `{stage.file}` |\n"
+        for stage in stages.STAGES
+    )
+
+
 def main(verb: str = "", *names: str) -> int:
     """Does what the command line says; returns 1 if stages differ that were not named."""
+    if verb == "table":
+        text = DOCUMENT.read_text(encoding="utf-8")
+        DOCUMENT.write_text(
+            re.sub(r"(?s)\| what \| rule .*?\n(?=\n)", lambda _: table(), text), encoding="utf-8"
+        )
     left = differing()
     named = {stage.rule for stage in stages.STAGES if "all" in names or {stage.rule, stage.word} & set(names)}
     now = {rule: found for rule, found in present().items() if rule in named and rule in left}

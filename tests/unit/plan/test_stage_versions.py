@@ -66,3 +66,8 @@ def test_a_failed_build_runs_again_and_another_does_not(
     assert attempt(path) == 1
     door.write(path, made_up_records.build(attempt=3, **changes))
     assert attempt(path) == number
+
+
+def test_the_documentation_lists_the_stages() -> None:
+    """`python tests/tools/stage_versions.py table` writes it."""
+    assert stage_versions.table() in stage_versions.DOCUMENT.read_text(encoding="utf-8")
