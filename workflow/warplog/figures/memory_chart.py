@@ -127,7 +127,9 @@ def _finding(shown: Sequence[Row]) -> str:
         return f": {parent['variant']} and {own['variant']}"
     (verb, where), ratio = max(ratios.items(), key=lambda item: abs(np.log(item[1])))
     if max(ratio, 1 / ratio) < LEAST:
-        *others, last = (place.split(maxsplit=1)[1] for _, place in ratios)  # "device memory"; L1 only if both use it
+        *others, last = (
+            place.split(maxsplit=1)[1] for _, place in ratios
+        )  # "device memory"; L1 only if both use it
         places = " and ".join(([", ".join(others)] if others else []) + [last])
         return f": {own['variant']} moves as much as {parent['variant']} in {places}, within 10 %"
     if ratio >= _MANY:

@@ -173,8 +173,8 @@ def _leads(producers: Iterable[Track], consumers: Iterable[Track]) -> list[int]:
 def _gaps(spans: Iterable[Span]) -> tuple[list[tuple[int, int]], int, int]:
     """Returns the bubbles at tile ends, the clocks of gaps elsewhere, and those from the first to the last computation.
 
-    A gap is a time between two computations in which nothing computes. The longest one at a tile end is its bubble: while
-    some warps store, others that compute may wait for data, which are gaps as well, but short ones.
+    A gap is a time between two computations in which nothing computes. The longest one at a tile end is its bubble:
+    while some warps store, others that compute may wait for data, which are gaps as well, but short ones.
     """
     listed = list(spans)
     ends = _union(span for span in listed if span.region in _TILE_ENDS)
