@@ -145,6 +145,9 @@ def test_figure_shows_the_fastest_variant_with_counters_below_its_parent():
     assert title.startswith(
         "Memory chart: double_buffered moves as much as warptile in L1, L2 and device memory,"
     )
+    past = counted(sgemm(), warptile=KERNEL, double_buffered={**KERNEL, "l1_bytes": 0.0})
+    title = FIGURE.draw(FIGURE.data(past), style.look(past)).get_suptitle().replace("\n", " ")
+    assert "moves as much as warptile in L2 and device memory," in title, "one that bypasses L1"
     assert [axes.texts[0].get_text() for axes in figure.axes] == ["warptile", "double_buffered"]
     assert {"918 MB", "▼ 342 MB"} <= set(texts(figure))
 

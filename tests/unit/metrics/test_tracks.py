@@ -96,3 +96,10 @@ def test_a_block_takes_the_first_slot_that_is_free():
 def test_bubbles_are_found_in_any_order_of_the_spans():
     spans = [Span("store", 12, 18), Span("compute", 20, 30), Span("compute", 0, 10)]
     assert bubbles(spans) == [(10, 20)]
+
+
+def test_a_short_wait_of_another_warp_during_the_stores_is_no_bubble_of_its_own():
+    storing = track((0, "compute"), (50, "store"), (120, "compute"), end=300)
+    waiting = track((0, "compute"), (60, "store"), (100, "compute"), (105, "wait"), (110, "compute"), end=200)
+    found = numbers([storing, waiting], 1.0)
+    assert (found.bubbles, found.bubble_us, found.starved_pct) == (1, 40.0, 0.0)

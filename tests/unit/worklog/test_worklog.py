@@ -132,7 +132,7 @@ def test_a_step_that_is_no_faster_says_so_in_the_words_of_its_verdict(recorded, 
         ({"explained": "", "gap": "no_counters"}, "Counters were not captured, so there is no explanation."),
         (
             {"ancestor": "naive", "ancestor_speedup": 90.0},
-            "slower than naive, against which it is 90.0x as fast",
+            "Compared with naive, which is faster than its parent, it is 90.0x as fast.",
         ),
     ],
 )
@@ -156,6 +156,15 @@ def test_a_step_that_turns_at_other_cases_names_the_largest_difference(page):
     )
     assert found
     assert (found[1], found[4]) == ("4", "128")
+
+
+def test_a_tied_step_says_where_it_is_faster_and_where_it_is_slower(recorded):
+    found = recorded.verdicts.copy()
+    found.loc[(found["variant"] == "blocktile_1d") & (found["case"] == recorded.case), "word"] = "SAME"
+    text = shown(told(replace(recorded, verdicts=found)), "blocktile_1d")
+    for word in ("faster", "slower"):
+        assert re.search(rf"It is {word} than smem_tiled at \d of \d cases: [\d.]+x its speed at \d+", text)
+
 
 
 def test_the_lead_names_the_fastest_its_ties_and_the_main_path(page, recorded):

@@ -462,7 +462,7 @@ LAUNCHES: Mapping[str, Column] = {
     ),
     "lookback_us": Column("float", "us", "median wait for the sums of earlier tiles"),
     "bubbles": Column(
-        "int", "", "times at tile ends in which no warp of the SM computes, between two computations"
+        "int", "", "bubbles: the longest time at each tile end in which no warp of the SM computes"
     ),
     "bubble_us": Column("float", "us", "median length of a bubble"),
     "bubble_pct": Column(

@@ -32,9 +32,9 @@ from warplog.tables.view import FigureTables
 NEEDS = ("counters",)
 TITLE = "Memory chart"
 TRAFFIC = {  # what the title compares
-    "dram_bytes_read": ("reads", "from device memory"),
-    "l2_bytes": ("looks up", "in L2"),
     "l1_bytes": ("looks up", "in L1"),
+    "l2_bytes": ("looks up", "in L2"),
+    "dram_bytes_read": ("reads", "from device memory"),
 }
 _MANY = 2.0  # times the parent's traffic: from here on it is not told in percent
 LEAST = 1.1  # a smaller difference is not a finding
@@ -123,9 +123,15 @@ def _finding(shown: Sequence[Row]) -> str:
         words: (columns.number(own, name), columns.number(parent, name)) for name, words in TRAFFIC.items()
     }
     ratios = {words: mine / other for words, (mine, other) in pairs.items() if mine > 0 and other > 0}
-    (verb, where), ratio = max(ratios.items(), key=lambda item: abs(np.log(item[1])), default=(("", ""), 1.0))
+    if not ratios:
+        return f": {parent['variant']} and {own['variant']}"
+    (verb, where), ratio = max(ratios.items(), key=lambda item: abs(np.log(item[1])))
     if max(ratio, 1 / ratio) < LEAST:
-        return f": {own['variant']} moves as much as {parent['variant']} in L1, L2 and device memory, within 10 %"
+        *others, last = (
+            place.split(maxsplit=1)[1] for _, place in ratios
+        )  # "device memory"; L1 only if both use it
+        places = " and ".join(([", ".join(others)] if others else []) + [last])
+        return f": {own['variant']} moves as much as {parent['variant']} in {places}, within 10 %"
     if ratio >= _MANY:
         return f": {own['variant']} {verb} {number(ratio)} times as much {where} as {parent['variant']}"
     percent = f"{100 * abs(ratio - 1):.0f} % {'more' if ratio > 1 else 'less'}"

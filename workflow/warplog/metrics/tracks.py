@@ -76,8 +76,8 @@ class Numbers:
         producer_wait_pct: share of the producers' time in which they wait for a free stage.
         consumer_pct: share of the consumers' time by region.
         lookback_us: median length of a wait for the sums of the tiles before.
-        bubbles: number of bubbles at tile ends: times between two computations in which no warp of the SM computes and
-            some warp stores or hands over.
+        bubbles: number of bubbles: at each tile end, where warps store or hand over, the longest time between two
+            computations in which no warp of the SM computes.
         bubble_us: their median length; bubble_pct: their share of the time from the first to the last computation.
         starved_pct: share of that time in which no warp computes, stores or hands over.
     """
@@ -171,20 +171,20 @@ def _leads(producers: Iterable[Track], consumers: Iterable[Track]) -> list[int]:
 
 
 def _gaps(spans: Iterable[Span]) -> tuple[list[tuple[int, int]], int, int]:
-    """Returns the bubbles at tile ends, the clocks of the other gaps, and those from the first to the last computation.
+    """Returns the bubbles at tile ends, the clocks of gaps elsewhere, and those from the first to the last computation.
 
-    A gap is a time between two computations in which nothing computes.
+    A gap is a time between two computations in which nothing computes. The longest one at a tile end is its bubble:
+    while some warps store, others that compute may wait for data, which are gaps as well, but short ones.
     """
-    found, starved = [], 0
     listed = list(spans)
     ends = _union(span for span in listed if span.region in _TILE_ENDS)
     busy = _union(span for span in listed if span.region == "compute")
-    for (_, begin), (end, _) in pairwise(busy):
-        if any(first < end and last > begin for first, last in ends):
-            found.append((begin, end))
-        else:
-            starved += end - begin
-    return found, starved, busy[-1][1] - busy[0][0] if busy else 0
+    gaps = [(begin, end) for (_, begin), (end, _) in pairwise(busy)]
+    at_ends = [[gap for gap in gaps if gap[0] < last and gap[1] > first] for first, last in ends]
+    starved = set(gaps).difference(*at_ends)
+    longest = {max(found, key=lambda gap: gap[1] - gap[0]) for found in at_ends if found}
+    clocks = sum(end - begin for begin, end in starved)
+    return sorted(longest), clocks, busy[-1][1] - busy[0][0] if busy else 0
 
 
 def bubbles(spans: Iterable[Span]) -> list[tuple[int, int]]:

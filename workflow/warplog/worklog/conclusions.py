@@ -93,11 +93,14 @@ def _headline(changes: Sequence[Change]) -> list[Change]:
 
 
 def _turned(here: Verdict | None, over: Iterable[Verdict]) -> list[Verdict]:
-    """Returns the verdicts at other cases that are the opposite of that at the headline case, the largest first."""
+    """Returns the verdicts at other cases that differ from the one at the headline case, the largest first.
+
+    At cases where it is faster or slower: the opposite of the headline's, or both if it is neither there.
+    """
     if here is None:
         return []
-    opposite = "FASTER" if here.word == "SLOWER" else "SLOWER"
-    found = [one for one in over if one.word == opposite and _apart(one) > math.log1p(_LEAST_TURNED)]
+    others = {"FASTER", "SLOWER"} - {here.word}
+    found = [one for one in over if one.word in others and _apart(one) > math.log1p(_LEAST_TURNED)]
     return sorted(found, key=_apart, reverse=True)
 
 

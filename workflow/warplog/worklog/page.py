@@ -75,8 +75,8 @@ class Section:
         measured: of `measurements` at the headline case; None without a time.
         place: of `ladder`.
         over: of `verdicts`: against its parent at the headline case.
-        turned: of `verdicts`: cases at which it is slower than its parent although it is not at the headline case, or
-            faster although it is slower there, the largest difference first.
+        turned: of `verdicts`: cases at which it is faster or slower than its parent, but not at the headline case, the
+            largest difference first.
         cases: At how many cases both have a time.
         bound: of `bounds`.
         answers, claims, published: Rows of these tables; answers are the predictions and what came of them.
