@@ -45,7 +45,10 @@ def told(rows, opcodes, shares, texts=()):
 @pytest.mark.parametrize(
     ("executed", "found"),
     [
-        ({"LDS": 34e6, "STS": 19e6, "SHFL": 0.0}, {"short_scoreboard": "shared", "mio_throttle": "shared_queue"}),
+        (
+            {"LDS": 34e6, "STS": 19e6, "SHFL": 0.0},
+            {"short_scoreboard": "shared", "mio_throttle": "shared_queue"},
+        ),
         ({"LDS": 1e5, "STS": 2e6, "SHFL": 1e6}, {"mio_throttle": "shared_queue"}),
         ({"LDS": 1e5, "STS": 1e5, "SHFL": 12e6}, {}),
         ({"LDS": 0.0, "STS": 0.0, "SHFL": 0.0}, {}),

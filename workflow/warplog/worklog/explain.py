@@ -37,9 +37,7 @@ def markdown(tables: FigureTables, whole: bool = False) -> str:
         "family": tables.family,
         "case": tables.case,
         "profiled_case": tables.profiled_case,
-        "facts": ", ".join(
-            str(first[name]) for name in ("gpu_name", "campaign", "origin") if first.get(name)
-        ),
+        "facts": ", ".join(str(first[name]) for name in ("gpu_name", "campaign") if first.get(name)),
         "method": {"counters": "ncu" if counted.any() else ""},
         "statuses": {str(row["variant"]): str(row["status"]) for row in as_rows(tables.ladder(tables.case))},
     }

@@ -34,9 +34,9 @@ NOTE = (
 EXPLANATION = (
     "Arrows of a memory chart are the executed load and store instructions of all warps, with the sectors per request,"
     " or the bytes that move. Requested are at most the bytes that L1 did not hold; sectors written count with all of"
-    " their 32 bytes, and are at most (≤) those of the store instructions if some of these have no active thread. A box holds the bytes looked up, the share of sectors found, and the percent of the peak"
-    " throughput over the elapsed cycles, which is one number for L1 and shared memory. ▲ and ▼ mark at least 10 % more"
-    " or less than in the parent."
+    " their 32 bytes, and are at most (≤) those of the store instructions if some of these have no active thread. A box"
+    " holds the bytes looked up, the share of sectors found, and the percent of the peak throughput over the elapsed"
+    " cycles, which is one number for L1 and shared memory. ▲ and ▼ mark at least 10 % more or less than in the parent."
 )
 WIDTH, HEIGHT = 704.0, 200.0
 # Left and right edge of each unit; the distances are those that the longest texts need.
