@@ -38,8 +38,26 @@ def line(text, stall, share, number=1, file="k.cu"):
 
 
 def told(rows, opcodes, shares, texts=()):
-    found = waits(rows, dict(texts), opcodes, shares)
+    found = waits(rows, dict(texts), opcodes, shares, {})
     return {state: (wait.what, wait.line) for state, wait in found.items()}
+
+
+@pytest.mark.parametrize(
+    ("executed", "found"),
+    [
+        (
+            {"LDS": 34e6, "STS": 19e6, "SHFL": 0.0},
+            {"short_scoreboard": "shared", "mio_throttle": "shared_queue"},
+        ),
+        ({"LDS": 1e5, "STS": 2e6, "SHFL": 1e6}, {"mio_throttle": "shared_queue"}),
+        ({"LDS": 1e5, "STS": 1e5, "SHFL": 12e6}, {}),
+        ({"LDS": 0.0, "STS": 0.0, "SHFL": 0.0}, {}),
+        ({}, {}),
+    ],
+    ids=["shared memory", "stores to it", "shuffles", "special registers only", "not counted"],
+)
+def test_mio_states_wait_for_shared_memory_only_in_kernels_that_use_it_most(executed, found):
+    assert {state: wait.what for state, wait in waits((), {}, (), {}, executed).items()} == found
 
 
 @pytest.mark.parametrize(

@@ -516,9 +516,11 @@ def test_a_title_names_the_variant_that_stands_out_or_counts_the_many(good):
     rows = MODULES["bank_conflicts"].data(good).assign(gap="", partly=False, shared_conflict_ways=1.001)
     rows.loc[2, "shared_conflict_ways"] = 2.5
     worst = rows.loc[2, "variant"]
-    assert f"at most 2.50-way, in {worst} · " in title("bank_conflicts", rows)
+    assert f"most in {worst}, 2.50-way on average · " in title("bank_conflicts", rows)
     partly = rows.assign(partly=rows["variant"].ne(worst), excess_pct=0.0)
-    assert f", in {worst} (1 of {len(rows)} variants counted)" in title("bank_conflicts", partly)
+    assert f"most in {worst}, 2.50-way on average (1 of {len(rows)} variants counted)" in title(
+        "bank_conflicts", partly
+    )
 
 
 def test_speeds_that_span_more_than_a_factor_of_four_have_a_logarithmic_axis(good):

@@ -72,6 +72,9 @@ def test_the_arrows_between_l1_and_l2_have_the_bytes_that_follow_from_the_counte
     assert "▼ ≤ 66.9 MB requested" in labels(
         chart("fewer", {**KERNEL, "l1_bytes": 1.34e8, "l1_hit_pct": 0.0}, KERNEL)
     )
+    idle_stores = {**KERNEL, "inst_ldg": 131072.0, "global_load_sectors_per_request": 16.0}
+    idle_stores |= {"l1_bytes": 1.5 * 131072 * 16 * 32, "l1_hit_pct": 0.0}
+    assert {"≤ 101 MB requested", "≤ 67.1 MB sectors written"} <= set(labels(chart("idle", idle_stores)))
     unknown = labels(chart("old", {"l2_bytes": 1e9}))
     assert {"n/a B requested", "n/a B sectors written"} <= set(unknown)
 

@@ -10,7 +10,7 @@ from worklog_pages import FAMILY, Page, hot_line, section, told
 
 from warplog.worklog.code.boxes import parts
 from warplog.worklog.code.heat import Heat, HeatMap, heat_map
-from warplog.worklog.code.listing import code, listing, without_marks
+from warplog.worklog.code.listing import Line, code, listing, without_marks
 from warplog.worklog.html import html
 
 KERNEL = """\
@@ -112,9 +112,10 @@ def test_code_with_little_in_common_is_shown_whole():
         listing({Path("x.cu"): text}, "", NO_HEAT)
         for text in (OWN, "__global__ void other() {\n    __syncthreads();\n}\n")
     )
-    found = code(mine, parents, "other")
-    assert {change.kind for change in found.changes} == {"same"}
-    assert found.remark == "rewritten"
+    for own in (mine, (*mine, Line("header.cuh", 1, "__device__ int sum(int a);"))):
+        found = code(own, parents, "other")
+        assert {change.kind for change in found.changes} == {"same"}
+        assert found.remark == "rewritten"
 
 
 def test_no_step_of_the_ladder_shows_only_its_launcher(page):

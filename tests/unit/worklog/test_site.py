@@ -87,6 +87,13 @@ def test_the_first_page_says_whether_its_numbers_were_recorded(recorded, origin,
     assert (", recorded</h1>" in text) is said
 
 
+def test_the_speed_on_the_first_page_is_a_link_to_the_figure_of_the_ladder(recorded):
+    name = recorded.family
+    text = index.page([recorded], {name: ""}, {name: ["ladder"]}, CAMPAIGN, Table((), ()))
+    link = re.search(rf'<a href="figures/{name}/ladder.png">(.*?)</a>', text)[1]
+    assert re.sub("<[^>]*>", "", link) == "44.4 TFLOP/s"
+
+
 def test_a_hostile_case_is_a_file_name():
     assert case_file("../../x y") == "at-..-..-x-y.html"
 

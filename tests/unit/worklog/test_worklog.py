@@ -127,7 +127,7 @@ def test_a_step_that_is_no_faster_says_so_in_the_words_of_its_verdict(recorded, 
     ("values", "words"),
     [
         ({"explained": "within_runs"}, "Profiled and timed launches differ by more than this"),
-        ({"explained": "no_cause"}, "but no cause."),
+        ({"explained": "no_cause"}, "Counters show no cause."),
         ({"explained": "other_kernels"}, "its longest kernel takes"),
         ({"explained": "", "gap": "no_counters"}, "Counters were not captured, so there is no explanation."),
         (

@@ -137,7 +137,7 @@ class Explanation:
             idle = tuple(opcode for opcode in waits.OPCODES if counted.get(opcode) == 0)
             known = [code for code, count in codes.items() if count > 0 and not code.startswith(idle)]
             lines = self.tables.kernel_lines.get(name, ())
-            found[name] = waits.waits(lines, self.sources.get(name, {}), known, shares)
+            found[name] = waits.waits(lines, self.sources.get(name, {}), known, shares, counted)
         return found
 
     @cached_property
@@ -217,6 +217,8 @@ def _tile_end(
 def _waiting(state: StateChange, step: Step, known: Mapping[str, Mapping[str, Wait]]) -> StateChange:
     """Returns the state with what it waits for in the kernels of the variant and of its parent."""
     wait, parents = (known.get(name, {}).get(state.name) for name in (step.variant, step.parent))
+    if state.name in waits.MIO_STATES and wait != parents:  # one name for both
+        wait = parents = None
     is_placed = any(one and one.line for one in (wait, parents))
     return replace(state, wait=wait, parents=parents, evidence=() if is_placed else state.evidence)
 

@@ -2,6 +2,8 @@
 
 On sm_90, the wait for wgmma counts as `barrier`, and the wait at an mbarrier, at which TMA loads arrive, as
 `long_scoreboard`. The name of the state then misleads: the instruction at which most of its samples fall decides.
+`short_scoreboard` and `mio_throttle` stand for all instructions of the MIO, such as shuffles and reads of special
+registers: only of a kernel that executes more instructions on shared memory than others of these, it is known.
 """
 
 import math
@@ -24,6 +26,9 @@ _MOST = 0.5
 # bytes, and the loads of the TMA unit.
 _OPCODES = {_WGMMA: "WARPGROUP", _MBARRIER: "SYNCS"}
 OPCODES = tuple(_OPCODES.values())
+MIO_STATES = ("short_scoreboard", "mio_throttle")
+# Instructions of the MIO that return a result: on shared memory, and others; stores only take room in its queue.
+_SHARED, _STORES, _OTHERS = ("LDS", "LDSM", "ATOMS"), ("STS", "STSM"), ("SHFL", "MUFU", "I2F", "F2I", "REDUX")
 _POLL, _ARRIVAL, _TMA_LOADS = "SYNCS.PHASECHK", re.compile(r"SYNCS\.ARRIVE\..*A1T0"), ("UTMALDG", "UBLKCP")
 
 
@@ -31,8 +36,8 @@ _POLL, _ARRIVAL, _TMA_LOADS = "SYNCS.PHASECHK", re.compile(r"SYNCS\.ARRIVE\..*A1
 class Wait:
     """What a state waits for, and the line at which most of its samples fall; "" if none is shown.
 
-    `what` is wgmma (the tensor cores), barrier_or_wgmma, tma (loads by TMA), mbarrier (loads or other warps) or
-    mbarrier_or_memory.
+    `what` is wgmma (the tensor cores), barrier_or_wgmma, tma (loads by TMA), mbarrier (loads or other warps),
+    mbarrier_or_memory, shared (data from shared memory) or shared_queue (room for such instructions).
     """
 
     what: str
@@ -44,16 +49,18 @@ def waits(
     texts: Mapping[str, str],
     opcodes: Iterable[str],
     shares: Mapping[str, float],
+    executed: Mapping[str, float],
 ) -> dict[str, Wait]:
-    """Returns what the states `barrier` and `long_scoreboard` of a kernel wait for, where that is not their name.
+    """Returns what the states of a kernel wait for, where that is not their name.
 
     Args:
         lines: The kernel's rows of the table `lines`.
         texts: Its sources by file name, as far as they are known: they show the loop that a line closes.
         opcodes: The opcodes in its machine code, or those that it executed; without them nothing is returned.
         shares: The share of warp cycles by state, from 0 to 1.
+        executed: The number of executed instructions by opcode without modifiers, as far as they are known.
     """
-    found = {}
+    found = _mio(executed)
     codes = set(opcodes)
     for state, kind in (("barrier", _WGMMA), ("long_scoreboard", _MBARRIER)):
         if not any(code.startswith(_OPCODES[kind]) for code in codes):
@@ -65,6 +72,16 @@ def waits(
         else:
             found[state] = Wait(_EITHER[kind])
     return found
+
+
+def _mio(executed: Mapping[str, float]) -> dict[str, Wait]:
+    """Returns what the two states of the MIO wait for, if most of its instructions are on shared memory."""
+    loads, stores, others = (
+        sum(count for code in codes if (count := executed.get(code, 0.0)) > 0)
+        for codes in (_SHARED, _STORES, _OTHERS)
+    )
+    found = {"short_scoreboard": Wait("shared")} if loads > others else {}
+    return found | ({"mio_throttle": Wait("shared_queue")} if loads + stores > others else {})
 
 
 def _what(kind: str, codes: set[str]) -> str:

@@ -75,7 +75,7 @@ def _finding(counted: pd.DataFrame, of: int) -> str:
     return (
         f"{TITLE}: none{which}"
         if ways == "1.00"
-        else f"Bank conflicts: at most {ways}-way, in {worst}{which}"
+        else f"{TITLE}: most in {worst}, {ways}-way on average{which}"
     )
 
 

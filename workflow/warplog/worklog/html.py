@@ -303,7 +303,12 @@ def _tally(rows: Sequence[Cells], column: str) -> "Markup":
     """Returns how many rows have each code of a column, in their order: "2 confirmed, 1 refuted"."""
     from markupsafe import Markup
 
-    counts = Counter(str(one.raw(column)).replace("_", " ") for one in rows)
+    counts = Counter(
+        "not judged"  # a claim with a value
+        if one.raw(column) == "not_measurable" and one.measured
+        else str(one.raw(column)).replace("_", " ")
+        for one in rows
+    )
     return Markup(", ").join(_counted(count) + Markup(" {}").format(what) for what, count in counts.items())
 
 

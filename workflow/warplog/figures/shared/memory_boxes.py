@@ -34,9 +34,9 @@ NOTE = (
 EXPLANATION = (
     "Arrows of a memory chart are the executed load and store instructions of all warps, with the sectors per request,"
     " or the bytes that move. Requested are at most the bytes that L1 did not hold; sectors written count with all of"
-    " their 32 bytes. A box holds the bytes looked up, the share of sectors found, and the percent of the peak"
-    " throughput over the elapsed cycles, which is one number for L1 and shared memory. ▲ and ▼ mark at least 10 % more"
-    " or less than in the parent."
+    " their 32 bytes, and are at most (≤) those of the store instructions if some of these have no active thread. A box"
+    " holds the bytes looked up, the share of sectors found, and the percent of the peak throughput over the elapsed"
+    " cycles, which is one number for L1 and shared memory. ▲ and ▼ mark at least 10 % more or less than in the parent."
 )
 WIDTH, HEIGHT = 704.0, 200.0
 # Left and right edge of each unit; the distances are those that the longest texts need.
@@ -49,6 +49,7 @@ _ACTIVITY = ["instructions_executed", "ipc", "gpu_cycles"]
 _CHANGE = 1.1  # a larger ratio to the parent, or its inverse, is marked
 _ABSENT = "n/a"
 _SECTOR = 32  # bytes
+_IN_EXCESS = 1.02  # more than between the passes of one kernel from which counters come
 _HEAD = 7.0  # length of an arrow's head
 
 
@@ -157,16 +158,27 @@ def _with_traffic(values: Mapping[str, float]) -> dict[str, float]:
 
     L1 is write-through, so that every stored sector goes to L2 (CUDA C++ Programming Guide, Compute Capability 5.x and
     later). What L1 requests is at most what is loaded, and at most the sectors that it did not hold; the latter contain
-    sectors of stores.
+    sectors of stores. Instructions without an active thread are executed, but request nothing: if loads and stores
+    would exceed what was looked up, the bytes of the stores are an upper bound, too.
     """
     known = _Counters(values, {})
-    stored = _SECTOR * known.sum("inst_stg") * known.sum("global_store_sectors_per_request")
-    stored = 0.0 if known.sum("inst_stg") == 0 else stored
+    loads, stored = (
+        0.0
+        if known.sum(f"inst_{code}") == 0
+        else _SECTOR * known.sum(f"inst_{code}") * known.sum(f"global_{what}_sectors_per_request")
+        for code, what in (("ldg", "load"), ("stg", "store"))
+    )
     looked_up = known.sum("l1_bytes")
+    is_bound = loads + stored > _IN_EXCESS * looked_up
     missed = looked_up * (1 - known.sum("l1_hit_pct") / 100)
-    loaded = max(looked_up - stored, 0.0)  # counters come from several passes of one kernel
+    loaded = looked_up if is_bound else max(looked_up - stored, 0.0)
     requested = 0.0 if loaded == 0 else min(loaded, missed) if missed >= 0 else math.nan
-    return {**values, "l1_requested_bytes": requested, "l1_stored_bytes": stored}
+    return {
+        **values,
+        "l1_requested_bytes": requested,
+        "l1_stored_bytes": stored,
+        "l1_stored_is_bound": float(is_bound),
+    }
 
 
 def _boxes(counters: _Counters) -> Iterator[Box]:
@@ -225,7 +237,8 @@ def _arrows(counters: _Counters) -> Iterator[Arrow]:
     tma = _besides(counters, "utmaldg")
     yield _flow(_KERNEL[1], _L1[0], 182, False, counters, "store", ("inst_sts", "inst_stsm"), tma)
     yield _bytes(counters, "l1_requested_bytes", "requested", (_L2[0], _L1[1]), 24, "≤ ")
-    yield _bytes(counters, "l1_stored_bytes", "sectors written", (_L1[1], _L2[0]), 66)
+    bound = "≤ " if counters.sum("l1_stored_is_bound") else ""
+    yield _bytes(counters, "l1_stored_bytes", "sectors written", (_L1[1], _L2[0]), 66, bound)
     if counters.sum("inst_ldgsts") != 0:
         yield Arrow(
             (268, _UPPER[1]), (268, _LOWER[0]), "", f"{counters.text('', 'inst_ldgsts')} async copies"

@@ -151,9 +151,9 @@ def code(
     before, after = ([" ".join(line.text.split()) for line in lines] for lines in (old, own))
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     if before != after and matcher.ratio() < _LEAST_IN_COMMON:
-        same_language = {Path(line.file).suffix for line in own} == {Path(line.file).suffix for line in old}
+        is_python = [{Path(line.file).suffix == ".py" for line in lines} for lines in (own, old)]
         whole = tuple(Change("same", line) for line in mine)
-        return Code(whole, "", "rewritten" if same_language else "")
+        return Code(whole, "", "rewritten" if is_python[0] == is_python[1] else "")
     if before == after and mine:
         return Code((), parent, "equal")
     rest = tuple(Change("same", line) for line in mine if line.file in shared)

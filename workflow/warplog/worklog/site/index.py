@@ -5,7 +5,7 @@ It is the index of a site, and results/index.html, the page to open after a run.
 
 from collections.abc import Mapping, Sequence
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from warplog.core.columns import text
 from warplog.core.text import Table
@@ -115,5 +115,5 @@ def _with_figure(tables: FigureTables, drawn: Sequence[str]) -> tuple[object, ..
     case, name, speed, *others = fastest(tables)
     if "ladder" in drawn and speed:
         address = f"figures/{tables.family}/ladder.png"
-        speed = Markup('<a href="{}">{}</a>').format(address, speed)
+        speed = Markup('<a href="{}">{}</a>').format(address, escape(speed))
     return case, name, speed, *others
