@@ -166,7 +166,6 @@ def test_a_tied_step_says_where_it_is_faster_and_where_it_is_slower(recorded):
         assert re.search(rf"It is {word} than smem_tiled at \d of \d cases: [\d.]+x its speed at \d+", text)
 
 
-
 def test_the_lead_names_the_fastest_its_ties_and_the_main_path(page, recorded):
     lead = Page(re.search(r'<p class="lead">.*?</p>', html(page), re.DOTALL)[0]).text
     assert lead.startswith("At 4096, the fastest variant is warptile: 44.4 TFLOP/s, 86.6 % of cublas.")

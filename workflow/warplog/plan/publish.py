@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from warplog import worklog
 from warplog.core import paths
+from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
 from warplog.plan.files import Files
 from warplog.plan.plan import Plan
@@ -25,6 +26,9 @@ def write_page(plan: Plan, family: str, charts: Path, html: Path, latex: Path) -
     Args:
         charts: the JavaScript of interactive charts.
         latex: the folder of the LaTeX files.
+
+    Raises:
+        WarplogError: the tables are those of another campaign, or a file cannot be written.
     """
     page = _page(plan, family, view.load(_TABLES, family))
     write_text(html, worklog.html(page, charts.read_text(encoding="utf-8")))
@@ -49,6 +53,10 @@ def _page(plan: Plan, family: str, data: "FigureTables") -> "Page":
     pictures = sorted(stages.FIGURES.at(paths.RESULTS, family=family).glob("*.png"))
     machine_code = {v.name: Files(plan).build_record(v).with_name("kernel.sass") for v in plan.chosen[family]}
     campaign = plan.source().campaign
+    if others := set(data.variants["campaign"]) - {campaign.campaign}:
+        raise WarplogError(
+            f"{_TABLES}: hold {', '.join(map(str, others))}, not {campaign.campaign}; delete them and run again"
+        )
     return worklog.gather(
         plan.families[family], data, campaign, pictures, paths.WORKFLOW / "report", machine_code
     )
