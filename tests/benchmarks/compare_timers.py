@@ -29,8 +29,10 @@ from warplog.extract.stage import extract_family
 from warplog.machine import device, toolchain
 from warplog.measure import capture, provenance
 from warplog.measure.building import build
-from warplog.measure.job import Job, Settings, proofs, refuse_unproven
+from warplog.measure.job import Job, Settings
+from warplog.measure.stage import refuse_unproven
 from warplog.records.campaign import Gpu
+from warplog.records.check import Check
 from warplog.records.config import CheckSettings, ProfileSettings, TimeSettings
 from warplog.records.door import read_json, write
 from warplog.records.extract import Extract, MetricRow
@@ -160,7 +162,7 @@ def time_with_nvbench(
 ) -> dict[str, Timing]:
     """Returns NVBench's cold medians by case, from a separate process with the same lock and environment."""
     job = bench.job(variant, "nvbench", NVBENCH)
-    refusal = refuse_unproven(proofs(check, [job])[0], job.build)
+    refusal = refuse_unproven(FamilyRecord.read(check, Check).variants[variant.name], job.build)
     if refusal is not None:
         return dict.fromkeys(cases, Timing(None, *refusal))
     task, answer = job.record.with_suffix(".task.json"), job.record

@@ -9,7 +9,8 @@ from host_family import make_job, named
 from report_files import Launch, write_ncu
 from warplog.extract import sessions
 from warplog.machine.toolchain import Tool
-from warplog.measure import capture, check_time
+from warplog.measure import capture
+from warplog.measure.check import check_family
 from warplog.measure.job import Job
 from warplog.measure.results import Captured, Result
 from warplog.records.config import CheckSettings, ProfileSettings
@@ -63,7 +64,7 @@ def family(folder: Path, bodies=(RIGHT, RIGHT, RIGHT)) -> list[Job[CheckSettings
         job = named(make_job(folder / name, body), *NAMES)[place]
         record = folder / "check" / "scale.json"
         jobs.append(replace(job, record=record, scratch=record.with_name(f".{name}.work")))
-    check_time.check_family(jobs)
+    check_family(jobs)
     return jobs
 
 

@@ -15,7 +15,7 @@ from msgspec import structs
 from host_family import make_job, named
 from one_variant import check_variant, record_of, time_variant, write_record
 from warplog.catalog.contract import Requires
-from warplog.measure import check_time
+from warplog.measure.check import check_family
 from warplog.measure.job import Job, family_task
 from warplog.measure.journal import Begun, Note
 from warplog.measure.results import Result
@@ -112,7 +112,7 @@ def test_interrupted_run_resumes_where_it_stopped(tmp_path: Path) -> None:
     script = f"import sys; sys.path[:0] = {sys.path!r}\nimport pickle\n"
     (tmp_path / "job.pickle").write_bytes(pickle.dumps(job))
     pickled = str(tmp_path / "job.pickle")
-    script += f"from warplog.measure import check_time; check_time.check_family([pickle.load(open({pickled!r}, 'rb'))])"
+    script += f"from warplog.measure.check import check_family; check_family([pickle.load(open({pickled!r}, 'rb'))])"
     done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, timeout=60)
     assert done.returncode == -9
     assert not job.record.exists()
@@ -183,7 +183,7 @@ def statuses(jobs: list[Job[CheckSettings]]) -> list[list[str]]:
 
 def test_a_family_is_measured_together_and_a_crash_only_affects_its_variant(tmp_path: Path) -> None:
     jobs = family_of_two(tmp_path, "if (a->N == 1) abort();" + RIGHT)
-    check_time.check_family(jobs[::-1])
+    check_family(jobs[::-1])
     assert launched(tmp_path) == {"right", "other"}
     assert statuses(jobs) == [["ok"] * 3, ["ok", "crashed", "skipped"]]
     assert not list((tmp_path / "check").glob(".*"))
@@ -191,22 +191,22 @@ def test_a_family_is_measured_together_and_a_crash_only_affects_its_variant(tmp_
 
 def test_only_changed_variants_are_measured_again(tmp_path: Path) -> None:
     jobs = family_of_two(tmp_path, RIGHT)
-    check_time.check_family(jobs)
+    check_family(jobs)
     launched(tmp_path)
     os.utime(jobs[0].record, (0, 0))
     kept = record_of(jobs[0], Check)
     changed = family_of_two(tmp_path, "a->y[0] = 0; " + RIGHT)
-    check_time.check_family(changed)
+    check_family(changed)
     assert launched(tmp_path) == {"other"}
     assert record_of(jobs[0], Check) == kept
     assert jobs[0].record.stat().st_mtime > 1  # newer than its inputs, for Snakemake
-    check_time.check_family(family_of_two(tmp_path, "a->y[0] = 0; " + RIGHT, inputs="another policy"))
+    check_family(family_of_two(tmp_path, "a->y[0] = 0; " + RIGHT, inputs="another policy"))
     assert launched(tmp_path) == {"right", "other"}
 
 
 def test_with_unknown_inputs_everything_is_measured_again(tmp_path: Path) -> None:
     for _ in range(2):
-        check_time.check_family(family_of_two(tmp_path, RIGHT, inputs=""))
+        check_family(family_of_two(tmp_path, RIGHT, inputs=""))
         assert launched(tmp_path) == {"right", "other"}
 
 

@@ -56,7 +56,7 @@ def commit_of_a_job(campaign):
         },
         **{"settings": CheckSettings(), "record": campaign.with_name("transpose.json")},
     )
-    return job.head(Session(), "0" * 64)["provenance"].commit
+    return job.head(Session(), ("ok", ""), source_sha256="0" * 64)["provenance"].commit
 
 
 def test_measurements_carry_the_commit_that_the_configuration_names(record):

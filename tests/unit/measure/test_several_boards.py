@@ -19,7 +19,7 @@ from one_variant import check_variant
 from warplog.core.errors import WarplogError
 from warplog.core.paths import PACKAGE
 from warplog.machine import device
-from warplog.measure import check_time
+from warplog.measure import check, timing
 from warplog.measure.family_board import boards_of
 from warplog.measure.job import Job, family_task
 from warplog.measure.supervise import finished, run_cases
@@ -54,14 +54,14 @@ def on(job: Job, uuid: str) -> Job:
 def time_on(tmp_path: Path) -> Callable[..., set[str]]:
     """Returns a function that times variants on a board, and returns the board of every variant in the record."""
     checked = named(replace(make_job(tmp_path, RIGHT), inputs_sha256="inputs"), "right", "other")
-    check_time.check_family(checked)
+    check.check_family(checked)
     timer = make_timer(tmp_path)
     record = tmp_path / "time" / "none" / "scale.json"
 
     def run(uuid: str, *variants: str) -> dict[str, str]:
         jobs = [on(replace(job, record=record, settings=POLICY), uuid) for job in checked]
         chosen = [job for job in jobs if job.variant.name in variants]
-        check_time.time_family(chosen, checked[0].record, timer, ["64"])
+        timing.time_family(chosen, checked[0].record, timer, ["64"])
         records = FamilyRecord.read(record, Time).variants
         return {name: one.provenance.gpu_uuid for name, one in records.items()}
 

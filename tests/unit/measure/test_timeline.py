@@ -11,7 +11,8 @@ from msgspec import structs
 from host_family import HEADER, STRUCT, compile_c, make_job, make_timer
 from made_up_launch import case_of, pipelined, times
 from warplog.core.hashing import sha256_file
-from warplog.measure import check_time, timeline
+from warplog.measure import timeline
+from warplog.measure.check import check_family
 from warplog.records import door
 from warplog.records.build import Build
 from warplog.records.config import TimelineSettings
@@ -69,7 +70,7 @@ SETTINGS = TimelineSettings(rounds=2, samples=3, pause_us=0.0, most_mib=4, timeo
 def checked(tmp_path):
     """Returns a job whose variant passed its check and has a timeline."""
     job = make_job(tmp_path, RIGHT)
-    check_time.check_family([job])
+    check_family([job])
     family = structs.replace(job.family, timeline={"right": "64"})
     record = tmp_path / "timeline" / "none" / "scale.json"
     return replace(job, family=family, record=record, settings=SETTINGS, inputs_sha256="known")
@@ -141,7 +142,7 @@ def test_two_marked_kernels_in_a_launch_are_an_error_of_the_variant(tmp_path, ch
 
 def test_nothing_is_captured_without_a_passed_check(tmp_path, checked):
     wrong = replace(make_job(tmp_path, RIGHT.replace("*", "+")), record=tmp_path / "check/none/scale.json")
-    check_time.check_family([wrong])
+    check_family([wrong])
     record = captured(tmp_path, checked)
     assert record.status == "skipped"
     assert record.reason.startswith("its check has status wrong")

@@ -157,6 +157,6 @@ def test_no_gpu_is_used_for_a_family_whose_reference_is_wrong(
 ) -> None:
     family = family_with(tmp_path, (ANSWER, "return {}"))
     check = script("measure/check_family")
-    monkeypatch.setattr(check.check_time, "check_family", lambda _: pytest.fail("the GPU is used"))
+    monkeypatch.setattr(check.check, "check_family", lambda _: pytest.fail("the GPU is used"))
     with pytest.raises(WarplogError, match="expected the key 'y'"):
         check.main([types.SimpleNamespace(family=family)])

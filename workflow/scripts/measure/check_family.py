@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from warplog.measure import check_time, trial
+from warplog.measure import check, trial
 from warplog.measure.job import Job
 from warplog.plan.jobs import CheckJob
 from warplog.plan.script import family_jobs, job, parameters
@@ -11,7 +11,7 @@ from warplog.records.config import CheckSettings
 
 def main(jobs: Sequence[Job[CheckSettings]]) -> None:
     trial.try_reference(jobs[0].family)
-    check_time.check_family(jobs)
+    check.check_family(jobs)
 
 
 if "snakemake" in globals():

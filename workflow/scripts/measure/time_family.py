@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from warplog.measure import check_time
+from warplog.measure import timing
 from warplog.plan.jobs import TimeJob
 from warplog.plan.script import family_jobs, job, parameters
 
 if "snakemake" in globals():
     with job(snakemake.log[0]):
         params = parameters(snakemake, TimeJob)
-        check_time.time_family(
+        timing.time_family(
             family_jobs(snakemake, params),
             Path(snakemake.input.check),
             Path(snakemake.input.timer),

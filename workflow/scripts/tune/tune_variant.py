@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+from warplog.catalog.family import load_family
 from warplog.machine import toolchain
 from warplog.measure import job as jobs
+from warplog.measure.family_board import board_of
 from warplog.measure.tuning import record as tuning_record
 from warplog.measure.tuning import search as tuning
 from warplog.plan.jobs import TuneJob
@@ -15,12 +17,12 @@ def main(
 ) -> None:
     toolchain.ensure("cuda")
     tools = toolchain.find("nvcc"), toolchain.find("cuobjdump")
-    family_file = Path(params.family_file)
-    scratch = record.with_name(f".{family_file.parent.name}.{variant}.work")
+    family = load_family(Path(params.family_file))
+    scratch = record.with_name(f".{family.name}.{variant}.work")
     (measuring,) = jobs.make_jobs(
-        family_file=family_file,
+        family=family,
         variants=[variant],
-        gpu=gpu,
+        gpu=board_of(family.name, gpu, campaign.parents[1]),
         builds=[scratch / "settings" / "record.json"],
         campaign=campaign,
         settings=params.settings,

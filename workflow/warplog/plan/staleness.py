@@ -68,7 +68,10 @@ _HASHED_OTHERWISE = frozenset(
         *("catalog", "machine.toolchain", "machine.wheels", "records"),
         *(
             f"measure.{name}"
-            for name in ("family_board", "job", "journal", "provenance", "results", "supervise", "task")
+            for name in (
+                *("family_board", "job", "journal", "progress"),
+                *("provenance", "results", "stage", "supervise", "task"),
+            )
         ),
     )
 )

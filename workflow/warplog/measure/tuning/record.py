@@ -40,9 +40,7 @@ def write(search: Search) -> Tune:
     elif not search.complete:
         outcome = "ok", f"{len(tried)} of {total} settings measured in {minutes:g} minutes"
     record = Tune(
-        **job.head(search.session, winners.fingerprint(job.variant)),
-        status=outcome[0],
-        reason=outcome[1],
+        **job.head(search.session, outcome, source_sha256=winners.fingerprint(job.variant)),
         campaign=search.campaign,
         minutes=minutes,
         check=TuneCheck(cases=search.work.check_cases, rounds=CHECK_ROUNDS),
