@@ -24,7 +24,7 @@ from warplog.parsers.ncu.source import SAMPLING
 from warplog.records import fields
 from warplog.records.config import ProfileSettings
 from warplog.records.family_file import FamilyRecord
-from warplog.records.measured import Session, worst
+from warplog.records.measured import Session
 from warplog.records.profile import CapturedCase, Profile
 
 _EXPORT_S = 300
@@ -130,15 +130,13 @@ class CaptureStage(AfterCheck[ProfileSettings, CapturedCase, Profile]):
             return [self.entry(replace(part, refusal=(status, reason)), {}, Session()) for part in parts]
         finally:
             discard(place)
-        entries = [
+        entries = (
             self.entry(part, by_case(results, CapturedCase, part.variant), session)
             for part in parts
             if not broken or part.variant in broken
-        ]
-        return [
-            structs.replace(entry, report="" if broken or entry.status != "ok" else report.name)
-            for entry in entries
-        ]
+        )
+        names = {"ok": "" if broken else report.name}
+        return [structs.replace(entry, report=names.get(entry.status, "")) for entry in entries]
 
     def _output(self, job: Job[ProfileSettings]) -> Path:
         """Returns the file that the profiler writes."""
@@ -148,13 +146,16 @@ class CaptureStage(AfterCheck[ProfileSettings, CapturedCase, Profile]):
         self, part: Part[ProfileSettings], ran: Mapping[str, CapturedCase], session: Session
     ) -> Profile:
         """Returns the capture of a variant: ok if any case was captured, since each case has its own status."""
+        cases = part.all_cases(CapturedCase, ran)
+        captured = any(case.status == "ok" for case in cases)
+        outcome: Refusal = ("ok", "") if captured else part.outcome(cases)
         program, *options = self.command(part.job)
         return Profile(
-            **part.head(session, part.refusal or _over_cases(tuple(ran.values()))),
+            **part.job.head(session, outcome, part.inputs_sha256),
             tool=self.name,
             tool_version=self.tool.version or "",
             command=(Path(program).name, *options),
-            cases=part.all_cases(CapturedCase, ran),
+            cases=cases,
             session=session,
         )
 
@@ -206,12 +207,7 @@ class NsysStage(CaptureStage):
         database = output.with_suffix(".sqlite")
         command = [
             str(self.tool.path),
-            "export",
-            "-t",
-            "sqlite",
-            "-f",
-            "true",
-            "-o",
+            *["export", "-t", "sqlite", "-f", "true", "-o"],
             str(database),
             str(output),
         ]
@@ -244,14 +240,6 @@ def capture_nsys(
 ) -> None:
     """Captures the timeline of back-to-back launches, all variants in one session; see `capture_ncu`."""
     NsysStage(check, tool, cases).run(jobs)
-
-
-def _over_cases(ran: Sequence[CapturedCase]) -> Refusal:
-    """Returns status and reason of an entry: ok if any case was captured."""
-    bad = [case for case in ran if case.status != "ok"]
-    if len(bad) < len(ran):
-        return "ok", ""
-    return worst(case.status for case in bad), f"case {bad[0].case}: {bad[0].reason}"
 
 
 def _diagnose(log: Path, error: str) -> Refusal:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from warplog.measure.job import Job
 from warplog.measure.progress import show_results
-from warplog.measure.stage import Part, Stage, by_case, contract, family_task, refuse_build
+from warplog.measure.stage import Part, Stage, by_case, family_task, refuse_build
 from warplog.measure.supervise import BREAKS, discard, run_cases
 from warplog.measure.task import CheckWork
 from warplog.records.check import Check, CheckCase
@@ -22,8 +22,7 @@ class CheckStage(Stage[CheckSettings, CheckCase, Check]):
 
     def part(self, job: Job[CheckSettings]) -> Part[CheckSettings]:
         """Returns what is done with a variant: all check cases, unless it was not built."""
-        cases, refusal = tuple(job.family.check_cases), refuse_build(job.build)
-        return self._part(job, cases, refusal, cases, refusal, contract(job))
+        return self._part(job, tuple(job.family.check_cases), refuse_build(job.build))
 
     def measure(self, parts: Sequence[Part[CheckSettings]]) -> Iterator[list[Check]]:
         """Runs the cases of one variant after the other."""
@@ -38,7 +37,7 @@ class CheckStage(Stage[CheckSettings, CheckCase, Check]):
         """Returns the check of a variant."""
         cases = part.all_cases(CheckCase, ran)
         return Check(
-            **part.head(session, part.outcome(cases)),
+            **part.job.head(session, part.outcome(cases), part.inputs_sha256),
             cases=cases,
             session=session,
             settings=part.job.settings,

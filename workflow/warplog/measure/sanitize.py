@@ -82,9 +82,10 @@ class SanitizeStage(Stage[SanitizeSettings, ToolCheck, Sanitize]):
     def entry(self, part: Part[SanitizeSettings], ran: Mapping[str, ToolCheck], session: Session) -> Sanitize:
         """Returns the checks of a variant; its status is that of the first tool that is not ok."""
         status = worst(check.status for check in ran.values())
-        bad = [check for check in ran.values() if check.status == status != "ok"]
+        bad = next((check for check in ran.values() if check.status == status != "ok"), None)
+        reason = f"{bad.tool}: {bad.reason}" if bad else ""
         return Sanitize(
-            **part.head(session, (status, f"{bad[0].tool}: {bad[0].reason}" if bad else "")),
+            **part.job.head(session, (status, reason), part.inputs_sha256),
             tool_version=self.tool.version or "",
             cases=part.job.fitting(part.cases),
             checks=tuple(ran.values()),
@@ -151,18 +152,14 @@ def _judge(text: str, report: sanitizer.Report, results: Sequence[Result], failu
     if report.findings:
         first = report.findings[0]
         place = f" at {first.file}:{first.line}" if first.file else ""
-        count = max(report.errors or 0, sum(one.count for one in report.findings))
+        count = max(report.errors or 0, sum(finding.count for finding in report.findings))
         return "finding", f"{count} error{'s' if count > 1 else ''}, the first: {first.message}{place}"
-    bad = next((one for one in results if one.status != "ok"), None)
-    if bad is not None:
+    if bad := next((result for result in results if result.status != "ok"), None):
         return bad.status, f"case {bad.run.case}: {bad.reason}"
     if report.errors:
         return "finding", f"{report.errors} error{'s' if report.errors > 1 else ''}, without details"
     if failure or report.errors is None:
-        return (
-            "error",
-            failure or f"compute-sanitizer did not finish: {' '.join(text.split())[-200:]}",
-        )
+        return "error", failure or f"compute-sanitizer did not finish: {' '.join(text.split())[-200:]}"
     return "ok", ""
 
 
@@ -175,25 +172,20 @@ def _read(log: Path) -> str:
 
 def rows(record: Sanitize) -> list[dict[str, Cell]]:
     """Returns the rows of the table `sanitize`: one per finding, and one per tool without findings."""
-    found: list[dict[str, Cell]] = []
+    table: list[dict[str, Cell]] = []
     for check in record.checks:
         row: dict[str, Cell] = {
-            "family": record.family,
-            "variant": record.variant,
-            "gpu": record.gpu,
-            "origin": record.origin,
-            "source_sha256": record.source_sha256,
+            **{
+                name: getattr(record, name)
+                for name in ("family", "variant", "gpu", "origin", "source_sha256")
+            },
             "gpu_name": record.provenance.gpu_name,
             "cases": len(record.cases),
-            "tool": check.tool,
-            "status": check.status,
-            "reason": check.reason,
-            "seconds": check.seconds,
+            **{name: getattr(check, name) for name in ("tool", "status", "reason", "seconds")},
         }
-        found += [{**row, **structs.asdict(one)} for one in check.findings] or [
-            {**row, "count": check.errors or 0}
-        ]
-    return found
+        findings = map(structs.asdict, check.findings)
+        table += [{**row, **finding} for finding in findings] or [{**row, "count": check.errors or 0}]
+    return table
 
 
 def summary(rows: Sequence[Mapping[str, Cell]]) -> str:

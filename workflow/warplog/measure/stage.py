@@ -4,7 +4,7 @@ A stage says what differs: its cases, whom it refuses, what its entries depend o
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from msgspec.structs import asdict
 
 from warplog.core.hashing import sha256_of
-from warplog.measure.job import Head, Job, Refusal, Settings
+from warplog.measure.job import Job, Refusal, Settings
 from warplog.measure.results import Result
 from warplog.measure.task import CaseRun, Task, Work
 from warplog.measure.worker.case_data import SHARED_DATA
@@ -22,6 +22,7 @@ from warplog.records import door
 from warplog.records.build import Build
 from warplog.records.check import Check
 from warplog.records.family_file import FamilyRecord
+from warplog.records.fields import Status
 from warplog.records.measured import Absent, Case, Session, worst
 from warplog.records.profile import Profile
 from warplog.records.sanitize import Sanitize, ToolCheck
@@ -81,10 +82,6 @@ class Part(Generic[Settings]):
         bad = next((case for case in supported if case.status == status != "ok"), None)
         return status, f"case {bad.case}: {bad.reason}" if bad else ""
 
-    def head(self, session: Session, outcome: Refusal) -> Head:
-        """Returns what the entries of all stages share."""
-        return self.job.head(session, outcome, self.inputs_sha256)
-
 
 class Stage(ABC, Generic[Settings, Ran, Entry]):
     """A stage that measures variants of a family and writes an entry for each into the family's record file.
@@ -138,11 +135,11 @@ class Stage(ABC, Generic[Settings, Ran, Entry]):
         stale = [part for part in parts if not self.is_fresh(part, record.variants.get(part.variant))]
         refused = [self.refused(part) for part in stale if not part.runnable]
         runnable = [part for part in stale if part.runnable]
+        names = [variant.name for variant in jobs[0].family.variants]
         for entries in chain([refused], self.measure(runnable) if runnable else ()):
             for entry in entries:
                 record.put(entry)
-            known = record.variants
-            record.variants = {v.name: known[v.name] for v in jobs[0].family.variants if v.name in known}
+            record.variants = {name: record.variants[name] for name in names if name in record.variants}
             record.write()
 
     def is_fresh(self, part: Part[Settings], entry: Entry | None) -> bool:
@@ -154,9 +151,13 @@ class Stage(ABC, Generic[Settings, Ran, Entry]):
         return on_this_board and all(file.is_file() for file in self.files(job, entry))
 
     def _part(
-        self, job: Job[Settings], cases: Iterable[str], refusal: Refusal | None, *own: object
+        self, job: Job[Settings], cases: Sequence[str], refusal: Refusal | None, *own: object
     ) -> Part[Settings]:
-        """Returns a part; `own` is what its entry depends on besides stage, build and the inputs of the job."""
+        """Returns a part; `own` is what its entry depends on besides stage, build and the inputs of the job.
+
+        By default: cases, refusal, and what family.yaml says of how the variant is measured.
+        """
+        own = own or (cases, refusal, (dict(job.variant.memory), job.family.measuring))
         key = sha256_of(self.name, job.inputs_sha256, door.plain(job.build), *own)
         return Part(job, tuple(cases), refusal, key)
 
@@ -178,33 +179,22 @@ class AfterCheck(Stage[Settings, Ran, Entry]):
 
     def refuse(self, job: Job[Settings]) -> Refusal | None:
         """Returns status and reason for not running a variant; None if this build passed its check."""
-        return refuse_unproven(self.check_of(job), job.build)
-
-
-def contract(job: Job[Any]) -> tuple[object, ...]:
-    """Returns what family.yaml says of how a variant is checked and timed."""
-    return dict(job.variant.memory), job.family.measuring
+        check = self.check_of(job)
+        if check.status in ("unsupported", "skipped"):
+            return check.status, check.reason
+        if check.status != "ok" or isinstance(check, Absent):
+            return "skipped", f"its check has status {check.status}: {check.reason}"
+        if check.library_sha256 != job.build.library_sha256:
+            return "skipped", "its check belongs to another build; run the check again"
+        return refuse_build(job.build)
 
 
 def refuse_build(build: Build) -> Refusal | None:
     """Returns status and reason for not running a build; None if it can be run."""
     if build.status == "ok":
         return None
-    return (
-        "unsupported" if build.status == "unsupported" else "skipped",
-        f"its build has status {build.status}: {build.reason}",
-    )
-
-
-def refuse_unproven(check: Check | Absent, build: Build) -> Refusal | None:
-    """Returns status and reason for not timing or capturing a variant; None if this build passed its check."""
-    if check.status in ("unsupported", "skipped"):
-        return check.status, check.reason
-    if check.status != "ok" or isinstance(check, Absent):
-        return "skipped", f"its check has status {check.status}: {check.reason}"
-    if check.library_sha256 != build.library_sha256:
-        return "skipped", "its check belongs to another build; run the check again"
-    return refuse_build(build)
+    status: Status = "unsupported" if build.status == "unsupported" else "skipped"
+    return status, f"its build has status {build.status}: {build.reason}"
 
 
 def family_task(
@@ -255,11 +245,5 @@ def by_case(results: Sequence[Result], kind: type[OfCase], variant: str) -> dict
 def measured(kind: type[OfCase], result: Result, **more: Any) -> OfCase:
     """Returns what an entry says of a case that ran; `kind` has the fields of what was found, and `more`."""
     found = asdict(result.found) if result.found else {}
-    return kind(
-        case=result.run.case,
-        status=result.status,
-        reason=result.reason,
-        seconds=result.seconds,
-        **found,
-        **more,
-    )
+    case, status, reason = result.run.case, result.status, result.reason
+    return kind(case=case, status=status, reason=reason, seconds=result.seconds, **found, **more)

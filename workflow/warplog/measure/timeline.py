@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
-from msgspec import structs
+from msgspec import convert, structs
 
 from warplog.core import paths
 from warplog.core.errors import WarplogError
@@ -18,7 +18,7 @@ from warplog.measure.results import Result
 from warplog.measure.stage import AfterCheck, Part, family_task, measured, refuse_build
 from warplog.measure.supervise import BREAKS, discard, run_cases
 from warplog.measure.task import TimelineWork
-from warplog.metrics.tracks import Track, shares
+from warplog.metrics.tracks import shares
 from warplog.parsers import timeline_buffer
 from warplog.parsers.timeline_buffer import Launch
 from warplog.records import door
@@ -29,6 +29,8 @@ from warplog.records.measured import Session
 from warplog.records.timeline import Timeline, TimelineCase
 
 _MOST_TRACE_EVENTS = 300_000  # about 3 MB when compressed
+# What a record has from the launch as it is.
+_AS_READ = ("sm_mhz", "step_ns", "span_us", "blocks", "threads", "events", "lost_events", "lost_warps")
 _WAITING = ("wait", "lookback", "sync")
 
 
@@ -66,13 +68,12 @@ class TimelineStage(AfterCheck[TimelineSettings, TimelineCase, Timeline]):
         task = family_task(parts, work, timer=self.timer)
         show = show_results(self.name, first.family, len(task.runs))
         results, session = run_cases(task, first.settings.timeout_s, show, BREAKS)
-        buffers = {part.variant: Path(task.folder, f"{part.variant}.npz") for part in parts}
-        found = {result.run.variant: result for result in results}
-        cases = [_with_launch(part.job, found[part.variant], buffers[part.variant]) for part in parts]
-        yield [self.entry(part, {case.case: case}, session) for part, case in zip(parts, cases, strict=True)]
-        for buffer in buffers.values():
-            buffer.unlink(missing_ok=True)
-        discard(Path(task.folder))
+        folder, result_of = Path(task.folder), {result.run.variant: result for result in results}
+        cases = {part.variant: _with_launch(part.job, result_of[part.variant], folder) for part in parts}
+        yield [self.entry(part, {part.cases[0]: cases[part.variant]}, session) for part in parts]
+        for buffer in folder.glob("*.npz"):
+            buffer.unlink()
+        discard(folder)
 
     def entry(
         self, part: Part[TimelineSettings], ran: Mapping[str, TimelineCase], session: Session
@@ -80,7 +81,7 @@ class TimelineStage(AfterCheck[TimelineSettings, TimelineCase, Timeline]):
         """Returns the timeline of a variant."""
         (case,) = part.all_cases(TimelineCase, ran)
         return Timeline(
-            **part.head(session, (case.status, case.reason)),
+            **part.job.head(session, (case.status, case.reason), part.inputs_sha256),
             marked_sha256=self._builds[part.variant].library_sha256,
             cases=(case,),
             session=session,
@@ -111,20 +112,16 @@ def trace_of(job: Job[TimelineSettings]) -> Path:
     return paths.captures(job.record) / f"{job.variant.name}.json.gz"
 
 
-def _with_launch(job: Job[TimelineSettings], result: Result, buffer: Path) -> TimelineCase:
-    """Returns what the entry says of the case: with the launch that the buffer holds; writes the trace."""
+def _with_launch(job: Job[TimelineSettings], result: Result, folder: Path) -> TimelineCase:
+    """Returns what the entry says of the case: with the launch in the buffer that the worker wrote; writes the trace."""
     if result.status != "ok":
         return measured(TimelineCase, result)
     try:
-        launch = read_buffer(buffer)
+        launch = read_buffer(folder / f"{job.variant.name}.npz")
     except WarplogError as error:
         return measured(TimelineCase, structs.replace(result, status="error", reason=str(error), found=None))
-    about = {
-        "family": job.family.name,
-        "variant": job.variant.name,
-        "case": result.run.case,
-        "gpu": job.gpu.name,
-    }
+    of_run = {"variant": result.run.variant, "case": result.run.case}
+    about = {"family": job.family.name, **of_run, "gpu": job.gpu.name}
     perfetto.write_trace(trace_of(job), launch, about, _MOST_TRACE_EVENTS)
     return measured(TimelineCase, result, launch=launch_record(launch))
 
@@ -146,40 +143,16 @@ def launch_record(launch: Launch) -> records.Launch:
 
     That is the SM whose share of waiting is the median over the SMs.
     """
-    waits = {sm: _wait_pct(tracks) for sm, tracks in launch.tracks.items()}
+    share_of = {sm: shares(tracks) for sm, tracks in launch.tracks.items()}
+    waits = {sm: sum(share.get(region, 0.0) for region in _WAITING) for sm, share in share_of.items()}
     ordered = sorted(waits, key=lambda sm: (waits[sm], sm))
     sm = ordered[(len(ordered) - 1) // 2]
     return records.Launch(
         sm=sm,
         sms=len(launch.tracks),
         origin_us=launch.origin_us[sm],
-        sm_mhz=launch.sm_mhz,
-        step_ns=launch.step_ns,
-        span_us=launch.span_us,
-        blocks=launch.blocks,
-        threads=launch.threads,
+        **{name: getattr(launch, name) for name in _AS_READ},
         warps=sum(map(len, launch.tracks.values())),
-        events=launch.events,
-        lost_events=launch.lost_events,
-        lost_warps=launch.lost_warps,
         wait_pct=(min(waits.values()), median(waits.values()), max(waits.values())),
-        tracks=tuple(map(_track_record, launch.tracks[sm])),
-    )
-
-
-def _wait_pct(tracks: Sequence[Track]) -> float:
-    found = shares(tracks)
-    return sum(found.get(region, 0.0) for region in _WAITING)
-
-
-def _track_record(track: Track) -> records.Track:
-    return records.Track(
-        block=track.block,
-        warp=track.warp,
-        slot=track.slot,
-        begin=track.begin,
-        end=track.end,
-        lost=track.lost,
-        starts=track.starts,
-        regions=track.regions,
+        tracks=convert(launch.tracks[sm], tuple[records.Track, ...], from_attributes=True),
     )

@@ -13,7 +13,7 @@ from warplog.measure.job import Job
 from warplog.measure.pooling import found_at_rest, missing_runs, missing_sustained, pooled
 from warplog.measure.progress import show_results
 from warplog.measure.results import Result
-from warplog.measure.stage import AfterCheck, Part, contract, family_task
+from warplog.measure.stage import AfterCheck, Part, family_task
 from warplog.measure.supervise import BREAKS, discard, run_cases
 from warplog.measure.task import CaseRun, SustainWork, TimeWork
 from warplog.records.config import TimeSettings
@@ -35,8 +35,7 @@ class TimeStage(AfterCheck[TimeSettings, TimeCase, Time]):
 
     def part(self, job: Job[TimeSettings]) -> Part[TimeSettings]:
         """Returns what is done with a variant: the timed cases, if it passed its check."""
-        cases, refusal = tuple(self.timed), self.refuse(job)
-        return self._part(job, cases, refusal, cases, refusal, contract(job))
+        return self._part(job, tuple(self.timed), self.refuse(job))
 
     def measure(self, parts: Sequence[Part[TimeSettings]]) -> Iterator[list[Time]]:
         """Measures all variants in the same processes."""
@@ -53,7 +52,7 @@ class TimeStage(AfterCheck[TimeSettings, TimeCase, Time]):
         """Returns the times of a variant."""
         cases = part.all_cases(TimeCase, ran)
         return Time(
-            **part.head(session, part.outcome(cases)),
+            **part.job.head(session, part.outcome(cases), part.inputs_sha256),
             check=self.check_of(part.job).status,
             cases=cases,
             session=session,
