@@ -13,20 +13,21 @@ import pytest
 from msgspec import structs
 
 from host_family import make_job, make_timer, named
-from one_variant import record_of
+from one_variant import record_of, write_record
+from stand_in_workers import at_rest
 from warplog.catalog.contract import Measuring
-from warplog.core.statistics import summarise
 from warplog.measure import timing
 from warplog.measure.check import check_family
 from warplog.measure.job import Job
 from warplog.measure.journal import Note
-from warplog.measure.results import AtRest, Result, Sustained
+from warplog.measure.results import Result, Sustained
 from warplog.measure.task import CaseRun, Task
 from warplog.records import door
+from warplog.records.check import Check
 from warplog.records.config import CheckSettings, TimeSettings
 from warplog.records.family_file import FamilyRecord
 from warplog.records.measured import Session
-from warplog.records.time import Board, Cold, Hot, SustainedRun, Time, TimeCase
+from warplog.records.time import SustainedRun, Time, TimeCase
 
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
 QUICK = TimeSettings(most_processes=1, max_seconds=0.01, hot_seconds=0.001, timeout_s=20.0)
@@ -180,6 +181,16 @@ def test_a_case_without_hot_time_says_so_and_that_nothing_shows_whether_a_limit_
     assert (other.hot, other.no_hot, other.no_sustained) == (None, "not_captured", "no_hot")
 
 
+def test_a_record_names_the_status_of_the_check_without_which_there_are_no_times(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    wrong = structs.replace(record_of(place.jobs[0], Check), status="wrong", reason="case odd: y is all zero")
+    write_record(place.check, wrong)
+    timing.time_family(place.timing()[:1], place.check, tmp_path / "timer.so", CASES)
+    record = record_of(place.timing()[0], Time)
+    assert (record.status, record.check) == ("skipped", "wrong")
+    assert record.cases[0].cold is None
+
+
 class Supervisor:
     """Stands in for run_cases: answers with times that `median_us(name)` gives, and records the tasks."""
 
@@ -211,30 +222,7 @@ class Supervisor:
                 seconds=1.0,
             )
             return Result(run=run, seconds=self.seconds, found=Sustained(run=mean))
-        samples = (self._median_us(name),) * 10
-        summary = {**vars(summarise(samples)), "samples_us": samples}
-        none = dict.fromkeys(
-            ("sm_mhz", "sm_mhz_min", "sm_mhz_max", "power_w", "power_w_max", "temperature_c")
-        )
-        found = AtRest(
-            warmup_launches=3,
-            first_launch_us=1.0,
-            launch_host_us=1.0,
-            cold=Cold(
-                **summary,
-                **dict.fromkeys(("empty_us", "discarded", "not_blocked"), 0),
-                sm_mhz_samples=(),
-                sm_mhz=None,
-                set_mhz=None,
-            ),
-            pause_us=0.0,
-            held=False,
-            full_mhz=None,
-            hot=Hot(**summary, launches=10),
-            no_hot="",
-            limited=f"{run.variant}:{run.case}" in self._limited,
-            board=Board(**none, power_kind="", throttle_reasons=(), state_samples=0),
-        )
+        found = at_rest(self._median_us(name), f"{run.variant}:{run.case}" in self._limited)
         return Result(run=run, seconds=self.seconds, found=found)
 
 

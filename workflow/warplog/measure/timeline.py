@@ -113,7 +113,7 @@ def trace_of(job: Job[TimelineSettings]) -> Path:
 
 
 def _with_launch(job: Job[TimelineSettings], result: Result, folder: Path) -> TimelineCase:
-    """Returns what the entry says of the case: with the launch in the buffer that the worker wrote; writes the trace."""
+    """Returns what the entry says of the case: with the launch in the buffer of the worker; writes the trace."""
     if result.status != "ok":
         return measured(TimelineCase, result)
     try:
