@@ -29,7 +29,8 @@ from warplog.extract.stage import extract_family
 from warplog.machine import device, toolchain
 from warplog.measure import capture, provenance
 from warplog.measure.building import build
-from warplog.measure.job import Job, Settings, proofs, refuse_unproven
+from warplog.measure.job import Job, Settings
+from warplog.measure.timing import TimeStage
 from warplog.records.campaign import Gpu
 from warplog.records.config import CheckSettings, ProfileSettings, TimeSettings
 from warplog.records.door import read_json, write
@@ -160,7 +161,7 @@ def time_with_nvbench(
 ) -> dict[str, Timing]:
     """Returns NVBench's cold medians by case, from a separate process with the same lock and environment."""
     job = bench.job(variant, "nvbench", NVBENCH)
-    refusal = refuse_unproven(proofs(check, [job])[0], job.build)
+    refusal = TimeStage(check, bench.folder / "timer.so", cases).refuse(job)
     if refusal is not None:
         return dict.fromkeys(cases, Timing(None, *refusal))
     task, answer = job.record.with_suffix(".task.json"), job.record

@@ -9,7 +9,8 @@ from one_variant import check_variant, record_of, time_variant
 from warplog.catalog.family import load_family
 from warplog.extract.stage import extract_family
 from warplog.machine import device, toolchain
-from warplog.measure import capture, check_time
+from warplog.measure import capture, timing
+from warplog.measure.check import check_family
 from warplog.measure.job import Job, Settings
 from warplog.records.config import CheckSettings, ProfileSettings, TimeSettings
 from warplog.records.extract import Extract
@@ -42,9 +43,9 @@ def job(folder: Path, variant: str, stage: str, settings: Settings) -> Job[Setti
 def test_the_time_at_rest_agrees_with_ncu_and_the_hot_time_with_nsys(folder: Path) -> None:
     cases, variants = ("1024", "2048"), ("warptile", "cublas")
     checks = [job(folder, v, "check", CheckSettings()) for v in variants]
-    check_time.check_family(checks)
+    check_family(checks)
     times = [job(folder, v, "time", TimeSettings(hot_cases="all")) for v in variants]
-    check_time.time_family(times, checks[0].record, folder / "timer.so", cases)
+    timing.time_family(times, checks[0].record, folder / "timer.so", cases)
     for name, tool in (("ncu", capture.capture_ncu), ("nsys", capture.capture_nsys)):
         found = toolchain.find(name)
         if found.path is None:

@@ -6,8 +6,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from warplog.machine.toolchain import Tool
-from warplog.measure import check_time, sanitize
-from warplog.measure.job import Entry, Job
+from warplog.measure.check import check_family
+from warplog.measure.job import Job
+from warplog.measure.sanitize import sanitize_family
+from warplog.measure.stage import Entry
+from warplog.measure.timing import time_family
 from warplog.records.check import Check
 from warplog.records.config import CheckSettings, SanitizeSettings, TimeSettings
 from warplog.records.family_file import FamilyRecord
@@ -18,19 +21,19 @@ _T = TypeVar("_T")
 
 
 def check_variant(job: Job[CheckSettings]) -> Check:
-    check_time.check_family([job])
+    check_family([job])
     return record_of(job, Check)
 
 
 def time_variant(job: Job[TimeSettings], check_record: Path, timer: Path, cases: Sequence[str]) -> Time:
     job = _of_stage(job, "time")
-    check_time.time_family([job], check_record, timer, cases)
+    time_family([job], check_record, timer, cases)
     return record_of(job, Time)
 
 
 def sanitize_variant(job: Job[SanitizeSettings], tool: Tool) -> Sanitize:
     job = _of_stage(job, "sanitize")
-    sanitize.sanitize_family([job], tool)
+    sanitize_family([job], tool)
     return record_of(job, Sanitize)
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from host_family import make_job, make_timer, named
 from warplog.judge import aa
-from warplog.measure import check_time
+from warplog.measure.check import check_family
+from warplog.measure.timing import time_family
 from warplog.records.config import TimeSettings
 from warplog.records.family_file import FamilyRecord
 from warplog.records.stages import ROUND
@@ -27,7 +28,7 @@ def place(tmp_path_factory):
     place = tmp_path_factory.mktemp("aa")
     job = make_job(place, BODY.format(folder=place))
     jobs = named(job, "right", "other")
-    check_time.check_family(jobs)
+    check_family(jobs)
     timer = make_timer(place)
     policy = TimeSettings(
         max_samples=30,
@@ -42,7 +43,7 @@ def place(tmp_path_factory):
         timing = [
             replace(j, record=record, scratch=record.with_name(".scale.work"), settings=policy) for j in jobs
         ]
-        check_time.time_family(timing, job.record, timer, ("64", "1000"))
+        time_family(timing, job.record, timer, ("64", "1000"))
     return place
 
 

@@ -1,7 +1,6 @@
 """Stages check and time on host functions: correct ones pass, and wrong ones are rejected with the right reason."""
 
 import json
-import os
 import pickle
 import subprocess
 import sys
@@ -13,17 +12,18 @@ import pytest
 from msgspec import structs
 
 from host_family import make_job, named
-from one_variant import check_variant, record_of, time_variant, write_record
+from one_variant import check_variant, record_of
 from warplog.catalog.contract import Requires
-from warplog.measure import check_time
-from warplog.measure.job import Job, family_task
+from warplog.measure.check import check_family
+from warplog.measure.job import Job
 from warplog.measure.journal import Begun, Note
 from warplog.measure.results import Result
+from warplog.measure.stage import Part, family_task
 from warplog.measure.task import CaptureWork, CheckWork
 from warplog.measure.worker.case_data import CaseData
 from warplog.records import door
 from warplog.records.check import Check
-from warplog.records.config import CheckSettings, TimeSettings
+from warplog.records.config import CheckSettings
 from warplog.records.time import TimeCase
 
 CHECK, CAPTURE = CheckWork(rounds=1), CaptureWork(tool="ncu", launches=1)
@@ -43,7 +43,7 @@ def test_the_worker_puts_arrays_where_the_variant_says(tmp_path: Path) -> None:
     job = make_job(tmp_path, RIGHT)
     placed = replace(job, variant=structs.replace(job.variant, memory={"x": "pinned", "y": "pageable"}))
     assert check_variant(placed).status == "ok"
-    assert family_task([(placed, ("odd",))], CHECK).memory == {"right": {"x": "pinned", "y": "pageable"}}
+    assert family_task([Part(placed, ("odd",))], CHECK).memory == {"right": {"x": "pinned", "y": "pageable"}}
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_interrupted_run_resumes_where_it_stopped(tmp_path: Path) -> None:
     script = f"import sys; sys.path[:0] = {sys.path!r}\nimport pickle\n"
     (tmp_path / "job.pickle").write_bytes(pickle.dumps(job))
     pickled = str(tmp_path / "job.pickle")
-    script += f"from warplog.measure import check_time; check_time.check_family([pickle.load(open({pickled!r}, 'rb'))])"
+    script += f"from warplog.measure.check import check_family; check_family([pickle.load(open({pickled!r}, 'rb'))])"
     done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, timeout=60)
     assert done.returncode == -9
     assert not job.record.exists()
@@ -126,98 +126,44 @@ def test_interrupted_run_resumes_where_it_stopped(tmp_path: Path) -> None:
     assert begun == 3
 
 
-def test_variant_that_failed_its_check_is_not_timed(tmp_path: Path) -> None:
-    job = make_job(tmp_path, RIGHT)
-    wrong = structs.replace(check_variant(job), status="wrong", reason="case odd: y is all zero")
-    bad = write_record(tmp_path / "bad.json", wrong)
-    record = time_variant(replace(job, settings=TimeSettings()), bad, tmp_path / "timer.so", ("64",))
-    assert record.status == "skipped"
-    assert "all zero" in record.reason
-    assert record.check == "wrong"
-    assert record.cases[0].cold is None
-
-
 def test_a_case_beyond_a_limit_of_the_variant_states_the_limit_as_a_value(tmp_path: Path) -> None:
     job = make_job(tmp_path, "")
     small = replace(job, variant=structs.replace(job.variant, requires=Requires(at_most={"N": 64})))
-    assert small.not_run(TimeCase, "1000", None) == TimeCase(
+    (found,) = Part(small, ("1000",)).all_cases(TimeCase, {})
+    assert found == TimeCase(
         case="1000", status="unsupported", reason="needs N to be at most 64", own_limits={"N": 64}
     )
 
 
-def test_a_variant_whose_check_is_of_another_build_is_not_timed(tmp_path: Path) -> None:
-    job = make_job(tmp_path, RIGHT)
-    stale = structs.replace(check_variant(job), library_sha256="0" * 64)
-    check = write_record(tmp_path / "stale.json", stale)
-    record = time_variant(replace(job, settings=TimeSettings()), check, tmp_path / "timer.so", ("64",))
-    assert (record.status, record.check) == ("skipped", "ok")
-    assert record.reason == "its check belongs to another build; run the check again"
-
-
-def family_of_two(folder: Path, second: str, inputs: str = "shared") -> list[Job[CheckSettings]]:
-    """Returns jobs of `right` and `other`, whose launchers append their names to folder/launched."""
-    log = folder / "launched"
-    note = f'{{ FILE* f = fopen("{log}", "a"); fputs("%s\\n", f); fclose(f); }}'
+def family_of_two(folder: Path, second: str) -> list[Job[CheckSettings]]:
+    """Returns jobs of `right` and `other`, whose launcher executes `second`."""
     jobs = []
-    for place, body in enumerate((RIGHT, second)):
-        name = ("right", "other")[place]
-        (folder / name).mkdir(exist_ok=True)
-        job = named(make_job(folder / name, note % name + body), "right", "other")[place]
+    for name, body in (("right", RIGHT), ("other", second)):
+        (folder / name).mkdir()
+        own = next(
+            job for job in named(make_job(folder / name, body), "right", "other") if job.variant.name == name
+        )
         record = folder / "check" / "scale.json"
-        scratch = record.with_name(f".{name}.work")
-        jobs.append(replace(job, record=record, scratch=scratch, inputs_sha256=inputs))
+        jobs.append(replace(own, record=record, scratch=record.with_name(f".{name}.work")))
     return jobs
-
-
-def launched(folder: Path) -> set[str]:
-    """Returns the variants launched since the last call."""
-    log = folder / "launched"
-    names = set(log.read_text().split()) if log.is_file() else set()
-    log.unlink(missing_ok=True)
-    return names
-
-
-def statuses(jobs: list[Job[CheckSettings]]) -> list[list[str]]:
-    return [[c.status for c in record_of(job, Check).cases] for job in jobs]
 
 
 def test_a_family_is_measured_together_and_a_crash_only_affects_its_variant(tmp_path: Path) -> None:
     jobs = family_of_two(tmp_path, "if (a->N == 1) abort();" + RIGHT)
-    check_time.check_family(jobs[::-1])
-    assert launched(tmp_path) == {"right", "other"}
-    assert statuses(jobs) == [["ok"] * 3, ["ok", "crashed", "skipped"]]
+    check_family(jobs[::-1])
+    statuses = [[case.status for case in record_of(job, Check).cases] for job in jobs]
+    assert statuses == [["ok"] * 3, ["ok", "crashed", "skipped"]]
     assert not list((tmp_path / "check").glob(".*"))
-
-
-def test_only_changed_variants_are_measured_again(tmp_path: Path) -> None:
-    jobs = family_of_two(tmp_path, RIGHT)
-    check_time.check_family(jobs)
-    launched(tmp_path)
-    os.utime(jobs[0].record, (0, 0))
-    kept = record_of(jobs[0], Check)
-    changed = family_of_two(tmp_path, "a->y[0] = 0; " + RIGHT)
-    check_time.check_family(changed)
-    assert launched(tmp_path) == {"other"}
-    assert record_of(jobs[0], Check) == kept
-    assert jobs[0].record.stat().st_mtime > 1  # newer than its inputs, for Snakemake
-    check_time.check_family(family_of_two(tmp_path, "a->y[0] = 0; " + RIGHT, inputs="another policy"))
-    assert launched(tmp_path) == {"right", "other"}
-
-
-def test_with_unknown_inputs_everything_is_measured_again(tmp_path: Path) -> None:
-    for _ in range(2):
-        check_time.check_family(family_of_two(tmp_path, RIGHT, inputs=""))
-        assert launched(tmp_path) == {"right", "other"}
 
 
 def test_checked_variants_run_case_by_case_and_share_the_inputs(tmp_path: Path) -> None:
     """The inputs of a case are made once for checked kernels; unchecked kernels get their own."""
     jobs = family_of_two(tmp_path, RIGHT)
-    pairs = [(job, ("64", "1000")) for job in jobs]
+    parts = [Part(job, ("64", "1000")) for job in jobs]
     by_variant = ["right:64", "right:1000", "other:64", "other:1000"]
-    assert [str(run) for run in family_task(pairs, CHECK).runs] == by_variant
+    assert [str(run) for run in family_task(parts, CHECK).runs] == by_variant
     by_case = ["right:64", "other:64", "right:1000", "other:1000"]
-    assert [str(run) for run in family_task(pairs, CAPTURE).runs] == by_case
+    assert [str(run) for run in family_task(parts, CAPTURE).runs] == by_case
     made = CaseData(np, jobs[0].family)
     one, other = jobs[0].family.case("64"), jobs[0].family.case("1000")
     first = made.inputs(one, 3)

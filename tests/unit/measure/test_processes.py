@@ -13,19 +13,21 @@ import pytest
 from msgspec import structs
 
 from host_family import make_job, make_timer, named
-from one_variant import record_of
+from one_variant import record_of, write_record
+from stand_in_workers import at_rest
 from warplog.catalog.contract import Measuring
-from warplog.core.statistics import summarise
-from warplog.measure import check_time
+from warplog.measure import timing
+from warplog.measure.check import check_family
 from warplog.measure.job import Job
 from warplog.measure.journal import Note
-from warplog.measure.results import AtRest, Result, Sustained
+from warplog.measure.results import Result, Sustained
 from warplog.measure.task import CaseRun, Task
 from warplog.records import door
+from warplog.records.check import Check
 from warplog.records.config import CheckSettings, TimeSettings
 from warplog.records.family_file import FamilyRecord
 from warplog.records.measured import Session
-from warplog.records.time import Board, Cold, Hot, SustainedRun, Time, TimeCase
+from warplog.records.time import SustainedRun, Time, TimeCase
 
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
 QUICK = TimeSettings(most_processes=1, max_seconds=0.01, hot_seconds=0.001, timeout_s=20.0)
@@ -40,7 +42,7 @@ class Place:
         self._log = folder / "launched"
         bodies = {"right": RIGHT, "other": body_of_other}
         self.jobs = [self._job(name, body) for name, body in bodies.items()]
-        check_time.check_family(self.jobs)
+        check_family(self.jobs)
         self.check = self.jobs[0].record
         self.record = folder / "time" / "scale.json"
         self._log.unlink()
@@ -81,7 +83,7 @@ def processes_of(launched: set[tuple[str, str, str]], variant: str, case: str) -
 
 def test_each_case_runs_in_fresh_processes_that_the_variants_share(tmp_path: Path) -> None:
     place = Place(tmp_path)
-    check_time.time_family(place.timing(), place.check, make_timer(tmp_path), CASES)
+    timing.time_family(place.timing(), place.check, make_timer(tmp_path), CASES)
     launched = place.launched()
     assert {len(processes_of(launched, v, c)) for v in ("right", "other") for c in CASES} == {3}
     assert len({pid for pid, _, _ in launched}) == 3
@@ -101,7 +103,7 @@ def test_each_case_runs_in_fresh_processes_that_the_variants_share(tmp_path: Pat
 
 def test_a_crash_ends_the_case_in_the_other_processes_but_no_other_case(tmp_path: Path) -> None:
     place = Place(tmp_path, f"if (a->N == 1000) abort(); {RIGHT}")
-    check_time.time_family(place.timing(), place.check, make_timer(tmp_path), CASES)
+    timing.time_family(place.timing(), place.check, make_timer(tmp_path), CASES)
     found = place.cases()
     assert [found[name].status for name in ("right:64", "right:1000", "other:64")] == ["ok"] * 3
     crashed = found["other:1000"]
@@ -137,10 +139,10 @@ def test_a_killed_run_goes_on_within_its_processes_and_repeats_nothing(tmp_path:
 import os, pickle, sys
 sys.path[:0] = {sys.path!r}
 from pathlib import Path
-from warplog.measure import check_time
+from warplog.measure import timing
 Path({str(supervisor)!r}).write_text(str(os.getpid()))
 jobs = pickle.loads(Path({str(jobs)!r}).read_bytes())
-check_time.time_family(jobs, Path({str(place.check)!r}), Path({str(timer)!r}), {CASES!r})
+timing.time_family(jobs, Path({str(place.check)!r}), Path({str(timer)!r}), {CASES!r})
 """
     done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, timeout=60)
     assert done.returncode == -9, done.stderr.decode()
@@ -151,7 +153,7 @@ check_time.time_family(jobs, Path({str(place.check)!r}), Path({str(timer)!r}), {
     assert {run.process for run in finished} == {1, 2}
     place.forget()
     go.touch()
-    check_time.time_family(place.timing(), place.check, timer, CASES)
+    timing.time_family(place.timing(), place.check, timer, CASES)
     assert len(place.launched()) == 12 - len(finished)
     assert all([p.process for p in case.processes] == [1, 2, 3] for case in place.cases().values())
 
@@ -159,7 +161,7 @@ check_time.time_family(jobs, Path({str(place.check)!r}), Path({str(timer)!r}), {
 def test_a_case_that_a_limit_slows_down_has_a_sustained_time_in_its_record(tmp_path: Path) -> None:
     place = Place(tmp_path)
     (job, _) = place.timing(processes=1, hot_cases="all")
-    check_time.time_family([job], place.check, make_timer(tmp_path, limited=64), CASES)
+    timing.time_family([job], place.check, make_timer(tmp_path, limited=64), CASES)
     found = place.cases()
     limited, other = found["right:64"], found["right:1000"]
     assert limited.sustained.mean_us > 0
@@ -173,10 +175,20 @@ def test_a_case_that_a_limit_slows_down_has_a_sustained_time_in_its_record(tmp_p
 def test_a_case_without_hot_time_says_so_and_that_nothing_shows_whether_a_limit_acts(tmp_path: Path) -> None:
     """The profilers capture `64` only."""
     place = Place(tmp_path)
-    check_time.time_family(place.timing(processes=1), place.check, make_timer(tmp_path), CASES)
+    timing.time_family(place.timing(processes=1), place.check, make_timer(tmp_path), CASES)
     captured, other = place.cases()["right:64"], place.cases()["right:1000"]
     assert (captured.no_hot, captured.no_sustained) == ("", "not_limited")
     assert (other.hot, other.no_hot, other.no_sustained) == (None, "not_captured", "no_hot")
+
+
+def test_a_record_names_the_status_of_the_check_without_which_there_are_no_times(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    wrong = structs.replace(record_of(place.jobs[0], Check), status="wrong", reason="case odd: y is all zero")
+    write_record(place.check, wrong)
+    timing.time_family(place.timing()[:1], place.check, tmp_path / "timer.so", CASES)
+    record = record_of(place.timing()[0], Time)
+    assert (record.status, record.check) == ("skipped", "wrong")
+    assert record.cases[0].cold is None
 
 
 class Supervisor:
@@ -210,30 +222,7 @@ class Supervisor:
                 seconds=1.0,
             )
             return Result(run=run, seconds=self.seconds, found=Sustained(run=mean))
-        samples = (self._median_us(name),) * 10
-        summary = {**vars(summarise(samples)), "samples_us": samples}
-        none = dict.fromkeys(
-            ("sm_mhz", "sm_mhz_min", "sm_mhz_max", "power_w", "power_w_max", "temperature_c")
-        )
-        found = AtRest(
-            warmup_launches=3,
-            first_launch_us=1.0,
-            launch_host_us=1.0,
-            cold=Cold(
-                **summary,
-                **dict.fromkeys(("empty_us", "discarded", "not_blocked"), 0),
-                sm_mhz_samples=(),
-                sm_mhz=None,
-                set_mhz=None,
-            ),
-            pause_us=0.0,
-            held=False,
-            full_mhz=None,
-            hot=Hot(**summary, launches=10),
-            no_hot="",
-            limited=f"{run.variant}:{run.case}" in self._limited,
-            board=Board(**none, power_kind="", throttle_reasons=(), state_samples=0),
-        )
+        found = at_rest(self._median_us(name), f"{run.variant}:{run.case}" in self._limited)
         return Result(run=run, seconds=self.seconds, found=found)
 
 
@@ -243,11 +232,11 @@ def supervised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
     place = Place(tmp_path)
 
     def run(supervisor: Supervisor, measuring: Measuring | None = None, **changed: Any) -> list[Task]:
-        monkeypatch.setattr(check_time, "run_cases", supervisor)
+        monkeypatch.setattr(timing, "run_cases", supervisor)
         jobs = place.timing(measuring, **changed.pop("settings", {}))
         if baseline := changed.pop("baseline", ""):
             jobs = [replace(job, family=structs.replace(job.family, baseline=baseline)) for job in jobs]
-        check_time.time_family(
+        timing.time_family(
             [replace(job, **changed) for job in jobs], place.check, tmp_path / "timer.so", CASES
         )
         return supervisor.tasks

@@ -7,9 +7,10 @@ import pytest
 from msgspec import structs
 
 import made_up_records
+from warplog.catalog.family import load_family
 from warplog.core import paths
-from warplog.measure import job as jobs
 from warplog.measure import provenance
+from warplog.measure.job import make_jobs
 from warplog.records import door
 from warplog.records.campaign import Campaign, Project
 from warplog.records.config import CheckSettings
@@ -33,7 +34,6 @@ CHECKED_OUT, NAMED = "0" * 40, "1234567"
 def record(tmp_path, monkeypatch):
     """Returns a function that starts a campaign with a configured commit, and returns the path of its record."""
     monkeypatch.setattr(provenance, "commit_of", lambda project: CHECKED_OUT)
-    monkeypatch.setattr(jobs, "board_of", lambda *_: GPU)
 
     def started(commit):
         path = tmp_path / "campaign" / "host.json"
@@ -44,19 +44,16 @@ def record(tmp_path, monkeypatch):
 
 
 def commit_of_a_job(campaign):
-    family = KERNELS / "transpose" / "family.yaml"
-    builds = [campaign.with_name("record.json")]
-    (job,) = jobs.make_jobs(
-        **{
-            "family_file": family,
-            "variants": ["naive"],
-            "gpu": "host",
-            "builds": builds,
-            "campaign": campaign,
-        },
-        **{"settings": CheckSettings(), "record": campaign.with_name("transpose.json")},
+    (job,) = make_jobs(
+        family=load_family(KERNELS / "transpose" / "family.yaml"),
+        variants=["naive"],
+        gpu=GPU,
+        builds=[campaign.with_name("record.json")],
+        campaign=campaign,
+        settings=CheckSettings(),
+        record=campaign.with_name("transpose.json"),
     )
-    return job.head(Session(), "0" * 64)["provenance"].commit
+    return job.head(Session(), ("ok", ""), source_sha256="0" * 64)["provenance"].commit
 
 
 def test_measurements_carry_the_commit_that_the_configuration_names(record):

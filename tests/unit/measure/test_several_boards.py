@@ -14,78 +14,28 @@ from msgspec import structs
 
 import fake_driver
 from fake_driver import H200, Driver
-from host_family import make_job, make_timer, named
-from one_variant import check_variant
+from host_family import make_job
 from warplog.core.errors import WarplogError
 from warplog.core.paths import PACKAGE
 from warplog.machine import device
-from warplog.measure import check_time
 from warplog.measure.family_board import boards_of
-from warplog.measure.job import Job, family_task
+from warplog.measure.job import Job
+from warplog.measure.stage import Part, family_task
 from warplog.measure.supervise import finished, run_cases
 from warplog.measure.task import CheckWork
-from warplog.records.config import TimeSettings
-from warplog.records.family_file import FamilyRecord
-from warplog.records.time import Time
 
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
 SECOND = H200 | {"GetUUID": "GPU-bbbb"}
-POLICY = TimeSettings(
-    processes=1,
-    most_processes=1,
-    further_seconds=0.0,
-    run_error=1.0,
-    min_samples=3,
-    max_samples=5,
-    max_seconds=0.02,
-    rel_error=1.0,
-    warmup_launches=1,
-    warmup_ms=0.0,
-    hot_seconds=0.001,
-    timeout_s=20.0,
-)
 
 
 def on(job: Job, uuid: str) -> Job:
     return replace(job, gpu=structs.replace(job.gpu, uuid=uuid))
 
 
-@pytest.fixture
-def time_on(tmp_path: Path) -> Callable[..., set[str]]:
-    """Returns a function that times variants on a board, and returns the board of every variant in the record."""
-    checked = named(replace(make_job(tmp_path, RIGHT), inputs_sha256="inputs"), "right", "other")
-    check_time.check_family(checked)
-    timer = make_timer(tmp_path)
-    record = tmp_path / "time" / "none" / "scale.json"
-
-    def run(uuid: str, *variants: str) -> dict[str, str]:
-        jobs = [on(replace(job, record=record, settings=POLICY), uuid) for job in checked]
-        chosen = [job for job in jobs if job.variant.name in variants]
-        check_time.time_family(chosen, checked[0].record, timer, ["64"])
-        records = FamilyRecord.read(record, Time).variants
-        return {name: one.provenance.gpu_uuid for name, one in records.items()}
-
-    return run
-
-
-def test_a_family_that_moves_to_another_board_is_timed_again_as_a_whole(
-    time_on: Callable[..., dict[str, str]],
-) -> None:
-    assert time_on("GPU-a", "right") == {"right": "GPU-a"}
-    assert time_on("GPU-a", "right", "other") == {"right": "GPU-a", "other": "GPU-a"}
-    assert time_on("GPU-b", "right", "other") == {"right": "GPU-b", "other": "GPU-b"}
-
-
-def test_a_check_is_valid_on_every_board(tmp_path: Path) -> None:
-    job = replace(make_job(tmp_path, RIGHT), inputs_sha256="inputs")
-    first = check_variant(on(job, "GPU-a"))
-    assert check_variant(on(job, "GPU-b")) == first
-
-
 def test_an_interrupted_job_does_not_go_on_with_cases_of_another_board(tmp_path: Path) -> None:
     job = make_job(tmp_path, RIGHT)
     first, second = (
-        family_task([(on(job, uuid), ("odd", "one"))], CheckWork(rounds=1)) for uuid in ("GPU-a", "GPU-b")
+        family_task([Part(on(job, uuid), ("odd", "one"))], CheckWork(rounds=1)) for uuid in ("GPU-a", "GPU-b")
     )
     run_cases(first, 20, print)
     assert {run.case for run in finished(first)} == {"odd", "one"}

@@ -11,7 +11,8 @@ from msgspec import structs
 from host_family import HEADER, STRUCT, compile_c, make_job, make_timer
 from made_up_launch import case_of, pipelined, times
 from warplog.core.hashing import sha256_file
-from warplog.measure import check_time, timeline
+from warplog.measure import timeline
+from warplog.measure.check import check_family
 from warplog.records import door
 from warplog.records.build import Build
 from warplog.records.config import TimelineSettings
@@ -69,10 +70,10 @@ SETTINGS = TimelineSettings(rounds=2, samples=3, pause_us=0.0, most_mib=4, timeo
 def checked(tmp_path):
     """Returns a job whose variant passed its check and has a timeline."""
     job = make_job(tmp_path, RIGHT)
-    check_time.check_family([job])
+    check_family([job])
     family = structs.replace(job.family, timeline={"right": "64"})
     record = tmp_path / "timeline" / "none" / "scale.json"
-    return replace(job, family=family, record=record, settings=SETTINGS, inputs_sha256="known")
+    return replace(job, family=family, record=record, settings=SETTINGS)
 
 
 def captured(tmp_path, job, **changes):
@@ -99,14 +100,6 @@ def test_a_launch_is_captured_with_its_overhead_and_its_trace(tmp_path, checked)
     trace = json.loads(gzip.decompress((tmp_path / "timeline/none/scale/right.json.gz").read_bytes()))
     assert trace["otherData"]["variant"] == "right"
     assert not list((tmp_path / "timeline").rglob("*.npz"))
-
-
-def test_a_captured_launch_is_not_captured_again_unless_its_trace_is_gone(tmp_path, checked):
-    first = captured(tmp_path, checked)
-    assert captured(tmp_path, checked) == first
-    timeline.trace_of(checked).unlink()
-    assert captured(tmp_path, checked).provenance.finished >= first.provenance.finished
-    assert timeline.trace_of(checked).is_file()
 
 
 def test_events_beyond_the_largest_buffer_are_counted_as_lost(tmp_path, checked):
@@ -137,14 +130,6 @@ def test_two_marked_kernels_in_a_launch_are_an_error_of_the_variant(tmp_path, ch
     record = captured(tmp_path, checked, marks=MARKS.replace("head->kernels++", "head->kernels += 2"))
     assert record.status == "error"
     assert "the launch ran 2 marked kernels" in record.reason
-
-
-def test_nothing_is_captured_without_a_passed_check(tmp_path, checked):
-    wrong = replace(make_job(tmp_path, RIGHT.replace("*", "+")), record=tmp_path / "check/none/scale.json")
-    check_time.check_family([wrong])
-    record = captured(tmp_path, checked)
-    assert record.status == "skipped"
-    assert record.reason.startswith("its check has status wrong")
 
 
 def test_a_build_with_marks_that_does_not_compile_is_skipped(tmp_path, checked):

@@ -11,7 +11,7 @@ from host_family import REFERENCE, YAML, make_family
 from shipped_families import FAMILIES
 from warplog.catalog.family import Family, load_family
 from warplog.core.errors import WarplogError
-from warplog.measure import check_time, trial
+from warplog.measure import check, trial
 from warplog.measure.trial import try_reference
 from warplog.reference import round_to_bfloat16
 
@@ -155,6 +155,6 @@ def test_no_gpu_is_used_for_a_family_whose_reference_is_wrong(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     family = family_with(tmp_path, (ANSWER, "return {}"))
-    monkeypatch.setattr(check_time, "run_cases", lambda *_: pytest.fail("the GPU is used"))
+    monkeypatch.setattr(check, "run_cases", lambda *_: pytest.fail("the GPU is used"))
     with pytest.raises(WarplogError, match="expected the key 'y'"):
-        check_time.check_family([types.SimpleNamespace(family=family)])
+        check.check_family([types.SimpleNamespace(family=family)])

@@ -17,9 +17,10 @@ from warplog.core.errors import WarplogError
 from warplog.core.locks import hold
 from warplog.core.process import Completed
 from warplog.measure import journal, supervise
-from warplog.measure.job import Job, family_task
+from warplog.measure.job import Job
 from warplog.measure.journal import Begun, Journal, Note, Waiting, note
 from warplog.measure.results import Result
+from warplog.measure.stage import Part, family_task
 from warplog.measure.task import CaseRun, CheckWork, Task
 from warplog.measure.worker import main as worker
 from warplog.records import door
@@ -48,7 +49,7 @@ def job(tmp_path: Path) -> Job:
 
 
 def checking(job: Job[CheckSettings], *cases: str, wrapper: tuple[str, ...] = ()) -> Task:
-    return family_task([(job, cases)], CheckWork(rounds=1), wrapper=wrapper)
+    return family_task([Part(job, cases)], CheckWork(rounds=1), wrapper=wrapper)
 
 
 def until(what: Callable[[], bool]) -> None:

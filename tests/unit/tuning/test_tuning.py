@@ -252,7 +252,7 @@ def test_a_search_by_the_names_of_its_files_writes_its_outputs(
     built = host_tuning.search(tmp_path)
     campaign = tmp_path / "campaign.json"
     door.write(campaign, made_up_records.campaign(campaign="from-the-record"))
-    monkeypatch.setattr(measuring, "board_of", lambda *_: built.job.gpu)
+    monkeypatch.setattr(tuning_record, "board_of", lambda *_: built.job.gpu)
     made = measuring.make_jobs
     monkeypatch.setattr(
         tuning_record, "make_jobs", lambda **v: [replace(job, backend="numpy") for job in made(**v)]

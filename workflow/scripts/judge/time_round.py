@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from warplog.measure import check_time
+from warplog.measure import timing
 from warplog.plan.jobs import TimeJob
 from warplog.plan.script import family_jobs, job, parameters
 
 with job(snakemake.log[0]):
     of = parameters(snakemake, TimeJob)
     jobs, check, timer = family_jobs(snakemake, of), snakemake.input.check, snakemake.input.timer
-    check_time.time_family(jobs, Path(check), Path(timer), of.cases)
+    timing.time_family(jobs, Path(check), Path(timer), of.cases)

@@ -1,37 +1,30 @@
 """Stage profile: one ncu and one nsys session per family, each over the captured cases of all its variants."""
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
-from msgspec.structs import replace
+from msgspec import structs
 
 from warplog.core import paths
-from warplog.core.errors import TEMPORARY, WarplogError, fullest, progress
+from warplog.core.errors import TEMPORARY, WarplogError, fullest
 from warplog.core.hashing import sha256_of
 from warplog.core.process import explain_exit, minimal_env, run
 from warplog.machine.toolchain import Tool
-from warplog.measure.job import (
-    Job,
-    Proof,
-    Refusal,
-    family_task,
-    keep,
-    measured,
-    own_results,
-    proofs,
-    refuse_unproven,
-)
-from warplog.measure.results import Result
+from warplog.measure.job import Job, Refusal
+from warplog.measure.progress import show_results, show_variant
+from warplog.measure.stage import AfterCheck, Part, by_case, family_task
 from warplog.measure.supervise import BREAKS, discard, run_cases
 from warplog.measure.task import CaptureWork
 from warplog.metrics import counters_to_collect
 from warplog.parsers.ncu.source import SAMPLING
-from warplog.records import door, fields
+from warplog.records import fields
 from warplog.records.config import ProfileSettings
 from warplog.records.family_file import FamilyRecord
-from warplog.records.measured import Session, worst
+from warplog.records.measured import Session
 from warplog.records.profile import CapturedCase, Profile
 
 _EXPORT_S = 300
@@ -45,246 +38,208 @@ _DENIED_REMEDY = (
 
 
 @dataclass(frozen=True)
-class _Profiler:
-    """A profiler for one session.
+class CaptureStage(AfterCheck[ProfileSettings, CapturedCase, Profile]):
+    """Sessions of a profiler over all variants; its reports are in a folder beside the records (paths.captures)."""
 
-    Attributes:
-        suffix: of the report that is kept.
-        wrapper: command of the profiler, in front of the worker's.
-        partial: the profiler's output file.
-        finish: turns the output into the report to keep and returns its path.
-    """
-
-    name: fields.Tool
     tool: Tool
-    suffix: str
-    wrapper: tuple[str, ...]
-    partial: Path
-    finish: Callable[[], Path]
+    captured: Mapping[str, Sequence[str]]
+    name: ClassVar[fields.Tool]
+    suffix: ClassVar[str]
+    kind = Profile
+
+    @abstractmethod
+    def command(self, job: Job[ProfileSettings]) -> tuple[str, ...]:
+        """Returns the command of the profiler, to put in front of the worker's command."""
+
+    def finish(self, output: Path) -> Path:
+        """Turns the output of the profiler into the report to keep and returns its path."""
+        return output
+
+    def part(self, job: Job[ProfileSettings]) -> Part[ProfileSettings]:
+        """Returns what is done with a variant: its captured cases, if the profiler is there and can observe them."""
+        cases, refusal = tuple(self.captured[job.variant.name]), self.refuse(job)
+        outcome = refusal or ("ok", "")
+        made_by = self.tool.version, self.command(job)[:-1], dict(job.variant.memory)
+        return self._part(job, cases, refusal, cases, (*outcome, *made_by))
+
+    def refuse(self, job: Job[ProfileSettings]) -> Refusal | None:
+        """Returns status and reason for not capturing a variant; None if it is captured."""
+        if refusal := super().refuse(job):
+            return refusal
+        if self.name not in job.family.measuring.profilers:
+            return "skipped", f"n/a: {self.name} cannot observe what this family measures"
+        if not getattr(job.settings, self.name):
+            return "skipped", f"config: profile.{self.name} is off"
+        if self.tool.path is None:
+            return "missing", f"{self.name} was not found; {self.tool.remedy}"
+        cases = self.captured[job.variant.name]
+        if not job.fitting(cases):
+            return "unsupported", job.misfit(cases[0]) if cases else "no cases to capture"
+        return None
+
+    def files(self, job: Job[ProfileSettings], entry: Profile) -> Sequence[Path]:
+        """Returns the report of an entry."""
+        return [paths.captures(job.record) / entry.report] if entry.report else []
+
+    def refused(self, part: Part[ProfileSettings]) -> Profile:
+        """Returns the entry of a variant of which nothing is captured, and prints why."""
+        entry = super().refused(part)
+        show_variant(self.name, part.job.family, part.variant, entry.status, entry.reason)
+        return entry
+
+    def run(self, jobs: Sequence[Job[ProfileSettings]]) -> None:
+        """Brings the entries up to date, then deletes reports that no entry refers to."""
+        record, folder = jobs[0].record, paths.captures(jobs[0].record)
+        folder.mkdir(parents=True, exist_ok=True)
+        super().run(jobs)
+        named = {entry.report for entry in FamilyRecord.read(record, Profile).variants.values()}
+        for report in folder.glob(f"session-*{self.suffix}"):
+            if report.name not in named:
+                report.unlink()
+
+    def measure(self, parts: Sequence[Part[ProfileSettings]]) -> Iterator[list[Profile]]:
+        """Captures all variants in one session; without those that broke it, the others are captured in the next."""
+        left = list(parts)
+        while left:
+            entries = self._session(left)
+            yield entries
+            done = [entry.variant for entry in entries]
+            left = [part for part in left if part.variant not in done]
+
+    def _session(self, parts: Sequence[Part[ProfileSettings]]) -> list[Profile]:
+        """Runs one session; returns the entries of all variants or, if some broke it, of these."""
+        first = parts[0].job
+        work = CaptureWork(tool=self.name, launches=first.settings.launches)
+        task = family_task(parts, work, wrapper=self.command(first))
+        # One folder per profiler, since both captures of a family may run, one of them waiting for the GPU.
+        place = Path(task.folder).with_name(f".{first.family.name}.{self.name}.work")
+        task = structs.replace(task, folder=str(place))
+        discard(place)  # an interrupted capture cannot be resumed
+        output = self._output(first)
+        output.unlink(missing_ok=True)  # else its report could be taken for this session's
+        report = output.with_name(f"session-{sha256_of([p.inputs_sha256 for p in parts])[:12]}{self.suffix}")
+        try:
+            show = show_results(self.name, first.family, len(task.runs))
+            results, session = run_cases(task, first.settings.timeout_s, show, BREAKS, stop_all=True)
+            broken = {result.run.variant for result in results if result.status in BREAKS}
+            if not broken:
+                shutil.move(self.finish(output), report)
+        except (WarplogError, OSError) as error:
+            status, reason = _diagnose(place / "worker.log", str(error))
+            show_variant(self.name, first.family, parts[0].variant, status, reason)
+            return [self.entry(replace(part, refusal=(status, reason)), {}, Session()) for part in parts]
+        finally:
+            discard(place)
+        entries = (
+            self.entry(part, by_case(results, CapturedCase, part.variant), session)
+            for part in parts
+            if not broken or part.variant in broken
+        )
+        names = {"ok": "" if broken else report.name}
+        return [structs.replace(entry, report=names.get(entry.status, "")) for entry in entries]
+
+    def _output(self, job: Job[ProfileSettings]) -> Path:
+        """Returns the file that the profiler writes."""
+        return paths.captures(job.record) / f".part.{self.name}-rep"
+
+    def entry(
+        self, part: Part[ProfileSettings], ran: Mapping[str, CapturedCase], session: Session
+    ) -> Profile:
+        """Returns the capture of a variant: ok if any case was captured, since each case has its own status."""
+        cases = part.all_cases(CapturedCase, ran)
+        captured = any(case.status == "ok" for case in cases)
+        outcome: Refusal = ("ok", "") if captured else part.outcome(cases)
+        program, *options = self.command(part.job)
+        return Profile(
+            **part.job.head(session, outcome, part.inputs_sha256),
+            tool=self.name,
+            tool_version=self.tool.version or "",
+            command=(Path(program).name, *options),
+            cases=cases,
+            session=session,
+        )
 
 
-class _Capture:
-    """One variant in a session: its cases, and the status and reason if it cannot be captured."""
+class NcuStage(CaptureStage):
+    """Nsight Compute captures the counters of one launch per case."""
 
-    def __init__(
-        self, job: Job[ProfileSettings], profiler: _Profiler, proof: Proof, cases: Sequence[str]
-    ) -> None:
-        self.job, self.cases = job, tuple(cases)
-        self.fitting = job.fitting(cases)  # the cases that the variant supports
-        self.status, self.reason = _may_capture(job, profiler, proof)
-        if self.status == "ok" and not self.fitting:
-            self.status, self.reason = (
-                "unsupported",
-                job.misfit(self.cases[0]) if cases else "no cases to capture",
-            )
-        made_by = profiler.tool.version, profiler.wrapper[:-1]
-        inputs = (self.status, self.reason, *made_by, dict(job.variant.memory))
-        build = door.plain(job.build)
-        self.inputs_sha256 = sha256_of(profiler.name, job.inputs_sha256, build, self.cases, inputs)
+    name = "ncu"
+    suffix = ".ncu-rep"
 
-    def is_fresh(self, folder: Path) -> bool:
-        """Returns whether the existing record has these inputs and its report exists in `folder`."""
-        former = self.job.former(Profile)
-        if former is None or not self.job.is_fresh(Profile, self.inputs_sha256):
-            return False
-        return not former.report or (folder / former.report).is_file()
+    def command(self, job: Job[ProfileSettings]) -> tuple[str, ...]:
+        """Returns the ncu command: clocks unchanged, caches flushed before every pass.
+
+        It collects the set of counters that the configuration names: `lean`, `all`, or `sections` (all, and ncu's full
+        section set). The oracle has many cases, and none of its probes needs expensive counters or source lines.
+        """
+        metrics = "tensor" if job.family.probes else job.settings.metrics
+        counters = counters_to_collect(
+            metrics if metrics in ("lean", "tensor") else "full", job.gpu.compute_capability
+        )
+        options = {
+            "--config-file": "off",
+            "--target-processes": "application-only",
+            "--profile-from-start": "off",
+            "--clock-control": "none",
+            "--cache-control": "all",
+            "--import-source": "yes" if metrics == "sections" else "no",
+            "--metrics": ",".join(counters if metrics == "tensor" else (*counters, SAMPLING)),
+            "-o": str(self._output(job).with_suffix("")),
+        }
+        words = [word for pair in options.items() for word in pair]
+        sections = ("--set", "full") if metrics == "sections" else ()
+        return (str(self.tool.path), "-f", "--nvtx", *words, *sections)
+
+
+class NsysStage(CaptureStage):
+    """Nsight Systems captures the timeline of back-to-back launches: CUDA and NVTX only."""
+
+    name = "nsys"
+    suffix = ".nsys.sqlite"
+
+    def command(self, job: Job[ProfileSettings]) -> tuple[str, ...]:
+        """Returns the nsys command."""
+        options = ("-t", "cuda,nvtx", "-s", "none", "--cpuctxsw=none", "-f", "true")
+        return (str(self.tool.path), "profile", *options, "-o", str(self._output(job)))
+
+    def finish(self, output: Path) -> Path:
+        """Exports the output as a database."""
+        database = output.with_suffix(".sqlite")
+        command = [
+            str(self.tool.path),
+            *["export", "-t", "sqlite", "-f", "true", "-o"],
+            str(database),
+            str(output),
+        ]
+        done = run(command, timeout_s=_EXPORT_S, env=minimal_env())
+        output.unlink(missing_ok=True)
+        if not done.ok or not database.is_file():
+            tail = " ".join(done.output_tail.split())[-300:]
+            raise WarplogError(f"nsys export failed ({explain_exit(done)}): {tail}")
+        return database
 
 
 def capture_ncu(
     jobs: Sequence[Job[ProfileSettings]], check: Path, tool: Tool, cases: Mapping[str, Sequence[str]]
 ) -> None:
-    """Captures the counters of one launch per case, all variants in one session; failures become records.
+    """Captures the counters of one launch per case, all variants in one session; see `Stage.run`.
 
-    The reports are stored in a folder beside the family's record file (paths.captures).
+    A session that fails becomes entries with the reason, too.
 
     Args:
         jobs: the variants of one family.
         check: the family's check records.
-        tool: ncu; if it was not found, the records have status 'missing'.
+        tool: ncu; if it was not found, the entries have status 'missing'.
         cases: names of the cases to capture, by variant.
-
-    Raises:
-        WarplogError: A check or build record is missing.
     """
-    partial = paths.captures(jobs[0].record) / ".part.ncu-rep"
-    # The oracle has many cases, and none of its probes needs the expensive counters or source lines.
-    metrics = "tensor" if jobs[0].family.probes else jobs[0].settings.metrics
-    command = ncu_command(tool, partial, metrics, jobs[0].gpu.compute_capability)
-    profiler = _Profiler("ncu", tool, ".ncu-rep", tuple(command), partial, lambda: partial)
-    _capture_family(jobs, check, profiler, cases)
+    NcuStage(check, tool, cases).run(jobs)
 
 
 def capture_nsys(
     jobs: Sequence[Job[ProfileSettings]], check: Path, tool: Tool, cases: Mapping[str, Sequence[str]]
 ) -> None:
     """Captures the timeline of back-to-back launches, all variants in one session; see `capture_ncu`."""
-    partial = paths.captures(jobs[0].record) / ".part.nsys-rep"
-
-    def export() -> Path:
-        database = partial.with_suffix(".sqlite")
-        command = [str(tool.path), "export", "-t", "sqlite", "-f", "true", "-o", str(database), str(partial)]
-        done = run(command, timeout_s=_EXPORT_S, env=minimal_env())
-        partial.unlink(missing_ok=True)
-        if not done.ok or not database.is_file():
-            output = " ".join(done.output_tail.split())[-300:]
-            raise WarplogError(f"nsys export failed ({explain_exit(done)}): {output}")
-        return database
-
-    command = tuple(nsys_command(tool, partial))
-    profiler = _Profiler("nsys", tool, ".nsys.sqlite", command, partial, export)
-    _capture_family(jobs, check, profiler, cases)
-
-
-def ncu_command(tool: Tool, output: Path, metrics: str, compute_capability: tuple[int, int]) -> list[str]:
-    """Returns the ncu command: clocks unchanged, caches flushed before every pass, counters for `metrics`.
-
-    Args:
-        tool: ncu.
-        output: the report to write.
-        metrics: set of counters: "lean", "tensor", "all", or "sections" (all, and ncu's full section set).
-        compute_capability: decides which counters exist.
-    """
-    counters = counters_to_collect(metrics if metrics in ("lean", "tensor") else "full", compute_capability)
-    sections = metrics == "sections"
-    options = {
-        "--config-file": "off",
-        "--target-processes": "application-only",
-        "--profile-from-start": "off",
-        "--clock-control": "none",
-        "--cache-control": "all",
-        "--import-source": "yes" if sections else "no",
-        "--metrics": ",".join(counters if metrics == "tensor" else (*counters, SAMPLING)),
-        "-o": str(output.with_suffix("")),
-    }
-    flat = [word for pair in options.items() for word in pair]
-    return [str(tool.path), "-f", "--nvtx", *flat, *(["--set", "full"] if sections else [])]
-
-
-def nsys_command(tool: Tool, output: Path) -> list[str]:
-    """Returns the nsys command, which traces CUDA and NVTX only."""
-    options = ["-t", "cuda,nvtx", "-s", "none", "--cpuctxsw=none", "-f", "true", "-o", str(output)]
-    return [str(tool.path), "profile", *options]
-
-
-def _capture_family(
-    jobs: Sequence[Job[ProfileSettings]],
-    check: Path,
-    profiler: _Profiler,
-    cases: Mapping[str, Sequence[str]],
-) -> None:
-    """Captures every variant whose inputs changed, then deletes reports that no record refers to."""
-    folder = paths.captures(jobs[0].record)
-    folder.mkdir(parents=True, exist_ok=True)
-    made: list[Profile] = []
-    stale = []
-    for job, proof in zip(jobs, proofs(check, jobs), strict=True):
-        one = _Capture(job, profiler, proof, cases[job.variant.name])
-        if one.is_fresh(folder):
-            continue
-        if one.status == "ok":
-            stale.append(one)
-        else:
-            _show(one.job, profiler, one.status, one.reason)
-            made.append(_record(one, profiler, (one.status, one.reason), {}, Session()))
-    keep(jobs[0], Profile, made)
-    while stale:
-        records, stale = _session(stale, profiler, folder)
-        keep(jobs[0], Profile, records)
-    named = {record.report for record in FamilyRecord.read(jobs[0].record, Profile).variants.values()}
-    for report in folder.glob(f"session-*{profiler.suffix}"):
-        if report.name not in named:
-            report.unlink()
-
-
-def _may_capture(job: Job[ProfileSettings], profiler: _Profiler, proof: Proof) -> Refusal:
-    refusal = refuse_unproven(proof, job.build)
-    if refusal is not None:
-        return refusal
-    if profiler.name not in job.family.measuring.profilers:
-        return "skipped", f"n/a: {profiler.name} cannot observe what this family measures"
-    if not (job.settings.ncu if profiler.name == "ncu" else job.settings.nsys):
-        return "skipped", f"config: profile.{profiler.name} is off"
-    if profiler.tool.path is None:
-        return "missing", f"{profiler.name} was not found; {profiler.tool.remedy}"
-    return "ok", ""
-
-
-def _session(
-    parts: Sequence[_Capture], profiler: _Profiler, folder: Path
-) -> tuple[list[Profile], list[_Capture]]:
-    """Runs one session; returns records, and if a variant broke the session, the other parts to capture again."""
-    first = parts[0].job
-    work = CaptureWork(tool=profiler.name, launches=first.settings.launches)
-    task = family_task([(part.job, part.fitting) for part in parts], work, wrapper=profiler.wrapper)
-    # One folder per profiler, since both captures of a family may run, one of them waiting for the GPU.
-    place = Path(task.folder).with_name(f".{first.family.name}.{profiler.name}.work")
-    task = replace(task, folder=str(place))
-    discard(place)  # an interrupted capture cannot be resumed
-    profiler.partial.unlink(missing_ok=True)  # else its report could be taken for this session's
-    digest = sha256_of([part.inputs_sha256 for part in parts])[:12]
-    report = folder / f"session-{digest}{profiler.suffix}"
-    try:
-        show = first.progress(profiler.name, len(task.runs))
-        found, session = run_cases(task, first.settings.timeout_s, show, BREAKS, stop_all=True)
-        results = {part.job.variant.name: own_results(part.job.variant.name, found) for part in parts}
-        broken = [part for part in parts if _is_broken(results[part.job.variant.name])]
-        if not broken:
-            shutil.move(profiler.finish(), report)
-    except (WarplogError, OSError) as error:
-        status, reason = _diagnose(place / "worker.log", str(error))
-        _show(first, profiler, status, reason)
-        return [_record(one, profiler, (status, reason), {}, Session()) for one in parts], []
-    finally:
-        discard(place)
-    name = "" if broken else report.name
-    records = [
-        _record(one, profiler, None, results[one.job.variant.name], session, name) for one in broken or parts
-    ]
-    return records, [one for one in parts if one not in broken] if broken else []
-
-
-def _is_broken(results: Mapping[str, Result]) -> bool:
-    return any(one.status in BREAKS for one in results.values())
-
-
-def _record(
-    one: _Capture,
-    profiler: _Profiler,
-    refusal: Refusal | None,
-    results: Mapping[str, Result],
-    session: Session,
-    report: str = "",
-) -> Profile:
-    """Returns the record of a variant: that it is refused, or its results by case."""
-    job, (status, reason) = one.job, refusal or _over_cases(results)
-    return Profile(
-        **job.head(session),
-        status=status,
-        reason=reason,
-        inputs_sha256=one.inputs_sha256,
-        tool=profiler.name,
-        tool_version=profiler.tool.version or "",
-        command=(Path(profiler.wrapper[0]).name, *profiler.wrapper[1:]),
-        report=report if status == "ok" else "",
-        cases=tuple(
-            job.not_run(CapturedCase, case, refusal) or measured(CapturedCase, results[case])
-            for case in one.cases
-        ),
-        session=session,
-    )
-
-
-def _show(job: Job[ProfileSettings], profiler: _Profiler, status: str, reason: str) -> None:
-    label = f"{job.family.name}/{job.variant.name}"
-    progress(f"  {profiler.name:7} {label}  {status}  {reason}", status)
-
-
-def _over_cases(results: Mapping[str, Result]) -> Refusal:
-    """Returns status and reason of a record: ok if any case was captured; each case has its own status."""
-    bad = [one for one in results.values() if one.status != "ok"]
-    if len(bad) < len(results):
-        return "ok", ""
-    return worst(one.status for one in bad), f"case {bad[0].run.case}: {bad[0].reason}"
+    NsysStage(check, tool, cases).run(jobs)
 
 
 def _diagnose(log: Path, error: str) -> Refusal:

@@ -3,23 +3,23 @@
 import math
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from msgspec import structs
 
 from warplog.core.columns import Cell
-from warplog.core.errors import WarplogError, progress
-from warplog.core.hashing import sha256_of
+from warplog.core.errors import WarplogError
 from warplog.core.locks import PATIENCE_S
 from warplog.machine.toolchain import Tool
-from warplog.measure.job import Job, Refusal, family_task, keep, refuse_build
+from warplog.measure.job import Job, Refusal
+from warplog.measure.progress import show_variant
 from warplog.measure.results import Result
+from warplog.measure.stage import Part, Stage, family_task, refuse_build
 from warplog.measure.supervise import BREAKS, discard, run_cases
-from warplog.measure.task import SanitizeWork, Task
+from warplog.measure.task import SanitizeWork
 from warplog.parsers import sanitizer
-from warplog.records import door
 from warplog.records.config import SanitizerTool, SanitizeSettings
 from warplog.records.measured import Session, worst
 from warplog.records.sanitize import Sanitize, SanitizerFinding, ToolCheck
@@ -29,70 +29,100 @@ _NOT_HERE = ("Device not supported", "anitizer will be disabled")
 _MOST_LOG_BYTES = 64 << 20
 
 
-class _Part:
-    """One variant: its supported small cases, the reason if it cannot be checked, and the result of each tool."""
+@dataclass(frozen=True)
+class SanitizeStage(Stage[SanitizeSettings, ToolCheck, Sanitize]):
+    """The small check cases under each tool of compute-sanitizer, also of variants that did not pass their checks."""
 
-    def __init__(self, job: Job[SanitizeSettings], tool: Tool) -> None:
-        self.job = replace(job, backend="driver")  # compute-sanitizer would also check CuPy's kernels
-        small = tuple(c for c in job.family.check_cases if _is_small(job, c))
-        self.cases = job.fitting(small)
-        self.refusal = refuse_build(job.build) or _refuse(job, tool, small)
-        self.inputs_sha256 = sha256_of(
-            "sanitize", job.inputs_sha256, door.plain(job.build), small, self.refusal, tool.version
+    tool: Tool
+    name = "sanitize"
+    kind = Sanitize
+    any_board = True
+
+    def part(self, job: Job[SanitizeSettings]) -> Part[SanitizeSettings]:
+        """Returns what is done with a variant: the check cases whose arrays fit into the limit.
+
+        A checked access is about 100 times slower than another.
+        """
+        largest = job.family.measuring.sanitized_elements or job.settings.largest_elements
+        small = [name for name in job.family.check_cases if _elements(job, name) <= largest]
+        refusal = refuse_build(job.build)
+        if not refusal and self.tool.path is None:
+            refusal = "missing", f"compute-sanitizer was not found; {self.tool.remedy}"
+        if not refusal and not job.fitting(small):
+            refusal = "unsupported", f"it supports no check case of at most {largest} elements"
+        return self._part(job, small, refusal, small, refusal, self.tool.version)
+
+    def measure(self, parts: Sequence[Part[SanitizeSettings]]) -> Iterator[list[Sanitize]]:
+        """Runs each tool over all variants in one process.
+
+        If that is not clean, it runs again with one process per variant, to attribute the finding.
+        """
+        checks: dict[str, dict[str, ToolCheck]] = {part.variant: {} for part in parts}
+        for tool in parts[0].job.settings.tools:
+            together = self._run(tool, parts)
+            for part in parts:
+                shared = together.status == "ok" or len(parts) == 1
+                check = together if shared else self._run(tool, [part])
+                _show(part, check)
+                checks[part.variant][tool] = check
+        yield [self.entry(part, checks[part.variant], Session()) for part in parts]
+
+    def refused(self, part: Part[SanitizeSettings]) -> Sanitize:
+        """Returns the entry of a variant that no tool runs, and prints why."""
+        assert part.refusal is not None
+        status, reason = part.refusal
+        checks: dict[str, ToolCheck] = {
+            tool: ToolCheck(tool=tool, status=status, reason=reason, seconds=0.0, errors=None, findings=())
+            for tool in part.job.settings.tools
+        }
+        for check in checks.values():
+            _show(part, check)
+        return self.entry(part, checks, Session())
+
+    def entry(self, part: Part[SanitizeSettings], ran: Mapping[str, ToolCheck], session: Session) -> Sanitize:
+        """Returns the checks of a variant; its status is that of the first tool that is not ok."""
+        status = worst(check.status for check in ran.values())
+        bad = next((check for check in ran.values() if check.status == status != "ok"), None)
+        reason = f"{bad.tool}: {bad.reason}" if bad else ""
+        return Sanitize(
+            **part.job.head(session, (status, reason), part.inputs_sha256),
+            tool_version=self.tool.version or "",
+            cases=part.job.fitting(part.cases),
+            checks=tuple(ran.values()),
+            settings=part.job.settings,
         )
-        self.checks: list[ToolCheck] = []
+
+    def _run(self, tool: SanitizerTool, parts: Sequence[Part[SanitizeSettings]]) -> ToolCheck:
+        """Runs one tool over variants in one process; the time is that per variant."""
+        begin = time.monotonic()
+        task = family_task(parts, SanitizeWork(tool=tool), wrapper=command(self.tool, tool))
+        task = structs.replace(task, backend="driver")  # the tool would also check CuPy's kernels
+        folder = Path(task.folder)
+        discard(folder)  # the output of an interrupted run is lost, so it cannot be resumed
+        results: list[Result] = []
+        failure = ""
+        try:  # without a line per case, since results are reported per tool
+            timeout_s = parts[0].job.settings.timeout_s
+            results, _ = run_cases(task, timeout_s, lambda _: None, BREAKS, stop_all=True)
+        except WarplogError as error:
+            failure = str(error)
+        text = _read(folder / "worker.log")
+        discard(folder)
+        report = sanitizer.parse(text)
+        status, reason = _judge(text, report, results, failure)
+        return ToolCheck(
+            tool=tool,
+            status=status,
+            reason=reason,
+            seconds=round((time.monotonic() - begin) / len(parts), 3),
+            errors=report.errors,
+            findings=tuple(SanitizerFinding(**vars(finding)) for finding in report.findings),
+        )
 
 
 def sanitize_family(jobs: Sequence[Job[SanitizeSettings]], tool: Tool) -> None:
-    """Writes the sanitizer records of all variants; a record's status is that of its first tool that is not ok.
-
-    Each tool first runs over all variants in one process. If that is not clean, it runs again with one process
-    per variant, to attribute the finding. Variants need not have passed their checks, since the purpose is to find
-    wrong kernels. Records with unchanged inputs are kept.
-
-    Raises:
-        WarplogError: A build record is missing or invalid, or the records cannot be written.
-    """
-    stale = [
-        part
-        for part in (_Part(job, tool) for job in jobs)
-        if not part.job.is_fresh(Sanitize, part.inputs_sha256, any_board=True)
-    ]
-    runnable = [part for part in stale if part.refusal is None]
-    for name in jobs[0].settings.tools:
-        begin = time.monotonic()
-        clean = len(runnable) > 1 and _all_clean(runnable, tool, name)
-        seconds = (time.monotonic() - begin) / max(len(runnable), 1)
-        for part in stale:
-            if clean and part.refusal is None:
-                part.checks.append(_entry(part.job, name, ("ok", ""), seconds, sanitizer.Report((), 0)))
-            else:
-                part.checks.append(_check(part, tool, name))
-    keep(jobs[0], Sanitize, [_record(part, tool) for part in stale])
-
-
-def _all_clean(parts: Sequence[_Part], tool: Tool, name: SanitizerTool) -> bool:
-    """Returns whether one process over all variants finished without a finding."""
-    first = parts[0].job
-    pairs = [(part.job, part.cases) for part in parts]
-    outcome, _ = _run(first, family_task(pairs, SanitizeWork(tool=name), wrapper=command(tool, name)))
-    return outcome[0] == "ok"
-
-
-def _record(part: _Part, tool: Tool) -> Sanitize:
-    job = part.job
-    status = worst(check.status for check in part.checks)
-    bad = [check for check in part.checks if check.status == status != "ok"]
-    return Sanitize(
-        **job.head(Session()),
-        status=status,
-        reason=f"{bad[0].tool}: {bad[0].reason}" if bad else "",
-        inputs_sha256=part.inputs_sha256,
-        tool_version=tool.version or "",
-        cases=part.cases,
-        checks=tuple(part.checks),
-        settings=job.settings,
-    )
+    """Runs compute-sanitizer over the variants of one family; see `Stage.run`."""
+    SanitizeStage(tool).run(jobs)
 
 
 def command(tool: Tool, name: str) -> tuple[str, ...]:
@@ -107,88 +137,29 @@ def command(tool: Tool, name: str) -> tuple[str, ...]:
     return (str(tool.path), *options, *patience, "--report-api-errors", "no")
 
 
-def _is_small(job: Job[SanitizeSettings], case: str) -> bool:
-    """Returns whether the case's arrays fit into the limit: a checked access is about 100 times slower."""
-    shapes = job.family.shapes(job.family.check_cases[case])
-    return sum(math.prod(shape) for shape in shapes) <= _largest(job)
+def _elements(job: Job[SanitizeSettings], case: str) -> int:
+    return sum(map(math.prod, job.family.shapes(job.family.check_cases[case])))
 
 
-def _largest(job: Job[SanitizeSettings]) -> int:
-    return job.family.measuring.sanitized_elements or job.settings.largest_elements
+def _show(part: Part[SanitizeSettings], check: ToolCheck) -> None:
+    show_variant(f"{check.tool:9}", part.job.family, part.variant, check.status, check.reason)
 
 
-def _refuse(job: Job[SanitizeSettings], tool: Tool, cases: tuple[str, ...]) -> Refusal | None:
-    if tool.path is None:
-        return "missing", f"compute-sanitizer was not found; {tool.remedy}"
-    if not job.fitting(cases):
-        return "unsupported", f"it supports no check case of at most {_largest(job)} elements"
-    return None
-
-
-def _check(part: _Part, tool: Tool, name: SanitizerTool) -> ToolCheck:
-    """Runs one tool over one variant in a separate process."""
-    begin, job = time.monotonic(), part.job
-    outcome, report = part.refusal, sanitizer.Report((), None)
-    if outcome is None:
-        task = family_task([(job, part.cases)], SanitizeWork(tool=name), wrapper=command(tool, name))
-        outcome, report = _run(job, structs.replace(task, folder=str(job.scratch)))
-    return _entry(job, name, outcome, time.monotonic() - begin, report)
-
-
-def _entry(
-    job: Job[SanitizeSettings],
-    name: SanitizerTool,
-    outcome: Refusal,
-    seconds: float,
-    report: sanitizer.Report,
-) -> ToolCheck:
-    status, reason = outcome
-    label = f"{job.family.name}/{job.variant.name}"
-    progress(f"  {name:9} {label}  {status}  {reason}".rstrip(), status)
-    return ToolCheck(
-        tool=name,
-        status=status,
-        reason=reason,
-        seconds=round(seconds, 3),
-        errors=report.errors,
-        findings=tuple(SanitizerFinding(**vars(one)) for one in report.findings),
-    )
-
-
-def _run(job: Job[SanitizeSettings], task: Task) -> tuple[Refusal, sanitizer.Report]:
-    folder = Path(task.folder)
-    discard(folder)  # the output of an interrupted run is lost, so it cannot be resumed
-    results: list[Result] = []
-    failure = ""
-    try:  # without a line per case, since results are reported per tool
-        results, _ = run_cases(task, job.settings.timeout_s, lambda _: None, BREAKS, stop_all=True)
-    except WarplogError as error:
-        failure = str(error)
-    text = _read(folder / "worker.log")
-    discard(folder)
-    return _judge(text, results, failure), sanitizer.parse(text)
-
-
-def _judge(text: str, results: Sequence[Result], failure: str) -> Refusal:
+def _judge(text: str, report: sanitizer.Report, results: Sequence[Result], failure: str) -> Refusal:
     """Returns status and reason; findings take precedence over a failed worker, since they may be its cause."""
-    report = sanitizer.parse(text)
     if any(words in text for words in _NOT_HERE):
         return "unsupported", "compute-sanitizer does not support this device or its virtualisation"
     if report.findings:
         first = report.findings[0]
         place = f" at {first.file}:{first.line}" if first.file else ""
-        count = max(report.errors or 0, sum(one.count for one in report.findings))
+        count = max(report.errors or 0, sum(finding.count for finding in report.findings))
         return "finding", f"{count} error{'s' if count > 1 else ''}, the first: {first.message}{place}"
-    bad = next((one for one in results if one.status != "ok"), None)
-    if bad is not None:
+    if bad := next((result for result in results if result.status != "ok"), None):
         return bad.status, f"case {bad.run.case}: {bad.reason}"
     if report.errors:
         return "finding", f"{report.errors} error{'s' if report.errors > 1 else ''}, without details"
     if failure or report.errors is None:
-        return (
-            "error",
-            failure or f"compute-sanitizer did not finish: {' '.join(text.split())[-200:]}",
-        )
+        return "error", failure or f"compute-sanitizer did not finish: {' '.join(text.split())[-200:]}"
     return "ok", ""
 
 
@@ -201,25 +172,20 @@ def _read(log: Path) -> str:
 
 def rows(record: Sanitize) -> list[dict[str, Cell]]:
     """Returns the rows of the table `sanitize`: one per finding, and one per tool without findings."""
-    found: list[dict[str, Cell]] = []
+    table: list[dict[str, Cell]] = []
     for check in record.checks:
         row: dict[str, Cell] = {
-            "family": record.family,
-            "variant": record.variant,
-            "gpu": record.gpu,
-            "origin": record.origin,
-            "source_sha256": record.source_sha256,
+            **{
+                name: getattr(record, name)
+                for name in ("family", "variant", "gpu", "origin", "source_sha256")
+            },
             "gpu_name": record.provenance.gpu_name,
             "cases": len(record.cases),
-            "tool": check.tool,
-            "status": check.status,
-            "reason": check.reason,
-            "seconds": check.seconds,
+            **{name: getattr(check, name) for name in ("tool", "status", "reason", "seconds")},
         }
-        found += [{**row, **structs.asdict(one)} for one in check.findings] or [
-            {**row, "count": check.errors or 0}
-        ]
-    return found
+        findings = map(structs.asdict, check.findings)
+        table += [{**row, **finding} for finding in findings] or [{**row, "count": check.errors or 0}]
+    return table
 
 
 def summary(rows: Sequence[Mapping[str, Cell]]) -> str:

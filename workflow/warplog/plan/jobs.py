@@ -4,9 +4,12 @@ Snakemake passes them as plain values, and runs a job again if they change. `con
 besides its files and the other parameters.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Generic, Literal, TypeVar
 
+from warplog.core.hashing import sha256_file, sha256_of
+from warplog.records import door
 from warplog.records.config import (
     CheckSettings,
     Config,
@@ -113,6 +116,12 @@ class FamilyJob(Frozen, Generic[Settings], frozen=True, kw_only=True):
     memory: Mapping[str, Mapping[str, str]]
     contract: str
     settings: Settings
+
+    def inputs_sha256(self, version: int, files: Sequence[Path]) -> str:
+        """Returns the hash of what all variants depend on: the version of the stage, these files and the parameters."""
+        return sha256_of(
+            version, [sha256_file(file) for file in files], self.contract, door.plain(self.settings)
+        )
 
 
 CheckJob = FamilyJob[CheckSettings]

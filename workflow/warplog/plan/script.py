@@ -8,11 +8,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
+from warplog.catalog.family import load_family
 from warplog.core.errors import as_one_line
-from warplog.core.hashing import sha256_file, sha256_of
 from warplog.core.process import die_with_parent
 from warplog.core.text import Screen
 from warplog.measure import job as jobs
+from warplog.measure.family_board import board_of
 from warplog.plan.jobs import FamilyJob, Settings
 from warplog.records import door
 
@@ -28,19 +29,19 @@ def family_jobs(rule: Any, job: FamilyJob[Settings]) -> list[jobs.Job[Settings]]
     """Returns the measuring jobs of a family, from the `snakemake` object of the rule and its decoded parameter.
 
     Raises:
-        WarplogError: as for `measure.job.make_jobs`.
+        WarplogError: This machine has no GPU, another one or no free one, or a record is invalid.
     """
-    given = [rule.input[name] for name in ("campaign", "reference") if hasattr(rule.input, name)]
-    shared = [rule.params.version, *(sha256_file(Path(path)) for path in given)]
+    shared = [Path(rule.input[name]) for name in ("campaign", "reference") if hasattr(rule.input, name)]
+    family, campaign = load_family(Path(job.family_file)), Path(rule.input.campaign)
     return jobs.make_jobs(
-        family_file=Path(job.family_file),
+        family=family,
         variants=job.variants,
-        gpu=rule.wildcards.gpu,
+        gpu=board_of(family.name, rule.wildcards.gpu, campaign.parents[1]),
         builds=[Path(path) for path in rule.input.builds],
-        campaign=Path(rule.input.campaign),
+        campaign=campaign,
         settings=job.settings,
         record=Path(rule.output[0]),
-        inputs_sha256=sha256_of(shared, job.contract, door.plain(job.settings)),
+        inputs_sha256=job.inputs_sha256(rule.params.version, shared),
     )
 
 

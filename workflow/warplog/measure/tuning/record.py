@@ -7,10 +7,12 @@ from statistics import median
 from msgspec import structs
 
 from warplog.catalog import winners
+from warplog.catalog.family import load_family
 from warplog.catalog.space import name_of
 from warplog.core.columns import TUNE, Cell, Column
 from warplog.core.errors import WarplogError
 from warplog.machine import toolchain
+from warplog.measure.family_board import board_of
 from warplog.measure.job import Refusal, make_jobs
 from warplog.measure.tuning.search import CHECK_ROUNDS, LOOK_TIME, Finding, Search, make_search, times
 from warplog.metrics import occupancy
@@ -52,11 +54,12 @@ def tune_variant(
     """
     toolchain.ensure("cuda")
     tools = toolchain.find("nvcc"), toolchain.find("cuobjdump")
-    scratch = record.with_name(f".{family_file.parent.name}.{variant}.work")
+    family = load_family(family_file)
+    scratch = record.with_name(f".{family.name}.{variant}.work")
     (job,) = make_jobs(
-        family_file=family_file,
+        family=family,
         variants=[variant],
-        gpu=gpu,
+        gpu=board_of(family.name, gpu, campaign.parents[1]),
         builds=[scratch / "settings" / "record.json"],
         campaign=campaign,
         settings=settings,
@@ -84,9 +87,7 @@ def write(search: Search) -> Tune:
     elif not search.complete:
         outcome = "ok", f"{len(tried)} of {total} settings measured in {minutes:g} minutes"
     record = Tune(
-        **job.head(search.session, winners.fingerprint(job.variant)),
-        status=outcome[0],
-        reason=outcome[1],
+        **job.head(search.session, outcome, source_sha256=winners.fingerprint(job.variant)),
         campaign=search.campaign,
         minutes=minutes,
         check=TuneCheck(cases=search.work.check_cases, rounds=CHECK_ROUNDS),
