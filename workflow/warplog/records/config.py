@@ -289,8 +289,8 @@ class Config(Frozen, frozen=True, kw_only=True):
     mode: Annotated[
         Literal["auto", "live", "recorded"],
         Meta(
-            description="`live`: measure; `recorded`: use the recorded campaign, never a GPU; `auto`: `live` if a GPU is"
-            " found, else `recorded`"
+            description="`live`: measure; `recorded`: use the recorded campaign, never a GPU; `auto`: `live` with a"
+            " GPU, else `recorded`"
         ),
     ] = "auto"
     recorded: Annotated[
@@ -347,9 +347,9 @@ class Config(Frozen, frozen=True, kw_only=True):
     strict: Annotated[
         bool,
         Meta(
-            description="whether a run exits with status 1 as long as a variant is `compile_error`, `wrong`, `crashed`,"
-            " `timeout`, `out_of_memory`, `error` or, after `snakemake sanitize`, `finding`, also if there is nothing to"
-            " do. Other statuses, a failed capture and times that disagree with a profiler's do not count"
+            description="exit with status 1 as long as a variant is `compile_error`, `wrong`, `crashed`, `timeout`,"
+            " `out_of_memory`, `error` or, after `snakemake sanitize`, `finding`, even if there is nothing to do. Other"
+            " statuses, failed captures and disagreement with a profiler do not count"
         ),
     ] = False
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from warplog.catalog.contract import Published, status_words
 from warplog.catalog.family import Family, Variant
 from warplog.core.columns import Cell, Row
-from warplog.core.errors import WarplogError
 from warplog.core.numbers import percent_digits, rate_digits
 from warplog.core.text import Table, escape_markdown, markdown_table
 from warplog.tables.files import as_rows
