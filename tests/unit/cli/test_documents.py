@@ -46,8 +46,20 @@ def module(path: Path):
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(PROJECT).as_posix())
 def test_links_resolve(document):
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", document.read_text()):
-        assert target.startswith("https://") or (document.parent / target).exists(), target
+    for target in re.findall(r"\]\(([^)]+)\)", document.read_text()):
+        path, _, anchor = target.partition("#")
+        if path.startswith("https://"):
+            continue
+        linked = document.parent / path if path else document
+        assert linked.exists(), target
+        if anchor:
+            assert anchor in anchors(linked.read_text()), target
+
+
+def anchors(text: str) -> set[str]:
+    """Returns the anchors that GitHub gives the headings of a page."""
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def test_the_readme_shows_figures_of_the_default_campaign():

@@ -1,19 +1,25 @@
-"""The configuration: its defaults are those that are shipped, and an error names the key and what was expected."""
+"""The configuration: what is shipped changes no default, its page follows from it, and errors name the key."""
 
-import json
+import re
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from msgspec import Struct
 
+from warplog.cli import main
 from warplog.core import schema
 from warplog.core.errors import WarplogError
 from warplog.records import door
 from warplog.records.config import Config
 
 
-def test_the_shipped_file_holds_the_defaults(project: Path) -> None:
-    assert schema.load_yaml(project / "config" / "config.yaml") == json.loads(door.as_json(Config()))
+def test_the_shipped_file_changes_no_default(project: Path) -> None:
+    shipped = schema.load_yaml(project / "config" / "config.yaml")
+    assert door.decode(shipped, Config, "config/config.yaml") == Config()
 
 
 def test_a_section_that_is_given_partly_is_completed() -> None:
@@ -42,12 +48,25 @@ def test_what_does_not_fit_is_named(config: dict[str, object], words: str) -> No
     assert words in str(error.value)
 
 
-def test_the_readme_describes_every_key(project: Path) -> None:
-    text = (project / "config" / "README.md").read_text()
-    for key in Config.__struct_fields__:
-        section = getattr(Config(), key)
-        names = (
-            [f"{key}.{one}" for one in section.__struct_fields__] if isinstance(section, Struct) else [key]
-        )
-        for name in names:
-            assert f"`{name}`" in text
+def test_the_readme_has_the_table_of_the_keys(project: Path, tmp_path: Path) -> None:
+    """After a change to Config: `uv run warplog schema config --into config/README.md`."""
+    readme = project / "config" / "README.md"
+    copy = tmp_path / "README.md"
+    shutil.copy(readme, copy)
+    assert main.main(["schema", "config", "--into", str(copy)]) == 0
+    assert copy.read_text() == readme.read_text()
+    rows = re.findall(r"^\| `([\w.]+)` \| (?:`(.*)`)? ?\| (.+) \|$", readme.read_text(), re.MULTILINE)
+    defaults: dict[str, Any] = {}
+    for name, default, _ in rows:
+        section, _, key = name.rpartition(".")
+        within = defaults.setdefault(section, {}) if section else defaults
+        if default:
+            within[key] = yaml.safe_load(default)
+    assert door.decode(defaults, Config, "config/README.md") == Config()
+    assert [name for name, *_ in rows] == list(keys(Config()))
+
+
+def keys(values: Struct, section: str = "") -> Iterator[str]:
+    for name in values.__struct_fields__:
+        value = getattr(values, name)
+        yield from keys(value, f"{name}.") if isinstance(value, Struct) else [section + name]

@@ -5,9 +5,10 @@ import json
 import os
 import pydoc
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from warplog.core import paths
 from warplog.core.errors import WarplogError
@@ -39,6 +40,13 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     )
     schema.description, schema.epilog = _ABOUT_SCHEMA, "example: warplog schema family > family.schema.json"
     schema.add_argument("name", nargs="?", choices=_SCHEMAS, metavar="NAME", help=", ".join(_SCHEMAS))
+    schema.add_argument(
+        "--into",
+        type=Path,
+        metavar="FILE",
+        help="write its keys, defaults and descriptions as a Markdown table into FILE, between the lines"
+        " <!-- warplog schema NAME --> and <!-- end -->",
+    )
     schema.set_defaults(command="schema")
 
 
@@ -68,15 +76,44 @@ def show(options: argparse.Namespace) -> int:
 
 
 def show_schema(options: argparse.Namespace) -> int:
-    """Prints a schema as JSON; without a name, the names."""
+    """Prints a schema as JSON, or writes its table into a document; without a name, prints the names.
+
+    Raises:
+        WarplogError: the document cannot be read or written, or lacks a line between which the table goes.
+    """
+    from warplog.core.files import put_between
     from warplog.records.door import schema_of
 
     if options.name is None:
         print("\n".join(_SCHEMAS))
         return 0
     module, name = _SCHEMAS[options.name]
-    print(json.dumps(schema_of(getattr(import_module(f"warplog.{module}"), name)), indent=1))
+    schema = schema_of(getattr(import_module(f"warplog.{module}"), name))
+    if options.into:
+        rows = _keys(schema, schema["$defs"][name])
+        table = "".join(f"| `{key}` | {default} | {said} |\n" for key, default, said in rows)
+        head = "| key | default | meaning |\n|---|---|---|\n"
+        put_between(options.into, f"schema {options.name}", head + table)
+    else:
+        print(json.dumps(schema, indent=1))
     return 0
+
+
+def _keys(schema: Any, node: Any, section: str = "") -> Iterator[tuple[str, str, str]]:
+    """Yields name, default and description of each key of an object in a schema, with those of its sections."""
+    for name, key in node["properties"].items():
+        within = schema["$defs"].get(key.get("$ref", "").rpartition("/")[2])
+        if within and "properties" in within:
+            yield from _keys(schema, within, f"{section}{name}.")
+        else:
+            default = f"`{_as_yaml(key['default'])}`" if "default" in key else ""
+            yield f"{section}{name}", default, key.get("description", "")
+
+
+def _as_yaml(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_as_yaml, value))}]"
+    return value if isinstance(value, str) else json.dumps(value).removesuffix(".0")
 
 
 def pages() -> Mapping[str, Path]:

@@ -408,6 +408,7 @@ def _recorded_verdicts(folder: Path, family: str) -> "Sequence[Row]":
 
 
 def _published(options: argparse.Namespace) -> int:
+    from warplog.core.files import put_between
     from warplog.tables import published
     from warplog.worklog import explain
 
@@ -416,7 +417,7 @@ def _published(options: argparse.Namespace) -> int:
     shown = [f for f in named if options.family or any(v.published for v in f.variants)]
     pages = "\n".join(published.page(f, *published.chosen(f, folder)) for f in shown)
     if options.into:
-        published.put_into(options.into, pages)
+        put_between(options.into, "published", pages)
     else:
         print(pages, end="")
     return 0

@@ -43,6 +43,23 @@ def write_bytes(path: Path, data: bytes) -> None:
         raise WarplogError(cannot_write(error, path)) from None
 
 
+def put_between(document: Path, command: str, text: str) -> None:
+    """Replaces the part of a document between the lines `<!-- warplog COMMAND -->` and `<!-- end -->`.
+
+    Raises:
+        WarplogError: The document cannot be read or written, or lacks one of these lines.
+    """
+    begin, end = f"<!-- warplog {command} -->", "<!-- end -->"
+    try:
+        before, _, rest = document.read_text(encoding="utf-8").partition(f"{begin}\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise WarplogError(f"{document}: cannot be read ({error}); name a text file") from error
+    _, ended, after = rest.partition(end)
+    if not ended:
+        raise WarplogError(f"{document}: has no lines {begin} and {end}; put them where the text goes")
+    write_text(document, f"{before}{begin}\n\n{text}\n{end}{after}")
+
+
 def open_regular(path: Path) -> BufferedReader:
     """Opens a regular file for reading; never waits, as opening a FIFO or a terminal would.
 

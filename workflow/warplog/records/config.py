@@ -15,8 +15,16 @@ SanitizerTool = Literal["memcheck", "racecheck", "initcheck", "synccheck"]
 class CheckSettings(Frozen, frozen=True, kw_only=True):
     """Correctness checks."""
 
-    rounds: Annotated[int, Meta(ge=1, le=1000, description="Rounds of new random inputs per case")] = 3
-    timeout_s: Annotated[Positive, Meta(description="Time limit per case in seconds")] = 60.0
+    rounds: Annotated[
+        int,
+        Meta(ge=1, le=1000, description="rounds of new random inputs per check case; use 10 for a release"),
+    ] = 3
+    timeout_s: Annotated[
+        Positive,
+        Meta(
+            description="time limit per case; one that exceeds it is a `timeout`, and the campaign continues"
+        ),
+    ] = 60.0
 
 
 class SanitizeSettings(Frozen, frozen=True, kw_only=True):
@@ -24,13 +32,18 @@ class SanitizeSettings(Frozen, frozen=True, kw_only=True):
 
     tools: Annotated[
         tuple[SanitizerTool, ...],
-        Meta(min_length=1, description="compute-sanitizer tools to run, in order"),
+        Meta(min_length=1, description="tools of compute-sanitizer that `snakemake sanitize` runs, in order"),
         UNIQUE,
     ] = ("memcheck", "racecheck", "initcheck", "synccheck")
     largest_elements: Annotated[
-        int, Meta(ge=1, description="Largest check case to run, in array elements")
+        int,
+        Meta(
+            ge=1,
+            description="largest check case under these tools, in array elements, since a checked access is about a"
+            " hundred times slower; a family may replace it",
+        ),
     ] = 300_000
-    timeout_s: Annotated[Positive, Meta(description="Time limit per case in seconds")] = 120.0
+    timeout_s: Annotated[Positive, Meta(description="time limit per case and tool")] = 120.0
 
     def __post_init__(self) -> None:
         """Raises ValueError if a tool is named twice."""
@@ -40,71 +53,95 @@ class SanitizeSettings(Frozen, frozen=True, kw_only=True):
 class TimeSettings(Frozen, frozen=True, kw_only=True):
     """Timing."""
 
-    processes: Annotated[int, Meta(ge=1, le=99, description="Fresh processes that measure each case")] = 3
+    processes: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=99,
+            description="fresh processes that measure each case, with variants in random order and arrays at random"
+            " addresses",
+        ),
+    ] = 3
     most_processes: Annotated[
-        int, Meta(ge=1, le=99, description="Maximum number of processes if they differ too much")
+        int, Meta(ge=1, le=99, description="most processes of a case whose medians differ too much")
     ] = 15
     further_seconds: Annotated[
-        float,
-        Meta(ge=0, description="Maximum time of a case in the processes beyond the first ones in seconds"),
+        float, Meta(ge=0, description="most time of a case in the processes beyond the first `processes`")
     ] = 0.8
     run_error: Annotated[
         Positive,
         Meta(
-            description="Relative standard error of the median over processes that further processes aim for"
+            description="relative standard error of the median over processes at which no further ones are started"
         ),
     ] = 0.0035
     min_samples: Annotated[
         int,
         Meta(
             ge=3,
-            description="Minimum number of cold samples per process unless max_seconds is reached first",
+            description="fewest cold samples per case and process, unless `max_seconds` is reached (then at least 3)",
         ),
     ] = 8
-    max_samples: Annotated[int, Meta(ge=3, description="Maximum number of cold samples per process")] = 20
+    max_samples: Annotated[int, Meta(ge=3, description="most cold samples per case and process")] = 20
     max_seconds: Annotated[
-        Positive, Meta(description="Maximum sampling time per case and process in seconds")
+        Positive, Meta(description="longest sampling per case and process; a family may replace it")
     ] = 0.045
     rel_error: Annotated[
-        Positive, Meta(description="Relative standard error of the median at which sampling stops")
+        Positive, Meta(description="relative standard error of the median at which sampling stops")
     ] = 0.003
     warmup_launches: Annotated[
-        int, Meta(ge=1, description="Minimum number of warm-up launches unless they take longer than 10 ms")
+        int, Meta(ge=1, description="fewest warm-up launches, unless they take longer than 10 ms")
     ] = 3
-    warmup_ms: Annotated[float, Meta(ge=0, description="Minimum warm-up time in milliseconds")] = 2.0
+    warmup_ms: Annotated[float, Meta(ge=0, description="shortest warm-up")] = 2.0
     hot_seconds: Annotated[
         Positive,
-        Meta(description="GPU time of the hot measurement (CUDA graph) in seconds, in the first process"),
+        Meta(
+            description="GPU time of the hot measurement (a CUDA graph of back-to-back launches) in the first process;"
+            " the others take a fifth. If it lowers the clock, the hot time is that of short bursts, and the case is"
+            " also measured sustained"
+        ),
     ] = 0.1
-    hot_cases: Annotated[Literal["captured", "all"], Meta(description="Cases that get a hot time")] = (
-        "captured"
-    )
-    timeout_s: Annotated[Positive, Meta(description="Time limit per case in seconds")] = 120.0
+    hot_cases: Annotated[
+        Literal["captured", "all"],
+        Meta(
+            description="cases with a hot time: `captured`, those of the profilers, where it is compared with nsys; or"
+            " `all`"
+        ),
+    ] = "captured"
+    timeout_s: Annotated[Positive, Meta(description="time limit per case")] = 120.0
 
 
 class ProfileSettings(Frozen, frozen=True, kw_only=True):
     """Profiler captures."""
 
-    ncu: Annotated[bool, Meta(description="Collect hardware counters with Nsight Compute")] = True
-    nsys: Annotated[bool, Meta(description="Capture the timeline with Nsight Systems")] = True
+    ncu: Annotated[bool, Meta(description="collect hardware counters with Nsight Compute")] = True
+    nsys: Annotated[bool, Meta(description="capture a trace with Nsight Systems")] = True
     metrics: Annotated[
         Literal["all", "lean", "sections"],
         Meta(
-            description="'all': all metrics of the registry; 'lean': only the cheaper ones; 'sections': all plus"
-            " ncu's full section set"
+            description="`all`: every metric of the registry (23 passes on Hopper); `lean`: without throughput"
+            " summaries and tensor operations (13 passes); `sections`: all, plus ncu's full section set for its own"
+            " viewer"
         ),
     ] = "all"
-    launches: Annotated[int, Meta(ge=1, le=1000, description="Back-to-back launches per case under nsys")] = (
+    launches: Annotated[int, Meta(ge=1, le=1000, description="back-to-back launches per case under nsys")] = (
         10
     )
-    timeout_s: Annotated[Positive, Meta(description="Time limit per captured case in seconds")] = 300.0
+    timeout_s: Annotated[Positive, Meta(description="time limit per captured case")] = 300.0
 
 
 class TuneSettings(Frozen, frozen=True, kw_only=True):
     """Parameter search of `snakemake tune`."""
 
-    minutes: Annotated[Positive, Meta(description="Time limit of the search per variant in minutes")] = 10.0
-    timeout_s: Annotated[Positive, Meta(description="Time limit per setting in seconds")] = 60.0
+    minutes: Annotated[
+        Positive,
+        Meta(
+            description="time limit of `snakemake tune` per variant; the best setting so far is used, and a later run"
+            " with more minutes goes on"
+        ),
+    ] = 10.0
+    timeout_s: Annotated[
+        Positive, Meta(description="time limit per setting; one that exceeds it is a `timeout`")
+    ] = 60.0
 
 
 class TimelineSettings(Frozen, frozen=True, kw_only=True):
@@ -113,22 +150,24 @@ class TimelineSettings(Frozen, frozen=True, kw_only=True):
     rounds: Annotated[
         int,
         Meta(
-            ge=1, le=100, description="Rounds in which the builds with and without marks are timed in turns"
+            ge=1,
+            le=100,
+            description="rounds in which `snakemake timeline` times the builds with and without marks in turns",
         ),
     ] = 6
-    samples: Annotated[int, Meta(ge=1, le=100, description="Cold samples per build and round")] = 5
-    pause_us: Annotated[
-        float, Meta(ge=0, le=100_000, description="Pause before each sample in microseconds")
-    ] = 2000.0
+    samples: Annotated[int, Meta(ge=1, le=100, description="cold samples per build and round")] = 5
+    pause_us: Annotated[float, Meta(ge=0, le=100_000, description="pause before each of these samples")] = (
+        2000.0
+    )
     most_mib: Annotated[
         int,
         Meta(
             ge=1,
             le=16384,
-            description="Largest buffer for events in MiB; events beyond it are counted as lost",
+            description="largest buffer for the events of a launch; events beyond it are counted as lost",
         ),
     ] = 512
-    timeout_s: Annotated[Positive, Meta(description="Time limit per variant in seconds")] = 120.0
+    timeout_s: Annotated[Positive, Meta(description="time limit per variant")] = 120.0
 
 
 Choice = int | str | tuple[int | str, ...]
@@ -151,24 +190,31 @@ class FigureSettings(Frozen, frozen=True, kw_only=True):
     style: Annotated[
         Literal["web", "paper", "dark"],
         Meta(
-            description="'web': for pages and reports; 'paper': smaller text, without title and notes, PDF too;"
-            " 'dark': on a dark ground, for slides"
+            description="`web`: for pages and reports; `paper`: text of 7 pt, without title and notes, PDF too; `dark`:"
+            " on a dark ground, for slides. The keys below replace single values of the style"
         ),
     ] = "web"
     width_in: (
-        Annotated[float, Meta(ge=3, le=20, description="Width in inches; text keeps its size")] | UnsetType
-    ) = UNSET
-    font: (
-        Annotated[str, Meta(min_length=1, max_length=100, description="Family name of an installed font")]
+        Annotated[
+            float,
+            Meta(
+                ge=3,
+                le=20,
+                description="width in inches; text keeps its size. Below 5, only the main columns of numbers are shown",
+            ),
+        ]
         | UnsetType
     ) = UNSET
-    font_pt: Annotated[float, Meta(ge=5, le=16, description="Font size in points")] | UnsetType = UNSET
+    font: Annotated[str, Meta(min_length=1, max_length=100, description="an installed font")] | UnsetType = (
+        UNSET
+    )
+    font_pt: Annotated[float, Meta(ge=5, le=16, description="font size in points")] | UnsetType = UNSET
     titles: (
         Annotated[
             bool,
             Meta(
-                description="Whether a title stands above, and origin and notes below; if not, a text file holds them"
-                " for a caption"
+                description="whether a title stands above a figure, and its origin and notes below; if not,"
+                " `<figure>.txt` holds them for a caption"
             ),
         ]
         | UnsetType
@@ -178,8 +224,7 @@ class FigureSettings(Frozen, frozen=True, kw_only=True):
             tuple[Literal["png", "svg", "pdf"], ...],
             Meta(
                 min_length=1,
-                description="Files of each figure; the workflow writes png in any case, which pages and the report"
-                " show",
+                description="files of each figure: `png`, which the workflow writes in any case, `svg`, `pdf`",
             ),
             UNIQUE,
         ]
@@ -196,14 +241,20 @@ class TrackSettings(Frozen, frozen=True, kw_only=True):
 
     uri: Annotated[
         str,
-        Meta(description="Tracking URI; the environment variable MLFLOW_TRACKING_URI takes precedence"),
+        Meta(
+            description="MLflow's tracking URI; the environment variable `MLFLOW_TRACKING_URI` takes precedence, and is"
+            " the only place for a user name or password"
+        ),
     ] = "sqlite:///results/mlflow.db"
 
 
 class RoundsSettings(Frozen, frozen=True, kw_only=True):
     """A/A test, which times the same code repeatedly."""
 
-    rounds: Annotated[int, Meta(ge=2, le=99, description="Number of processes that time each variant")] = 3
+    rounds: Annotated[
+        int,
+        Meta(ge=2, le=99, description="rounds of `snakemake aa`, each a whole measurement of every variant"),
+    ] = 3
 
 
 class Config(Frozen, frozen=True, kw_only=True):
@@ -211,79 +262,96 @@ class Config(Frozen, frozen=True, kw_only=True):
 
     families: Annotated[
         Choice,
-        Meta(description="Families to run: 'all', or family names as a list or a comma-separated string"),
+        Meta(
+            description="`all` (without drafts and the oracle), or names of families (folders in `kernels/`), as a list"
+            " or separated by commas. Tables hold these only, until the next run with all, which measures nothing again"
+        ),
     ] = "all"
     variants: Annotated[
         Choice,
         Meta(
-            description="Variants to run: 'all', or names as `variant` or `family/variant`; the baseline always runs"
+            description="`all` (without drafts), or names such as `warptile` or `sgemm/warptile`; the baseline of a"
+            " family always runs"
         ),
     ] = "all"
-    cases: Annotated[Choice, Meta(description="Timed cases to run: 'all', or case names (as strings)")] = (
-        "all"
-    )
+    cases: Annotated[Choice, Meta(description="`all`, or names of timed cases")] = "all"
     kernel_folders: Annotated[
-        tuple[str, ...], Meta(description="Additional folders with families, beside kernels/")
+        tuple[str, ...],
+        Meta(description="further folders with families, laid out like `kernels/`: `<family>/family.yaml`"),
     ] = ()
     gpu: Annotated[
         Gpus,
         Meta(
-            description="'auto': the first GPU; 'all': all GPUs of its model; indices or UUIDs of GPUs, as a list or"
-            " separated by commas; or the slug of a GPU that warplog or config/gpus.yaml lists, to submit jobs from a"
-            " machine without one"
+            description="`auto`: the first visible GPU; `all`: all GPUs of its model; indices or UUIDs, such as `0,1`;"
+            " or a known model, such as `h200`: its first board or, with `mode: live`, a login node without a GPU"
         ),
     ] = "auto"
     mode: Annotated[
         Literal["auto", "live", "recorded"],
         Meta(
-            description="'auto': live if a GPU is found, else recorded; 'live': measure (also on a login node that"
-            " submits GPU jobs); 'recorded': use the recorded campaign, never a GPU"
+            description="`live`: measure; `recorded`: use the recorded campaign, never a GPU; `auto`: `live` with a"
+            " GPU, else `recorded`"
         ),
     ] = "auto"
     recorded: Annotated[
-        Slug, Meta(description="Recorded campaign (folder in results/recorded/) to use without a GPU")
+        Slug,
+        Meta(
+            description="recorded campaign (folder in `results/recorded/`) to use without a GPU. Only variants whose"
+            " source, headers or parameters differ from the recorded ones are compiled; `snakemake build` compiles all"
+        ),
     ] = "h200"
     campaign: Annotated[
         str,
         matching("[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", "up to 64 letters, digits and _ . -"),
-        Meta(description="Name of this campaign in tables and MLflow; 'auto' is <gpu>-<date>-<commit>"),
+        Meta(
+            description="name of the campaign in tables and MLflow; `auto` is `<gpu>-<date>-<commit>` of its start"
+        ),
     ] = "auto"
     commit: Annotated[
         str,
         matching("(auto|[0-9a-f]{7,40})", "'auto', or 7 to 40 hexadecimal digits"),
-        Meta(description="Commit to record if the folder is not a Git checkout; 'auto' asks Git"),
+        Meta(
+            description="commit that the campaign carries, for a folder that is no Git checkout; `auto` asks Git"
+        ),
     ] = "auto"
     check: CheckSettings = CheckSettings()
-    timeline: TimelineSettings = TimelineSettings()
-    sanitize: SanitizeSettings = SanitizeSettings()
     time: TimeSettings = TimeSettings()
     profile: ProfileSettings = ProfileSettings()
+    sanitize: SanitizeSettings = SanitizeSettings()
+    timeline: TimelineSettings = TimelineSettings()
     tune: TuneSettings = TuneSettings()
     figures: FigureSettings = FigureSettings()
     track: TrackSettings = TrackSettings()
     baseline: Annotated[
         Source,
         Meta(
-            description="Reference of `snakemake compare`: a recorded campaign, a results folder, mlflow:<campaign or"
-            " run id>, parents, or auto (the campaign in `recorded`)"
+            description="reference of `snakemake compare`: a recorded campaign, a results folder, `mlflow:<campaign or"
+            " run id>`, `parents` (each variant's parent in the candidate), or `auto`, the campaign in `recorded`"
         ),
     ] = "auto"
     candidate: Annotated[
         Source,
         Meta(
-            description="What `snakemake compare` compares with the baseline, named in the same way; `results` is the"
-            " campaign of this folder"
+            description="what is compared with it, named in the same way; `results` is the campaign of this folder,"
+            " measured first if there is a GPU"
         ),
     ] = "results"
     aa: RoundsSettings = RoundsSettings()
     history: Annotated[
         Source | Annotated[tuple[Source, ...], Meta(max_length=1000)],
         Meta(
-            description="Campaigns in the history: all (recorded ones and results), or names of recorded campaigns,"
-            " results folders and folders that contain them"
+            description="campaigns that `snakemake history` draws: `all` (recorded ones and `results/`), or a list of"
+            " recorded campaigns, results folders and folders that contain them"
         ),
     ] = "all"
-    strict: Annotated[bool, Meta(description="Whether a run fails if a variant is not ok")] = False
+    strict: Annotated[
+        bool,
+        Meta(
+            description="exit with status 1 as long as a variant is `compile_error`, `wrong`, `crashed`, `timeout`,"
+            " `out_of_memory`, `error` or, after `snakemake sanitize`, `finding`, even if there is nothing to do. Other"
+            " statuses, failed captures and disagreement with a profiler do not count"
+        ),
+    ] = False
 
     def __post_init__(self) -> None:
         """Raises ValueError if a GPU is named twice."""

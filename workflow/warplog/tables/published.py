@@ -8,14 +8,11 @@ from pathlib import Path
 from warplog.catalog.contract import Published, status_words
 from warplog.catalog.family import Family, Variant
 from warplog.core.columns import Cell, Row
-from warplog.core.errors import WarplogError
-from warplog.core.files import write_text
 from warplog.core.numbers import percent_digits, rate_digits
 from warplog.core.text import Table, escape_markdown, markdown_table
 from warplog.tables.files import as_rows
 
 _WIDTH = 120
-_BEGIN, _END = "<!-- warplog published -->\n", "<!-- end -->"
 GFLOPS = {"GFLOP/s": 1.0, "TFLOP/s": 1e3}
 _OF_MEASURED = ("case", "size", "status", "reason", "remarks", "ratio_to_baseline")
 
@@ -111,24 +108,6 @@ def page(family: Family, measured: Sequence[Row], variants: Sequence[Variant]) -
     notes = [f"{', '.join(where)}."] if where else []
     text = escape_markdown(" ".join([*notes, *found.notes]))
     return "\n".join([*markdown_table(found), "", *textwrap.wrap(text, _WIDTH)]) + "\n"
-
-
-def put_into(document: Path, pages: str) -> None:
-    """Replaces the part of a document between the lines `<!-- warplog published -->` and `<!-- end -->`.
-
-    Raises:
-        WarplogError: if the document cannot be read or written, or lacks one of these lines.
-    """
-    try:
-        before, begin, rest = document.read_text(encoding="utf-8").partition(_BEGIN)
-    except (OSError, UnicodeDecodeError) as error:
-        raise WarplogError(f"{document}: cannot be read ({error}); name a text file") from error
-    _, end, after = rest.partition(_END)
-    if not end:
-        raise WarplogError(
-            f"{document}: has no lines {_BEGIN.strip()} and {_END}; put them where the tables go"
-        )
-    write_text(document, f"{before}{begin}\n{pages}\n{end}{after}")
 
 
 def chosen(family: Family, folder: Path) -> tuple[Sequence[Row], tuple[Variant, ...]]:
