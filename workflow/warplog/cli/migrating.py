@@ -1,12 +1,14 @@
 """The command `warplog migrate`: carries a folder of the release before to the present format."""
 
 import argparse
+import contextlib
 from pathlib import Path
 
 _ABOUT = """\
 Carries a results folder or a recorded campaign of the release before to the present format. The files of a recorded
 campaign are compared with its manifest first, and its records packed. The folder changes only once all of it was read
-and written anew; a folder in the present format stays as it is.
+and written anew; a folder in the present format stays as it is. In a results folder, measurements whose job, build and
+tools are as they were get the key by which this release knows that, so that the next run does not repeat them.
 """
 
 
@@ -31,7 +33,13 @@ def run(folder: Path) -> int:
     from warplog.core.locks import hold_folder
     from warplog.migration.folder import is_recorded, migrate
 
-    if not is_recorded(folder):
+    recorded = is_recorded(folder)
+    if not recorded:
         hold_folder(str(folder))
     migrate(folder, print)
+    if not recorded:
+        from warplog.plan.rekey import rekey
+
+        with contextlib.chdir(folder.absolute().parent):
+            rekey(print)
     return 0

@@ -100,14 +100,16 @@ def of_job(
     )
 
 
-def write_campaign(path: Path, gpu: Gpu, name: str, commit: str, tools: Mapping[str, str | None]) -> Campaign:
+def write_campaign(
+    path: Path, gpu: Gpu, name: str, commit: str, content: str, tools: Mapping[str, str | None]
+) -> Campaign:
     """Writes and returns the campaign record, whose name, tools and code all measurements on this GPU share.
 
     `name` and `commit` are those of the configuration; "auto" derives the name from GPU, date and commit, and asks git
     for the commit. A commit that the configuration names is marked, so that all measurements carry it. Two campaigns
     may have the same name; the random id tells them apart wherever the record goes.
     """
-    started, named, content = now(), commit != "auto", content_sha256(paths.project())
+    started, named = now(), commit != "auto"
     if not named:
         commit = commit_of(paths.project())
     record = Campaign(

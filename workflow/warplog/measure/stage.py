@@ -14,11 +14,11 @@ from typing import Any, ClassVar, Generic, TypeVar
 from msgspec.structs import asdict
 
 from warplog.core.hashing import sha256_of
+from warplog.machine.toolchain import Tool
 from warplog.measure.job import Job, Refusal, Settings
 from warplog.measure.results import Result
 from warplog.measure.task import CaseRun, Task, Work
 from warplog.measure.worker.case_data import SHARED_DATA
-from warplog.records import door
 from warplog.records.build import Build
 from warplog.records.check import Check
 from warplog.records.family_file import FamilyRecord
@@ -150,6 +150,19 @@ class Stage(ABC, Generic[Settings, Ran, Entry]):
         on_this_board = self.any_board or entry.provenance.gpu_uuid == job.gpu.uuid
         return on_this_board and all(file.is_file() for file in self.files(job, entry))
 
+    def is_of(self, part: Part[Settings], entry: Entry) -> bool:
+        """Returns whether an entry is about the same build, cases, settings and tool as a part; for `plan.rekey`."""
+        job: Job[Settings] = part.job
+        tool: Tool | None = getattr(self, "tool", None)
+        cases = tuple(case if isinstance(case, str) else case.case for case in entry.cases)
+        if (entry.source_sha256, entry.library_sha256, cases) != (*job.build.identity[:2], part.cases):
+            return False
+        if getattr(entry, "settings", job.settings) != job.settings:
+            return False
+        if part.refusal or entry.status in ("skipped", "missing"):
+            return part.refusal == (entry.status, entry.reason)
+        return tool is None or getattr(entry, "tool_version", "") == tool.version
+
     def _part(
         self, job: Job[Settings], cases: Sequence[str], refusal: Refusal | None, *own: object
     ) -> Part[Settings]:
@@ -158,7 +171,7 @@ class Stage(ABC, Generic[Settings, Ran, Entry]):
         By default: cases, refusal, and what family.yaml says of how the variant is measured.
         """
         own = own or (cases, refusal, (dict(job.variant.memory), job.family.measuring))
-        key = sha256_of(self.name, job.inputs_sha256, door.plain(job.build), *own)
+        key = sha256_of(self.name, job.inputs_sha256, job.build.identity, *own)
         return Part(job, tuple(cases), refusal, key)
 
 

@@ -103,6 +103,11 @@ class Build(Identity, tag="build", frozen=True, kw_only=True):
     dependencies: Annotated[Mapping[str, Sha256], Meta(max_length=10_000)] = field(default_factory=dict)
     kernels: tuple[KernelCode, ...] = ()
 
+    @property
+    def identity(self) -> tuple[str, str, str, str]:
+        """Source, library, status and reason: two builds with the same are measured alike."""
+        return self.source_sha256, self.library_sha256, self.status, self.reason
+
     def __post_init__(self) -> None:
         """Checks that a build with status ok names its library."""
         if self.status == "ok" and not self.library_sha256:

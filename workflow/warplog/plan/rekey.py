@@ -1,0 +1,136 @@
+"""Gives the entries of the version before their keys of this one, so that nothing is measured anew; goes with the next.
+
+The key of an entry used to hash the code that measured it, and now hashes the version of its stage. An entry gets the
+new key if its job had the parameters that it has now, which Snakemake noted, and its build, reference and profiler are
+the same.
+"""
+
+import base64
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from msgspec import structs
+
+from warplog.core import paths, schema
+from warplog.core.errors import WarplogError
+from warplog.machine import toolchain
+from warplog.measure.capture import NcuStage, NsysStage
+from warplog.measure.check import CheckStage
+from warplog.measure.job import make_jobs
+from warplog.measure.sanitize import SanitizeStage
+from warplog.measure.stage import Stage
+from warplog.measure.timeline import TimelineStage
+from warplog.measure.timing import TimeStage
+from warplog.plan.files import Files
+from warplog.plan.jobs import CheckJob, FamilyJob, ProfileJob, SanitizeJob, TimeJob, TimelineJob
+from warplog.plan.making import make_plan
+from warplog.plan.parameters import Parameters
+from warplog.records import door, stages
+from warplog.records.campaign import Campaign
+from warplog.records.family_file import FamilyRecord
+from warplog.records.stages import Recorded
+
+_NOTES = Path(".snakemake", "metadata")
+
+
+def rekey(say: Callable[[str], None]) -> None:
+    """Writes the new keys of the campaign in results/ of the working directory; says how many, by stage.
+
+    Raises:
+        WarplogError: the configuration or a record is damaged, or a file cannot be written.
+    """
+    results = paths.RESULTS
+    for path in stages.START.files(results):
+        campaign = door.read(path, Campaign)
+        config = Path("config", "config.yaml")
+        settings = schema.load_yaml(config) or {} if config.is_file() else {}
+        files = Files(make_plan({**settings, "mode": "live", "gpu": campaign.gpu}))
+        for family in files.plan.chosen:
+            for stage, measuring, job in _stages(files, family):
+                if count := _rekeyed(files, campaign, family, stage, measuring, job):
+                    say(f"  {stage.word:9} {family}: {count} entries keep their measurements")
+
+
+def _stages(files: Files, family: str) -> Iterator[tuple[Recorded, Stage[Any, Any, Any], FamilyJob[Any]]]:
+    """Yields the measuring stages that have records of the family, with what measures and the parameters of its job."""
+    names, parameters, plan = SimpleNamespace(family=family), Parameters(files), files.plan
+    check, timer = stages.CHECK.at(plan.root, gpu=plan.gpu, family=family), Path(files.timer())
+    marked = {
+        v.name: Path(build)
+        for v, build in zip(plan.of(family).with_marks().variants, files.marked_builds(names), strict=True)
+    }
+    made: dict[Recorded, tuple[Callable[[Any], object], type[Any], Callable[[Any], Stage[Any, Any, Any]]]] = {
+        stages.CHECK: (parameters.check, CheckJob, lambda job: CheckStage()),
+        stages.TIME: (parameters.time, TimeJob, lambda job: TimeStage(check, timer, job.cases)),
+        stages.NCU: (
+            parameters.ncu,
+            ProfileJob,
+            lambda job: NcuStage(check, toolchain.find("ncu"), job.cases),
+        ),
+        stages.NSYS: (
+            parameters.nsys,
+            ProfileJob,
+            lambda job: NsysStage(check, toolchain.find("nsys"), job.cases),
+        ),
+        stages.SANITIZE: (
+            parameters.sanitize,
+            SanitizeJob,
+            lambda job: SanitizeStage(toolchain.find("compute-sanitizer")),
+        ),
+        stages.TIMELINE: (parameters.timeline, TimelineJob, lambda job: TimelineStage(check, timer, marked)),
+    }
+    for stage, (given, kind, measuring) in made.items():
+        record = stage.at(plan.root, gpu=plan.gpu, family=family)
+        job = given(names)
+        if record.is_file() and repr(job) in _noted(record):
+            decoded = door.decode(job, kind, str(record))
+            yield stage, measuring(decoded), decoded
+
+
+def _noted(record: Path) -> list[str]:
+    """Returns the parameters of the job that wrote a record, as Snakemake noted them; [] if it has no note."""
+    note = _NOTES / base64.urlsafe_b64encode(str(record).encode()).decode()
+    try:
+        found = door.read_json(note)["params"] if note.is_file() else []
+    except (WarplogError, KeyError, TypeError):
+        return []
+    return [text for text in found if isinstance(text, str)]
+
+
+def _rekeyed(
+    files: Files,
+    campaign: Campaign,
+    family: str,
+    stage: Recorded,
+    measuring: Stage[Any, Any, Any],
+    job: FamilyJob[Any],
+) -> int:
+    """Writes the new keys of a family's entries and returns how many there are."""
+    plan, names = files.plan, SimpleNamespace(family=family)
+    record = FamilyRecord.read(stage.at(plan.root, gpu=plan.gpu, family=family), stage.record)
+    reference = Path(files.reference(names))
+    if reference.stat().st_mtime > record.path.stat().st_mtime:
+        return 0
+    uses = [] if stage in (stages.TIME, stages.NCU, stages.NSYS) else [reference]
+    marked = stage is stages.TIMELINE
+    jobs = make_jobs(
+        family=plan.families[family],
+        variants=job.variants,
+        gpu=campaign.device,
+        builds=[Path(build) for build in (files.builds_with_timeline if marked else files.builds)(names)],
+        campaign=Path(files.campaign()),
+        settings=job.settings,
+        record=record.path,
+        inputs_sha256=job.inputs_sha256(stage.version, [Path(files.campaign()), *uses]),
+    )
+    count = 0
+    for part in map(measuring.part, jobs):
+        entry = record.variants.get(part.variant)
+        if entry is not None and entry.inputs_sha256 != part.inputs_sha256 and measuring.is_of(part, entry):
+            record.put(structs.replace(entry, inputs_sha256=part.inputs_sha256))
+            count += 1
+    if count:
+        record.write()
+    return count
