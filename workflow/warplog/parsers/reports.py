@@ -24,7 +24,7 @@ from warplog.parsers.ncu.printed import PrintedLaunch
 from warplog.parsers.ncu.report import NcuLaunch
 from warplog.parsers.nsys import report as nsys_rep
 from warplog.parsers.nsys import rows as nsys_rows
-from warplog.parsers.nsys import sqlite, stats, tables, trace
+from warplog.parsers.nsys import sqlite, stats, tables
 from warplog.parsers.rows import COLUMNS, Row, capability_of, row
 
 if TYPE_CHECKING:
@@ -95,10 +95,7 @@ def _ncu(path: Path) -> Iterator[Row]:
 
 def _printed(launches: Sequence[PrintedLaunch]) -> Iterator[Row]:
     for index, launch in enumerate(launches):
-        values = printed.rows(launch)
-        if launch.invocations is not None:
-            values.append(Evaluated("ncu_launches", launch.invocations, "launch", "ok", ""))
-        yield from _counted(launch, launch.capability, index, "", values)
+        yield from _counted(launch, launch.capability, index, "", printed.rows(launch))
 
 
 def _counted(
@@ -121,16 +118,14 @@ def _text(path: Path) -> Iterator[Row]:
     raw = inputs.decoded(read_bytes(path, _MOST_TEXT_BYTES, "split it; is it a report at all?"))
     if "\0" in raw:
         raise WarplogError(f"{path}: is damaged: it contains zero bytes; print it again")
-    text = re.sub("\r\n?", "\n", raw)
+    text = re.sub("\r\n?", "\n", raw.replace("\ufeff", ""))  # joined files have several byte order marks
     if text.count("\n") > _MOST_LINES:
         raise WarplogError(f"{path}: over {_MOST_LINES} lines of text; split it; is it a report at all?")
     try:
         if pages.is_page(text):
             yield from _printed(pages.parse(text))
         elif stats.is_stats(text):
-            yield from nsys_rows.of_summaries(stats.parse(text))
-        elif trace.is_trace(text):
-            yield from nsys_rows.of_report(trace.parse(text), trace.UNKNOWN)
+            yield from stats.rows(text)
         else:
             yield from _compiled(text)
     except WarplogError as error:
