@@ -13,6 +13,7 @@ complete launch without announcements, or after a complete section of its only l
 
 import csv
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from warplog.core.errors import WarplogError
@@ -81,11 +82,8 @@ class _CsvPage:
     """A page whose rows add launches, or values to them."""
 
     def __init__(self, header: list[str]) -> None:
-        self.header, self.units, self.launch_of = (
-            header,
-            [""] * len(header),
-            dict[tuple[str, ...], PrintedLaunch](),
-        )
+        self.header, self.units = header, [""] * len(header)
+        self.launch_of: dict[tuple[str, ...], PrintedLaunch] = {}
         self.is_details = "Metric Name" in header
         self.value = "Average" if "Invocations" in header else "Metric Value"
         needed = {"Section Name", "Metric Unit", self.value} if self.is_details else {"ID"}
@@ -97,19 +95,21 @@ class _CsvPage:
     def add(self, row: list[str], launches: list[PrintedLaunch]) -> None:
         if not self.least <= len(row) <= len(self.header):
             raise damaged(f"a row has {len(row)} of {len(self.header)} fields")
-        cell = dict(zip(self.header, row, strict=False))
+        cell = defaultdict(str, zip(self.header, row, strict=False))
         if not self.is_details and not (cell["ID"] + cell["Kernel Name"]).strip():
             self.units = row  # the row under the header of a raw page
             return
-        key = tuple(cell.get(name, "") for name in (_KEY if "ID" in cell else _SUMMARY_KEY))
-        if key not in self.launch_of:
-            about = [cell.get(name, "") for name in ("Kernel Name", "CC", "Grid Size", "Block Size")]
-            invocations = int(units.number(cell.get("Invocations", "")) or 0)
-            self.launch_of[key] = PrintedLaunch(about[0], about[1], about[2], about[3], invocations)
-            _add(launches, self.launch_of[key])
-        elif "ID" in cell and not (self.is_details and self.launch_of[key] is launches[-1]):
+        key = tuple(cell[name] for name in (_KEY if "ID" in self.header else _SUMMARY_KEY))
+        launch = self.launch_of.get(key)
+        if launch is None:
+            shape, count = (
+                (cell["Grid Size"], cell["Block Size"]),
+                int(units.number(cell["Invocations"]) or 0),
+            )
+            launch = self.launch_of[key] = PrintedLaunch(cell["Kernel Name"], cell["CC"], *shape, count)
+            _add(launches, launch)
+        elif "ID" in self.header and not (self.is_details and launch is launches[-1]):
             raise damaged(f"the launch {cell['ID'][:20]} occurs twice")
-        launch = self.launch_of[key]
         if not self.is_details:
             for name, unit, text in zip(self.header, self.units, row, strict=True):
                 if name in KNOWN:
@@ -129,8 +129,8 @@ def _of_csv(text: str) -> list[PrintedLaunch]:
                 page.add(row, launches)
     except csv.Error as error:
         raise damaged(str(error)) from None
-    is_closed = text.endswith(('"', '",')) and page and len(row) - text.endswith(",") >= page.least
-    if not is_closed and not text.endswith("\n"):
+    cells_closed = len(row) - text.endswith(",") if text.endswith(('"', '",')) else 0
+    if not text.endswith("\n") and (not page or cells_closed not in {page.least, len(page.header)}):
         raise damaged("its last line has no line end")
     return launches
 
@@ -149,7 +149,7 @@ def _lines(text: str) -> Iterator[str]:
 def _of_text(text: str) -> list[PrintedLaunch]:
     indent = indented[1] if (indented := _INDENTED.search(text)) else ""
     lines = [line.removeprefix(indent) for line in text.split("\n")]
-    if lines[-1].strip(" -"):
+    if lines[-1].strip() and len(columns(lines[-1])) < 3:
         raise damaged("its last line has no line end")
     launches: list[PrintedLaunch] = []
     section = ""

@@ -110,10 +110,10 @@ def _shared_memory(launch: PrintedLaunch) -> dict[str, float | None]:
         return {}
     low, high = (sum(ends) + limits.reserved_shared_bytes for ends in zip(*launch.shared, strict=True))
     unit, most = limits.shared_unit_bytes, float(limits.shared_bytes)
-    found: dict[str, float | None] = {_MOST_SHARED: most}
+    counters: dict[str, float | None] = {_MOST_SHARED: most}
     if low == high:
-        found[counter_of("shared_bytes_per_block")] = low
+        counters[counter_of("shared_bytes_per_block")] = low
     allocated = [-(-size // unit) * unit for size in (low, high)]
     if len({size and most // size for size in allocated}) == 1:
-        found[_ALLOCATED] = allocated[0]
-    return found
+        counters[_ALLOCATED] = allocated[0]
+    return counters
