@@ -14,7 +14,6 @@ SHAPE = ("Block Size", "Grid Size", "Device", "CC")
 DETAILS = ("Section Name", "Metric Name", "Metric Unit", "Metric Value")
 RULES = ("Rule Name", "Rule Type", "Rule Description", "Estimated Speedup Type", "Estimated Speedup")
 SPEED = "GPU Speed Of Light Throughput"
-
 LAST = {
     SPEED: "Compute (SM) Throughput",
     "Memory Workload Analysis": "Mem Pipes Busy",
@@ -29,6 +28,10 @@ def csv_line(cells: Sequence[str]) -> str:
     return ",".join('"' + cell.replace('"', '""') + '"' for cell in cells) + "\n"
 
 
+def _about(number: int, kernel: str, cc: str) -> list[str]:
+    return [str(number), "77", "app", "127.0.0.1", kernel, "1", "7", "(256, 1, 1)", "(8, 4, 1)", "0", cc]
+
+
 def raw_page(
     launches: Sequence[tuple[str, Mapping[str, str]]], units: Mapping[str, str], cc: str = "9.0"
 ) -> str:
@@ -37,8 +40,7 @@ def raw_page(
     fixed = (*FIXED, *SHAPE)
     lines = [csv_line((*fixed, *names)), csv_line(["" for _ in fixed] + [units.get(n, "") for n in names])]
     for number, (kernel, counters) in enumerate(launches):
-        about = [str(number), "77", "app", "127.0.0.1", kernel, "1", "7", "(256, 1, 1)", "(8, 4, 1)", "0", cc]
-        lines.append(csv_line(about + [counters.get(name, "") for name in names]))
+        lines.append(csv_line(_about(number, kernel, cc) + [counters.get(name, "") for name in names]))
     return "".join(lines)
 
 
@@ -50,7 +52,7 @@ def details_page(launches: Sequence[tuple[str, Sequence[Value]]], cc: str = "9.0
     """
     lines = [csv_line((*FIXED, *SHAPE, *DETAILS, *(RULES if rule else ())))]
     for number, (kernel, values) in enumerate(launches):
-        about = [str(number), "77", "app", "127.0.0.1", kernel, "1", "7", "(256, 1, 1)", "(8, 4, 1)", "0", cc]
+        about = _about(number, kernel, cc)
         section = values[-1][0] if values else ""
         for value in (*values, *([(section, LAST[section], "%", "")] if section in LAST else [])):
             lines.append(csv_line(about + list(value)).replace("\n", ",\n" if rule else "\n"))
@@ -86,10 +88,9 @@ def refused(path: Path, content: bytes) -> bool:
     """Returns whether reading this content raises an error, which must be one line; otherwise it must have rows."""
     path.write_bytes(content)
     try:
-        rows = read_any(path)
+        return not read_any(path) and pytest.fail("nothing was read")
     except WarplogError as error:
         return len(str(error).splitlines()) == 1 or pytest.fail(str(error))
-    return not rows and pytest.fail("nothing was read")
 
 
 def damaged(page: str, data: st.DataObject, letters: bytes) -> bytes:

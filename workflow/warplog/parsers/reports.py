@@ -24,7 +24,7 @@ from warplog.parsers.ncu.printed import PrintedLaunch
 from warplog.parsers.ncu.report import NcuLaunch
 from warplog.parsers.nsys import report as nsys_rep
 from warplog.parsers.nsys import rows as nsys_rows
-from warplog.parsers.nsys import sqlite, stats, tables, trace
+from warplog.parsers.nsys import sqlite, stats, tables
 from warplog.parsers.rows import COLUMNS, Row, capability_of, row
 
 if TYPE_CHECKING:
@@ -54,12 +54,12 @@ def read_any(path: Path) -> list[Row]:
         WarplogError: if the file is missing, damaged, truncated, or none of these; the message is one line with
             the file and the remedy.
     """
-    with inputs.opened(str(path)) as found:
-        return _read(found)
+    with inputs.opened(str(path)) as opened:
+        return _read(opened)
 
 
-def _read(found: Input) -> list[Row]:
-    path, start = found.path, _start(found.path)
+def _read(opened: Input) -> list[Row]:
+    path, start = opened.path, _start(opened.path)
     if blocks.is_report(start):
         rows = list(_ncu(path))
     elif tables.is_sqlite(start):
@@ -71,7 +71,7 @@ def _read(found: Input) -> list[Row]:
         rows = list(_text(path))
     if not rows:
         raise WarplogError(f"{path}: contains no kernel")
-    source = valid_unicode(found.name)
+    source = valid_unicode(opened.name)
     return [each._replace(source=source) for each in rows]
 
 
@@ -89,16 +89,13 @@ def _start(path: Path) -> bytes:
 def _ncu(path: Path) -> Iterator[Row]:
     report = ncu_rep.read(path, only=printed.KNOWN)
     for launch in report.launches:
-        found = evaluate_any(launch.counters, launch.compute_capability)
-        yield from _counted(launch, launch.compute_capability, launch.index, report.tool_version, found)
+        values = evaluate_any(launch.counters, launch.compute_capability)
+        yield from _counted(launch, launch.compute_capability, launch.index, report.tool_version, values)
 
 
 def _printed(launches: Sequence[PrintedLaunch]) -> Iterator[Row]:
     for index, launch in enumerate(launches):
-        values = printed.rows(launch)
-        if launch.invocations is not None:
-            values.append(Evaluated("ncu_launches", launch.invocations, "launch", "ok", ""))
-        yield from _counted(launch, launch.capability, index, "", values)
+        yield from _counted(launch, launch.capability, index, "", printed.rows(launch))
 
 
 def _counted(
@@ -121,16 +118,14 @@ def _text(path: Path) -> Iterator[Row]:
     raw = inputs.decoded(read_bytes(path, _MOST_TEXT_BYTES, "split it; is it a report at all?"))
     if "\0" in raw:
         raise WarplogError(f"{path}: is damaged: it contains zero bytes; print it again")
-    text = re.sub("\r\n?", "\n", raw)
+    text = re.sub("\r\n?", "\n", raw.replace("\ufeff", ""))  # joined files have several byte order marks
     if text.count("\n") > _MOST_LINES:
         raise WarplogError(f"{path}: over {_MOST_LINES} lines of text; split it; is it a report at all?")
     try:
         if pages.is_page(text):
             yield from _printed(pages.parse(text))
         elif stats.is_stats(text):
-            yield from nsys_rows.of_summaries(stats.parse(text))
-        elif trace.is_trace(text):
-            yield from nsys_rows.of_report(trace.parse(text), trace.UNKNOWN)
+            yield from stats.rows(text)
         else:
             yield from _compiled(text)
     except WarplogError as error:
@@ -165,7 +160,7 @@ def _sass(text: str) -> Iterator[Row]:
 # NVIDIA's reader starts with 120 MB of memory and does not free 4 to 13 MB per report of 1 MB.
 FILES_A_PROCESS = 10
 _PROCESS_S = 600.0
-Found = list[Row] | WarplogError
+Result = list[Row] | WarplogError
 
 
 def read_all(
@@ -180,17 +175,17 @@ def read_all(
     import pandas as pd
 
     columns: dict[str, list[str | float | None]] = {name: [] for name in COLUMNS}
-    for found in _here(files) if len(files) <= FILES_A_PROCESS else _apart(files):
-        if isinstance(found, WarplogError):
-            on_error(found)
+    for result in _here(files) if len(files) <= FILES_A_PROCESS else _apart(files):
+        if isinstance(result, WarplogError):
+            on_error(result)
             continue
-        for each in filter(wanted, found):
+        for each in filter(wanted, result):
             for column, cell in zip(columns.values(), each, strict=True):  # names repeat: each is stored once
                 column.append(sys.intern(cell) if isinstance(cell, str) else cell)
     return pd.DataFrame(columns).astype({"value": "float64"})
 
 
-def _here(files: Sequence[Path]) -> Iterator[Found]:
+def _here(files: Sequence[Path]) -> Iterator[Result]:
     for file in files:
         try:
             yield read_any(file)
@@ -198,7 +193,7 @@ def _here(files: Sequence[Path]) -> Iterator[Found]:
             yield error
 
 
-def _apart(files: Sequence[Path]) -> Iterator[Found]:
+def _apart(files: Sequence[Path]) -> Iterator[Result]:
     """Reads the files in several processes, so that memory stays bounded and a crash costs only one file.
 
     Pipes are read in this process, because they belong to it.
@@ -240,9 +235,9 @@ def read_into(output: Path, files: list[Path]) -> None:
     """Reads the files and writes one JSON line per file, with its rows or the text of its error, to `output`."""
     die_with_parent(signal.SIGKILL)
     with output.open("wb", buffering=0) as lines:
-        for found in _here(files):
-            result = valid_unicode(str(found)) if isinstance(found, WarplogError) else found
-            lines.write(json.encode(result) + b"\n")
+        for result in _here(files):
+            error = valid_unicode(str(result)) if isinstance(result, WarplogError) else None
+            lines.write(json.encode(result if error is None else error) + b"\n")
 
 
 if __name__ == "__main__":

@@ -38,8 +38,8 @@ def number(text: str) -> float | None:
         WarplogError: if the number has a decimal comma, which can be mistaken for a thousands separator.
     """
     text = text.strip()
-    if found := _AGGREGATE.fullmatch(text):
-        text = found[1]
+    if aggregate := _AGGREGATE.fullmatch(text):
+        text = aggregate[1]
     if len(text) > _MOST_DIGITS:
         return None
     if _GROUPED.fullmatch(text):

@@ -1,125 +1,119 @@
 """Launches that ncu printed as CSV or text, and the metrics computed from the printed values."""
 
-from collections.abc import Iterator
+import re
 from dataclasses import dataclass, field
 from math import prod
 
 from warplog.metrics import METRICS, OPCODE_COUNTER, Evaluated, evaluate_any
+from warplog.metrics.names import THREADS_COUNTER, THREADS_PER_INSTRUCTION
+from warplog.metrics.occupancy import LIMITS
 from warplog.parsers import units
-from warplog.parsers.ncu import labels as ncu_labels
-from warplog.parsers.ncu import shared as ncu_shared
-from warplog.parsers.ncu.labels import Cell
+from warplog.parsers.ncu.labels import COUNTERS, SHARED_PARTS, counter_of, metric_of, plain
 
-_SHARED_LIMIT = "occupancy_limit_shared_memory_blocks"
-_OTHER_LIMITS = tuple(f"occupancy_limit_{name}_blocks" for name in ("warps", "registers", "blocks"))
+_PRINTED = 0.005  # rounding error of a number with two decimals, in its printed unit
+_LIMIT, _MOST_SHARED, _ALLOCATED = (
+    slot.rstrip("?") for slot in METRICS["occupancy_limit_shared_memory_blocks"].counters[:3]
+)
+_OTHER_LIMITS = [counter_of(f"occupancy_limit_{name}_blocks") for name in ("warps", "registers", "blocks")]
 _CONFIGURED = (
     "ncu prints the limit by the shared memory that the driver configured, not by the largest possible"
 )
 _NO_ENTRIES = f"a printed page contains only the sum of {OPCODE_COUNTER}, not its opcodes"
-_CC = "device__attribute_compute_capability_{}"
+_CC = [f"device__attribute_compute_capability_{part}" for part in ("major", "minor")]
 _NAME = "device__attribute_display_name"
-KNOWN = ncu_labels.COUNTERS | {_NAME, *(_CC.format(part) for part in ("major", "minor"))}
+KNOWN = COUNTERS | {_NAME, *_CC}
 
 
 @dataclass
 class PrintedLaunch:
-    """One launch; `compute_capability`, `grid` and `block` are None if its heading does not contain them.
+    """One launch, with the sizes and the compute capability of its heading as printed, "" if it has none.
 
-    On a page of `--print-summary` it stands for `invocations` launches, with the averages of their values.
+    On a page of `--print-summary` it stands for `invocations` launches, with the averages of their values; elsewhere
+    that is 0. `labels` are those of a details page with their sections, in order. `counters` are the values in base
+    units by counter, `labelled` those that a label shows; `notes` say why a printed value cannot be used.
     """
 
     kernel: str
-    compute_capability: tuple[int, int] | None = None
-    grid: tuple[int, ...] | None = None
-    block: tuple[int, ...] | None = None
-    invocations: int | None = None
-    cells: list[Cell] = field(default_factory=list)
-    labels: list[tuple[str, str]] = field(default_factory=list)
+    cc: str
+    grid: str
+    block: str
+    invocations: int
+    gpu_name: str = ""
+    labels: dict[tuple[str, str], None] = field(default_factory=dict)
+    counters: dict[str, float | None] = field(default_factory=dict)
+    labelled: dict[str, float | None] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
+    shared: list[tuple[float, float]] = field(default_factory=list)  # least and most bytes of each part
 
-    def add_counter(self, name: str, unit: str, value: str) -> None:
-        """Adds a counter; one that the registry does not use is dropped."""
-        if name in KNOWN and value.strip():
-            self.cells.append(Cell("", name, unit, value))
-
-    def add(self, section: str, label: str, unit: str, value: str) -> None:
-        """Adds a value; one that the registry does not use is dropped, but its label is kept to detect truncation."""
-        self.labels.append((section, label))
-        used = ncu_labels.find(section, label) or ncu_labels.is_part_of_shared(section, label)
-        if value.strip() and (label in KNOWN or used):
-            self.cells.append(Cell(section, label, unit, value))
-
-    @property
-    def gpu_name(self) -> str:
-        """The name of the GPU, "" if the page does not contain it; only raw pages do."""
-        return next((cell.value for cell in self.cells if cell.label == _NAME), "")
+    def add(self, section: str, label: str, unit: str, text: str) -> None:
+        """Adds the value of a label or, without a section, of a counter; the registry uses only some of them."""
+        if section:
+            self.labels[section, label] = None
+        if label == _NAME:
+            self.gpu_name = self.gpu_name or text
+        spelled = plain(label)
+        metric = "" if label in KNOWN else metric_of(plain(section), spelled)
+        if metric is None or not text.strip():
+            return
+        number, scale = units.number(text), units.to_base(unit)
+        value = None if number is None or scale is None else number * scale
+        if spelled in SHARED_PARTS and value is not None and scale is not None and value >= 0:
+            margin = _PRINTED * scale if scale > 1 else 0.0
+            self.shared.append((max(0.0, value - margin), value + margin))
+        if metric == "issue_active_pct" and value is not None:
+            value *= 0.01  # its counter is a ratio
+        kept, name = (self.labelled, counter_of(metric)) if metric else (self.counters, label)
+        if number is not None and scale is None:
+            self.notes[name] = f"{label} has the unknown unit {unit[:40]!r}"
+        if kept.get(name) is None:
+            kept[name] = value
 
     @property
     def capability(self) -> tuple[int, int] | None:
         """The compute capability from the heading or else from the counters; None if both lack it."""
-        if self.compute_capability is not None:
-            return self.compute_capability
-        cells = {cell.label: cell.value for cell in self.cells}
-        major, minor = (units.number(cells.get(_CC.format(part), "")) for part in ("major", "minor"))
+        if printed := re.fullmatch(r"([0-9]{1,4})\.([0-9]{1,4})", self.cc):
+            return int(printed[1]), int(printed[2])
+        major, minor = map(self.counters.get, _CC)
         return None if major is None or minor is None else (int(major), int(minor))
 
 
 def rows(launch: PrintedLaunch) -> list[Evaluated]:
     """Evaluates every metric that is computed from counters; "missing" if the page lacks a counter."""
-    counters, notes = _counters(launch)
-    opcodes = {OPCODE_COUNTER: counters.pop(OPCODE_COUNTER)} if OPCODE_COUNTER in counters else {}
-    notes = notes if not opcodes else {**notes, OPCODE_COUNTER: _NO_ENTRIES}
-    found = evaluate_any(counters, launch.capability, notes)
-    if opcodes:
-        summed = evaluate_any({**counters, **opcodes}, launch.capability, notes)
-        whole = {each.metric: each for each in summed}
-        found = [whole[each.metric] if _reads_sum(each.metric) else each for each in found]
-    return found
+    shown, notes = launch.labelled | _shared_memory(launch), dict(launch.notes)
+    for metric, shape in (("grid_blocks", launch.grid), ("block_threads", launch.block)):
+        sizes = [int(size) for size in re.findall(r"[0-9]{1,18}", shape)]
+        if len(sizes) == 3:
+            shown[counter_of(metric)] = float(prod(sizes))
+    # Since 2022 ncu divides the amount that the driver configured: right only below the limits of all other resources.
+    limit = None if _ALLOCATED in shown else shown.get(_LIMIT)
+    if limit is not None and any(limit >= (shown.get(other) or 0.0) for other in _OTHER_LIMITS):
+        del shown[_LIMIT]
+        notes[_LIMIT] = _CONFIGURED
+    counters = {**launch.counters, **shown, **{n: v for n, v in launch.counters.items() if v is not None}}
+    if OPCODE_COUNTER in counters:
+        notes[OPCODE_COUNTER] = _NO_ENTRIES
+        executed, threads = counters.pop(OPCODE_COUNTER), counters.get(THREADS_COUNTER)
+        if executed and threads is not None and counters.get(THREADS_PER_INSTRUCTION) is None:
+            counters[THREADS_PER_INSTRUCTION] = threads / executed
+    values = evaluate_any(counters, launch.capability, notes)
+    summed = [Evaluated("ncu_launches", launch.invocations, "launch", "ok", "")] if launch.invocations else []
+    return values + summed
 
 
-def _reads_sum(metric: str) -> bool:
-    return any(slot.rstrip("?") == OPCODE_COUNTER for slot in METRICS[metric].counters)
+def _shared_memory(launch: PrintedLaunch) -> dict[str, float | None]:
+    """Returns the counters of shared memory per block and SM: a page contains the parts, but not their sum.
 
-
-def _counters(launch: PrintedLaunch) -> tuple[dict[str, float | None], dict[str, str]]:
-    """Returns the counters in base units, and why printed counters cannot be used, by counter name."""
-    raw: dict[str, float | None] = {}
-    labelled: dict[str, float | None] = {}
-    notes: dict[str, str] = {}
-    for cell in launch.cells:
-        label = None if cell.label in KNOWN else ncu_labels.find(cell.section, cell.label)
-        if label is None and cell.label not in KNOWN:
-            continue
-        name = cell.label if label is None else ncu_labels.counter_of(label.metric)
-        scale = units.to_base(cell.unit)
-        value = units.number(cell.value)
-        if value is not None and scale is None:
-            notes[name] = f"{cell.label} has the unknown unit {cell.unit[:40]!r}"
-        scaled = None if value is None or scale is None else value * scale * (label.factor if label else 1.0)
-        kept = raw if label is None else labelled
-        if kept.get(name) is None:
-            kept[name] = scaled
-    labelled.update(_shape(launch))
-    shared = ncu_shared.counters(launch.cells, launch.capability)
-    labelled.update(shared)
-    if _may_be_configured(labelled) and not ncu_shared.settles_limit(shared):
-        labelled.pop(name := ncu_labels.counter_of(_SHARED_LIMIT))
-        notes[name] = _CONFIGURED
-    better = {name: value for name, value in raw.items() if value is not None or name not in labelled}
-    return labelled | better, notes
-
-
-def _shape(launch: PrintedLaunch) -> Iterator[tuple[str, float]]:
-    for metric, size in (("grid_blocks", launch.grid), ("block_threads", launch.block)):
-        if size is not None:
-            yield ncu_labels.counter_of(metric), float(prod(size))
-
-
-def _may_be_configured(counters: dict[str, float | None]) -> bool:
-    """Returns whether the limit by shared memory may be that of the configured instead of the largest amount.
-
-    Since 2022 ncu divides the amount that the driver configured; this is the right limit only if it is below the
-    limits of all other resources.
+    A scaled part, such as `8.19 Kbyte/block`, only gives a range; what is not the same over the range stays unknown.
     """
-    limit = counters.get(ncu_labels.counter_of(_SHARED_LIMIT))
-    others = [counters.get(ncu_labels.counter_of(name)) for name in _OTHER_LIMITS]
-    return limit is not None and any(other is None or limit >= other for other in others)
+    limits = LIMITS.get(launch.capability or (0, 0))
+    if limits is None or len(launch.shared) != len(SHARED_PARTS):
+        return {}
+    low, high = (sum(ends) + limits.reserved_shared_bytes for ends in zip(*launch.shared, strict=True))
+    unit, most = limits.shared_unit_bytes, float(limits.shared_bytes)
+    counters: dict[str, float | None] = {_MOST_SHARED: most}
+    if low == high:
+        counters[counter_of("shared_bytes_per_block")] = low
+    allocated = [-(-size // unit) * unit for size in (low, high)]
+    if len({size and most // size for size in allocated}) == 1:
+        counters[_ALLOCATED] = allocated[0]
+    return counters

@@ -1,61 +1,46 @@
-"""The rows of `warplog extract` for traces and summaries of Nsight Systems.
+"""The rows of `warplog extract` for traces of Nsight Systems.
 
 A row stands for all launches of a kernel in one configuration on one GPU, or for all operations of one kind
 ("[CUDA memcpy Host-to-Device]", as `nsys stats` calls it) on one GPU.
 """
 
 from collections import defaultdict
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import prod
 from statistics import median
 
-from warplog.parsers.nsys.sqlite import NsysEvent, NsysKernel, NsysReport
-from warplog.parsers.nsys.stats import NsysSummary
+from warplog.parsers.nsys.sqlite import Gpu, NsysEvent, NsysKernel, NsysReport
 from warplog.parsers.rows import Row, row
 
 _ROUNDED = "printed in MB with three decimals only"
-_NOT_PRINTED = "not in this summary"
+MEMSET = "[CUDA memset]"
 
 
-def of_report(report: NsysReport, unknown: Container[str] = ()) -> Iterator[Row]:
-    """Yields the rows of a trace: kernels, then memory operations, each in the order of their first launch.
+def of_report(report: NsysReport) -> Iterator[Row]:
+    """Yields the rows of a trace: kernels, then memory operations, each in the order of their first launch."""
+    copies = (replace(copy, name=f"[CUDA memcpy {copy.name}]") for copy in report.memcpys)
+    memsets = (replace(memset, name=MEMSET) for memset in report.memsets)
+    events = (*report.kernels, *copies, *memsets)
+    return of_events(events, report.gpu, report.tool_version)
 
-    The metrics in `unknown` have no value, because the source of the report has too few digits for them.
+
+def of_events(
+    events: Iterable[NsysEvent], gpu: Callable[[int], Gpu], version: str = "", rounded: Container[str] = ()
+) -> Iterator[Row]:
+    """Yields the rows of events in the order of their first launch, named as `nsys stats` names them.
+
+    The metrics in `rounded` have no value, because the events have too few digits for them.
     """
     groups: dict[tuple[object, ...], list[NsysEvent]] = defaultdict(list)
-    for event in (*report.kernels, *_operations(report)):
+    for event in events:
         shape = (event.grid, event.block) if isinstance(event, NsysKernel) else ()
         groups[event.name, event.device, *shape].append(event)
-    for number, events in enumerate(groups.values()):
-        gpu = report.gpu(events[0].device)
-        for metric, value in _values(events).items():
-            known = None if metric in unknown else value
-            about = (report.tool_version, gpu.name, gpu.cc, _ROUNDED)
-            yield row("nsys", events[0].name, number, metric, known, *about)
-
-
-def of_summaries(summaries: Sequence[NsysSummary]) -> Iterator[Row]:
-    """Yields the same rows for the output of `nsys stats`, which lacks some of the values."""
-    for number, summary in enumerate(summaries):
-        duration = "nsys_kernel_duration_us" if summary.is_kernel else "nsys_duration_us"
-        values: dict[str, float | None] = {
-            duration: summary.median_us,
-            "nsys_launches": summary.launches,
-            "nsys_total_us": summary.total_us,
-        }
-        if summary.is_kernel:
-            values |= dict.fromkeys(("registers_per_thread", "static_shared_bytes"))
-            values |= {"grid_blocks": summary.grid_blocks, "block_threads": summary.block_threads}
-        for metric, value in values.items():
-            yield row("nsys", summary.name, number, metric, value, absent=_NOT_PRINTED)
-
-
-def _operations(report: NsysReport) -> Iterator[NsysEvent]:
-    for copy in report.memcpys:
-        yield replace(copy, name=f"[CUDA memcpy {copy.name}]")
-    for memset in report.memsets:
-        yield replace(memset, name="[CUDA memset]")
+    for number, group in enumerate(groups.values()):
+        about = gpu(group[0].device)
+        for metric, value in _values(group).items():
+            exact = None if metric in rounded else value
+            yield row("nsys", group[0].name, number, metric, exact, version, about.name, about.cc, _ROUNDED)
 
 
 def _values(events: Sequence[NsysEvent]) -> dict[str, float]:

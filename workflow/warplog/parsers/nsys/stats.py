@@ -1,106 +1,101 @@
-"""Parses the output of `nsys stats`, as CSV or text: the summaries of kernels and of memory operations.
+"""Reads the output of `nsys stats`, as CSV or text: summaries of kernels and memory operations, or a trace of the GPU.
 
-The supported reports are cuda_gpu_kern_sum, its variant with sizes, cuda_gpu_mem_time_sum and cuda_gpu_sum (before
-2023: gpukernsum, gpumemtimesum and gpusum). A text may contain several; other reports are skipped.
-Truncation inside a row is detected. Truncation after a complete row is detected if the printed shares of the time,
-which are rounded to 0.1 %, no longer match the times: a loss of rows with a smaller total share goes unnoticed.
+The reports are cuda_gpu_kern_sum, its variant with sizes, cuda_gpu_mem_time_sum, cuda_gpu_sum and cuda_gpu_trace
+(before 2023: gpukernsum, gpumemtimesum, gpusum, gputrace). A text may contain several; others are skipped, and so are
+traces beside a summary. Truncation inside a row is detected, and truncation after a row of a summary if the printed
+shares of the time, which are rounded to 0.1 %, no longer match the times: the loss of a smaller share goes unnoticed.
 """
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from math import prod
 
 from warplog.core.errors import WarplogError
 from warplog.parsers import units
-from warplog.parsers.nsys import printed
-from warplog.parsers.nsys.printed import Table
+from warplog.parsers.nsys import rows as nsys_rows
+from warplog.parsers.nsys.sqlite import Gpu, NsysEvent, NsysKernel
+from warplog.parsers.printed_tables import Table, damaged, number, tables
+from warplog.parsers.rows import Row, row
 
-_HEADER = re.compile(r'\s*"?Time ?\(%\)"?(?:,"?|\s+)Total Time')
-_ANY_HEADER = re.compile(r'^\ufeff?[ \t]*"?Time ?\(%\)"?(?:,"?|[ \t]+)Total Time', re.MULTILINE)
+_SUMMARY = re.compile(r'^[ \t]*"?Time ?\(%\)"?(?:,"?|[ \t]+)Total Time', re.MULTILINE)
+_TRACE = re.compile(r'^[ \t]*"?Start ?\(\w+\)"?(?:,"?|[ \t]+)Duration.*CorrId', re.MULTILINE)
 _COUNTS = ("instances", "count", "operations")
-_NAMES = ("name", "operation")
 _ROUNDING_PCT = 0.0501
-_MOST_COLUMNS = 32
-_TIME, _SHARE = "total time", "time"
-
-
-@dataclass(frozen=True)
-class NsysSummary:
-    """One row: a kernel, or a memory operation such as "[CUDA memcpy Host-to-Device]".
-
-    `median_us` is None in reports before 2022, which contain only the average; `grid_blocks` and `block_threads`
-    are None if the report does not contain them. Text reports abbreviate long names with an ellipsis.
-    """
-
-    name: str
-    is_kernel: bool
-    launches: int
-    median_us: float | None
-    total_us: float
-    grid_blocks: int | None
-    block_threads: int | None
+_DEVICE = re.compile(r"(.*\S) \(([0-9]{1,4})\)")
+_SHAPE = ("grdx", "grdy", "grdz", "blkx", "blky", "blkz", "reg/trd")
+_ROUNDED = ("static_shared_bytes", "nsys_bytes")  # a trace has them in MB with three decimals
 
 
 def is_stats(text: str) -> bool:
-    """Returns whether the text contains the header of a summary by time."""
-    return _ANY_HEADER.search(text) is not None
+    """Returns whether the text contains the header of a summary by time or of a trace of the GPU."""
+    return bool(_SUMMARY.search(text) or _TRACE.search(text))
 
 
-def parse(text: str) -> list[NsysSummary]:
-    """Returns the kernels and memory operations of all summaries, in order of appearance.
+def rows(text: str) -> Iterator[Row]:
+    """Yields the rows of the kernels and memory operations of all summaries in order of appearance, or of all traces.
 
     Raises:
         WarplogError: if the text is truncated or damaged, or contains only other summaries; the message does not
             name the file.
     """
-    found: list[NsysSummary] = []
-    for table in printed.tables(text, _HEADER):
-        if _counts_gpu_work(table):
-            rows = list(table.rows())
-            _check_shares(rows)
-            found += [_summary(table, row) for row in rows]
-    if not found:
+    if not _SUMMARY.search(text):
+        gpus: dict[int, Gpu] = {}
+        traces = (
+            table for table in tables(text, _TRACE) if {"corrid", "device", "name"} <= table.units.keys()
+        )
+        events = [_event(table, line, gpus) for table in traces for line in table.rows]
+        events.sort(key=lambda event: (not isinstance(event, NsysKernel), event.name == nsys_rows.MEMSET))
+        yield from nsys_rows.of_events(events, gpus.__getitem__, rounded=_ROUNDED)
+        return
+    summaries = [summary for table in tables(text, _SUMMARY) for summary in _summaries(table)]
+    if not summaries:
         raise WarplogError(
             "contains no summary of kernels or memory operations; print one with "
             "`nsys stats -r cuda_gpu_kern_sum,cuda_gpu_mem_time_sum -f csv`"
         )
-    return found
+    for launch, (name, values) in enumerate(summaries):
+        for metric, value in values.items():
+            yield row("nsys", name, launch, metric, value, absent="not in this summary")
 
 
-def _counts_gpu_work(table: Table) -> bool:
-    """Returns whether the columns are those of kernels or memory operations, not of API calls or NVTX ranges."""
-    names = table.names
-    if len(names) > _MOST_COLUMNS or names[-1] not in _NAMES:
-        return False
-    return "instances" in names or (names[-1] == "operation" and any(name in names for name in _COUNTS))
+def _summaries(table: Table) -> Iterator[tuple[str, dict[str, float | None]]]:
+    """Yields name and values of each row; none if the rows are API calls or NVTX ranges.
+
+    Before 2022 there is no median. Text abbreviates long names with an ellipsis.
+    """
+    *others, last = table.units
+    count = next((name for name in _COUNTS if name in others), "")
+    if last not in {"name", "operation"} or not (count == "instances" or (count and last == "operation")):
+        return
+    lines = list(table.rows)
+    whole = sum(number(line, "total time") for line in lines)
+    for line in lines:
+        if abs(100.0 * number(line, "total time") - number(line, "time") * whole) > _ROUNDING_PCT * whole:
+            raise damaged("the shares of the time do not match the times")
+        is_kernel = last == "name" or "kernel" in line.get("category", "").lower()
+        has_median = units.number(line.get("med", "")) is not None
+        values = {
+            f"nsys_{'kernel_' if is_kernel else ''}duration_us": table.us(line, "med")
+            if has_median
+            else None,
+            "nsys_launches": int(number(line, count)),
+            "nsys_total_us": table.us(line, "total time"),
+        }
+        if is_kernel:
+            values |= {"registers_per_thread": None, "static_shared_bytes": None}
+            for metric, column in (("grid_blocks", "gridxyz"), ("block_threads", "blockxyz")):
+                sizes = [int(size) for size in re.findall(r"[0-9]{1,12}", line.get(column, ""))]
+                values[metric] = prod(sizes) if len(sizes) == 3 else None
+        yield line[last], values
 
 
-def _check_shares(rows: Sequence[dict[str, str]]) -> None:
-    times = [printed.value(row, _TIME) for row in rows]
-    whole = sum(times)
-    for row, time in zip(rows, times, strict=True):
-        share = printed.value(row, _SHARE)
-        if abs(100.0 * time - share * whole) > _ROUNDING_PCT * whole:
-            raise WarplogError(
-                "is truncated or damaged: the shares of the time do not match the times; print it again"
-            )
-
-
-def _summary(table: Table, row: dict[str, str]) -> NsysSummary:
-    scale = printed.scale_us(table.unit(_TIME))
-    median = units.number(row.get("med", ""))
-    return NsysSummary(
-        name=row.get("name") or row.get("operation", ""),
-        is_kernel="name" in row or "kernel" in row.get("category", "").lower(),
-        launches=int(printed.value(row, next(name for name in _COUNTS if name in row))),
-        median_us=None if median is None else median * scale,
-        total_us=printed.value(row, _TIME) * scale,
-        grid_blocks=_size(row.get("gridxyz", "")),
-        block_threads=_size(row.get("blockxyz", "")),
-    )
-
-
-def _size(text: str) -> int | None:
-    sizes = [int(size) for size in re.findall(r"[0-9]{1,12}", text)]
-    return prod(sizes) if len(sizes) == 3 else None
+def _event(table: Table, line: dict[str, str], gpus: dict[int, Gpu]) -> NsysEvent:
+    name, device = line["name"], _DEVICE.fullmatch(line["device"])
+    index = int(device[2]) if device else 0
+    gpus.setdefault(index, Gpu(device[1] if device else line["device"]))
+    start, duration = (round(table.us(line, column) * 1e3) for column in ("start", "duration"))
+    if not line.get("grdx"):
+        return NsysEvent(name, start, duration, 0, (), device=index)
+    gx, gy, gz, bx, by, bz, registers = (int(number(line, column)) for column in _SHAPE)
+    grid, block = (gx, gy, gz), (bx, by, bz)
+    return NsysKernel(name, start, duration, 0, (), name, grid, block, registers, 0, 0, device=index)
