@@ -145,7 +145,15 @@ def test_slugs_are_safe_names(name, slug):
 
 @pytest.mark.parametrize(
     ("generation", "lanes", "gbytes_per_s"),
-    [(1, 4, 1.0), (2, 16, 8.0), (3, 8, 7.877), (4, 16, 31.508), (5, 16, 63.015), (6, 16, 121.0), (7, 16, None)],
+    [
+        (1, 4, 1.0),
+        (2, 16, 8.0),
+        (3, 8, 7.877),
+        (4, 16, 31.508),
+        (5, 16, 63.015),
+        (6, 16, 121.0),
+        (7, 16, None),
+    ],
 )
 def test_the_link_to_the_host_has_a_peak_by_generation_and_lanes(install, generation, lanes, gbytes_per_s):
     install(H200)

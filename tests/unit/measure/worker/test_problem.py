@@ -194,7 +194,10 @@ def test_the_verdict_reports_the_largest_error_of_all_outputs(tmp_path, monkeypa
     ("written", "reason"),
     [
         ({3: 1 - 2.0**-24}, ""),
-        ({3: 1 + 2.0**-23}, "1 of 64 elements are outside the tolerance; worst at [3]: 1.00000012 instead of 1"),
+        (
+            {3: 1 + 2.0**-23},
+            "1 of 64 elements are outside the tolerance; worst at [3]: 1.00000012 instead of 1",
+        ),
         ({3: np.nan}, "1 of 64 elements are NaN or Inf"),
         ({3: np.inf, 5: -np.inf}, "2 of 64 elements are NaN or Inf"),
         (dict.fromkeys(range(64), 0.0), "is all zero"),

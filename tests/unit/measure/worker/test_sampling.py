@@ -267,7 +267,9 @@ def test_a_batch_belongs_to_the_step_in_which_its_middle_is_counted(monkeypatch:
 
     monkeypatch.setattr(board, "batch", lambda *_: nullcontext(SimpleNamespace(run=run)))
     monkeypatch.setattr(sampling, "time", board)
-    sampler = SimpleNamespace(energy_steps=lambda _begin, _end: [(0.1 * i, 0.1 * i + 0.1, 700.0) for i in range(3)])
+    sampler = SimpleNamespace(
+        energy_steps=lambda _begin, _end: [(0.1 * i, 0.1 * i + 0.1, 700.0) for i in range(3)]
+    )
     found = run_sustained(board, None, None, sampler, estimate_us=60_000.0, settle_s=0.0, least_s=0.3)
     assert [us for _, us in found.steps] == [60_000.0, 61_500.0, 63_500.0]
 
