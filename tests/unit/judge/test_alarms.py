@@ -117,3 +117,12 @@ def test_little_traffic_is_no_change_unless_it_becomes_much():
     assert counted({"dram_bytes": 2e5}, {"dram_bytes": 9e5}) == ("SAME", ())
     assert counted({"dram_bytes": 9e5}, {"dram_bytes": 4e6})[0] == "MORE"
     assert counted({"dram_bytes": 4e6}, {"dram_bytes": 9e5})[0] == "LESS"
+
+
+def test_cycles_are_those_of_the_median_process_and_unknown_if_one_process_has_no_clocks():
+    """The clock differs from launch to launch: 10 us at 2 GHz are as many cycles as 20 us at 1 GHz."""
+    clocked, blind = Samples((10.0, 20.0), (2000.0, 1000.0)), Samples((10.0, 20.0))
+    assert clocked.median_cycles == 20_000
+    one = replace(ran(15.0), processes=(clocked, clocked, Samples((30.0,), (1000.0,))))
+    assert (one.cycles, one.numbers()) == (20_000, (15.0, 15.0, 30.0))
+    assert replace(one, processes=(clocked, blind)).cycles is None

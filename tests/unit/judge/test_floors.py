@@ -119,6 +119,15 @@ def test_a_floor_of_another_driver_does_not_serve():
     assert times[0] == times[1] != times[2]
 
 
+def test_the_processes_of_a_campaign_decide_before_other_rounds_do():
+    random = np.random.default_rng(21)
+    floors, one = measure_floors(aa_rounds(random)), campaign(random, processes=3)
+    noise = [
+        with_times(one, *more).cases[KEY].times["rest"].noise for more in ((), (floors,), (floors, False))
+    ]
+    assert noise[0] == noise[1] != noise[2]
+
+
 def test_the_table_holds_the_noise_that_comparisons_use():
     one = campaign(np.random.default_rng(19), processes=5)
     for row in table_rows(one):
