@@ -14,7 +14,7 @@ from pathlib import Path
 from shutil import copy2, copytree
 from tempfile import TemporaryDirectory
 
-import hypothesis  # noqa: F401 - imported once for all runs, as is what follows
+import hypothesis  # noqa: F401 - imported once for all runs, as are pandas and scipy
 import pandas  # noqa: F401
 import pytest
 import scipy.special  # noqa: F401
