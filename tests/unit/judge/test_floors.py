@@ -51,11 +51,14 @@ def test_rounds_of_the_reference_lower_the_gap_that_counts():
     assert together < 0.9 * alone
 
 
-def test_rounds_of_other_code_are_no_further_processes():
+@pytest.mark.parametrize(
+    "other", [{"source": "edited"}, {"conditions": CONDITIONS | {"driver": "1"}}], ids=str
+)
+def test_rounds_of_other_code_or_under_other_conditions_are_no_further_processes(other):
     random = np.random.default_rng(7)
     rounds = aa_rounds(random)
     changed = campaign(random)
-    changed = replace(changed, cases={k: replace(m, source="edited") for k, m in changed.cases.items()})
+    changed = replace(changed, cases={k: replace(m, **other) for k, m in changed.cases.items()})
     assert measure_floors((*rounds, changed)) is None
     with_rounds = with_times(replace(changed, rounds=rounds))
     assert {key: m.times["rest"].us for key, m in with_rounds.cases.items()} == {
