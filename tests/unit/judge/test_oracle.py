@@ -161,6 +161,9 @@ def test_occupancy_by_formula_takes_what_the_driver_reserves_off():
     )
     row = judge(probe, metrics=counted("by_registers", theoretical_occupancy_pct=25.0, **LAUNCH))
     assert (row["verdict"], row["expected"]) == ("right", "25")
+    shared = {"registers_per_thread": 32, "block_threads": 256, "shared_bytes_per_block": 57 * 1024}
+    row = judge(probe, metrics=counted("by_registers", theoretical_occupancy_pct=50.0, **shared))
+    assert (row["verdict"], row["expected"]) == ("right", "50"), "four blocks of 57 KiB fit into 228 KiB"
 
 
 @pytest.mark.parametrize("quantity", ["dram_bytes_read", "dominant_stall", "occupancy_limiter"])
