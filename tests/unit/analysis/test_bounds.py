@@ -126,6 +126,30 @@ def test_a_full_queue_is_throughput_and_not_latency(stall, kind):
     assert bounds.bound("a", values | {"l2_throughput_pct": 61.0}, SMS).kind == "near"
 
 
+def busy(share, **values):
+    """Returns counters of a kernel of 1000 cycles whose 132 SMs are active for a share of them."""
+    return {"ipc": 2.0, "gpu_cycles": 1000.0, "instructions_executed": 2 * SMS * 1000 * share, **values}
+
+
+def test_use_of_active_cycles_counts_for_the_part_of_the_time_in_which_sms_are_active():
+    values = busy(0.5, issue_active_pct=92.0, l1_throughput_pct=80.0, l2_throughput_pct=30.0)
+    found = {bounds.ISSUE: 46.0, bounds.L1: 40.0, bounds.L2: 30.0}
+    assert bounds.ceilings(values, SMS) == pytest.approx(found)
+    assert bounds.bound("a", busy(0.79, l2_throughput_pct=30.0, waves_per_sm=2.0), SMS).kind == "launch"
+    assert bounds.bound("a", busy(0.81, l2_throughput_pct=30.0, waves_per_sm=2.0), SMS).kind == "latency"
+
+
+@pytest.mark.parametrize(("wavefronts", "told"), [(53_000.0, True), (52_000.0, False)])
+def test_of_l1_its_bytes_conflicts_and_most_of_its_use_are_told(wavefronts, told):
+    """Of 132,000 cycles 80 % are used, of which half are 52,800; 128 bytes a cycle are the peak."""
+    values = busy(1.0, l1_throughput_pct=80.0, l1_bytes=0.25 * 128 * SMS * 1000)
+    found = bounds.bound(
+        "a", values | {"shared_wavefronts": wavefronts, "shared_wavefronts_excess": 0.75 * wavefronts}, SMS
+    )
+    assert (found.ceiling, found.l1_bytes_pct, found.conflicts_pct) == (bounds.L1, 25.0, 75.0)
+    assert (found.shared_wavefronts == wavefronts) == told
+
+
 def test_an_unknown_bound_is_not_guessed():
     found = bounds.bound("a", {"waves_per_sm": 3.0, "l1_throughput_pct": math.nan}, SMS)
     assert (found.kind, found.gap) == ("", "no_throughput")

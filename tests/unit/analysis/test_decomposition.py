@@ -83,9 +83,56 @@ def test_a_small_move_is_no_evidence_for_a_large_one():
     assert len(decomposition.states(before, after)[0].evidence) == 1
 
 
+@pytest.mark.parametrize(("waves", "told"), [((2.0, 1.1), True), ((2.0, 4.0), False), ((1.2, 1.1), False)])
+def test_waves_explain_the_busy_share_where_the_last_one_fills_less_of_the_gpu(waves, told):
+    """Two waves fill the GPU, and 1.1 waves fill 55 % of two, as the busy share falls to 55 %."""
+    waits = {"selected": 1.0, "barrier": 3.0}
+    before, after = (
+        kernel(1e9, waits, 50, busy) | {"waves_per_sm": count}
+        for busy, count in zip((1.0, 0.55), waves, strict=True)
+    )
+    by_name = {one.change.name: one for one in decomposition.factors(before, after, (1980, 1980), SMS)}
+    expected = (decomposition.Change("waves_per_sm", *waves),) if told else ()
+    assert by_name["sm_busy_pct"].evidence == expected
+    assert by_name["sm_busy_pct"].factor == pytest.approx(0.55)
+
+
 def test_a_warp_that_exits_early_changes_no_factor():
     """Three of four warps issue as many instructions in as many cycles as four of which one waits for the end."""
     before = kernel(1e9, {"selected": 1.0, "barrier": 3.0}, 25)
     after = kernel(1e9, {"selected": 1.0, "barrier": 2.0}, 18.75)
     factors = decomposition.factors(before, after, (1980, 1980), SMS)
     assert [one.factor for one in factors] == pytest.approx([1.0] * 4)
+
+
+def step(ratio, remainder=1.0, others=(math.nan, math.nan), **factors):
+    """Returns a step whose longest kernel took 100 us in the parent, with these factors of its time."""
+    known = tuple(
+        decomposition.Factor(decomposition.Change(name, 1.0, 1.0), factor) for name, factor in factors.items()
+    )
+    times = {"remainder": remainder, "kernel_us": (100.0, 100.0 / ratio), "others_us": others}
+    return decomposition.Step("f", "v", "p", "1", ratio, known, **times)
+
+
+@pytest.mark.parametrize("power", [1, -1], ids=["gain", "loss"])
+def test_counters_explain_a_step_if_they_make_half_of_it_without_the_clock(power):
+    assert step(1.5**power, ipc=1.4**power, sm_mhz=1.07**power).explicable
+    assert not step(1.5**power, ipc=1.07**power, sm_mhz=1.4**power).explicable
+    assert not step(1.5**power, ipc=1.4**-power, sm_mhz=1.07**power).explicable
+    assert step(1.02**power, remainder=1.03).is_within_runs
+    assert step(1.02**power, remainder=1 / 1.03).is_within_runs
+    assert not step(1.03**power, remainder=1.02).is_within_runs
+
+
+@pytest.mark.parametrize(
+    ("ratio", "others", "told"),
+    [
+        (1.4, (60.0, 10.0), True),
+        (1.4, (10.0, 5.0), False),
+        (1 / 1.4, (10.0, 60.0), True),
+        (1.4, (10.0, 60.0), False),
+    ],
+)
+def test_other_kernels_make_a_step_if_they_change_the_time_by_half_of_it(ratio, others, told):
+    """By hand: 160 us become 110 us, which is 1.45 times as fast; of 110 and 105 us it is 1.05 times."""
+    assert step(ratio, others=others).is_elsewhere == told

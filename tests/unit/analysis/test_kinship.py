@@ -30,7 +30,7 @@ def test_a_gain_over_a_detour_is_set_beside_the_fastest_ancestor_before_it():
     assert kinship.faster_ancestor({"d": row("gone", 90)}, "d") == ""
 
 
-def tables(own, other, us=31.0, kernel="void k<float, (int)4>(const T1 *)"):
+def tables(own, other, us=31.0, kernel="void k<float, (int)4>(const T1 *)", executed=1e6):
     """Two variants with a kernel each; `own` and `other` are the numbers of instructions by opcode."""
     measured, counted = [], []
     for name, time, opcodes in (("base", 31.0, other), ("next", us, own)):
@@ -43,7 +43,7 @@ def tables(own, other, us=31.0, kernel="void k<float, (int)4>(const T1 *)"):
             "kernel": kernel if name == "next" else "k<float, (int)4>(const T1 *)",
         }
         ncu |= {"launch": 0, "tool": "ncu", "status": "ok", "reason": ""}
-        values = {**LAUNCH, "instructions_executed": 1e6, "duration_us": 30.0}
+        values = {**LAUNCH, "instructions_executed": executed if name == "next" else 1e6, "duration_us": 30.0}
         counted += [{**ncu, "metric": metric, "value": value} for metric, value in values.items()]
         code = {**ncu, "case": "", "tool": "cuobjdump", "kernel": ncu["kernel"].replace("(int)", "")}
         whole = {"instructions": sum(opcodes.values()), **opcodes}
@@ -77,6 +77,8 @@ def test_a_kernel_of_another_name_with_the_same_code_is_the_same_if_the_times_ar
     other = "void n::renamed<float, (int)4>(const T1 *)"
     assert kinship.twins(tables(CODE, CODE), SOURCES) == {"next": Twin("base", True, (14, 14), 37)}
     assert kinship.twins(tables(CODE, CODE, kernel=other), SOURCES)["next"].same
+    assert kinship.twins(tables(CODE, CODE, executed=1.0005e6), SOURCES)["next"].same, "it polled more often"
+    assert kinship.twins(tables(CODE, CODE, executed=1.002e6), SOURCES) == {}
     assert kinship.twins(tables(CODE, CODE, 40.0, other), SOURCES) == {}, (
         "addresses may differ, which no opcode shows"
     )

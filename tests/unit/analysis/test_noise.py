@@ -60,6 +60,27 @@ def test_cases_lend_each_other_strength_as_far_as_they_are_alike():
     assert max(spread.freedom for spread in wild.values()) < 5
 
 
+def test_the_prior_is_that_of_drawn_variances_and_has_its_weight_in_degrees_of_freedom():
+    """Variances that follow a scaled inverse chi-squared distribution of 8 degrees, around (0.3 %)^2."""
+    random = np.random.default_rng(8)
+    deviations = np.sqrt(0.003**2 * 8 / random.chisquare(8, 3000))
+    runs = {n: [drawn(random, 100, deviation, 3)] for n, deviation in enumerate(deviations)}
+    found, typical = estimate(runs)
+    prior = found[0].freedom - 2
+    assert prior == typical.freedom == pytest.approx(8, rel=0.15)
+    assert typical.variance == pytest.approx(0.003**2, rel=0.1)
+    for n in (0, 1, 2):
+        own = np.var(np.log(runs[n][0]), ddof=1)
+        assert found[n].variance * (prior + 2) == pytest.approx(prior * typical.variance + 2 * own)
+
+
+def test_equal_cases_have_the_degrees_of_freedom_of_all_of_them():
+    found, typical = estimate({n: [[100.0, 101.0, 102.0]] for n in range(5)})
+    own = np.var(np.log([100, 101, 102]), ddof=1)
+    assert {spread.freedom for spread in found.values()} == {10.0} == {typical.freedom}
+    assert [spread.variance for spread in found.values()] == pytest.approx([own] * 5)
+
+
 def test_a_single_case_has_nothing_to_lean_on():
     spreads, typical = estimate({"only": [[100.0, 101.0], [102.0]], "of one process": [[5.0]]})
     assert spreads == {"only": typical}

@@ -112,3 +112,33 @@ def test_what_is_remarked_on_the_timing_is_of_no_concern_to_a_counter():
     table = Quantities(measured, metrics)
     assert table.find("f", "v", "1", "median_us").remarks == (remarks.FewSamples(samples=4), earlier)
     assert table.find("f", "v", "1", "ipc").remarks == (earlier,)
+
+
+def test_a_number_is_that_of_the_longest_kernel_and_without_a_capture_the_largest_of_all():
+    """The second kernel is the longest; a third one was compiled and not launched."""
+    about = {"family": "f", "variant": "v", "status": "ok", "reason": "", "unit": "u"}
+    metrics = [
+        about
+        | {
+            "case": "1",
+            "tool": "ncu",
+            "launch": launch,
+            "kernel": f"{name}(int)",
+            "metric": metric,
+            "value": value,
+        }
+        for launch, name, us, executed in ((0, "a", 1.0, 10.0), (1, "b", 5.0, 20.0))
+        for metric, value in (("duration_us", us), ("instructions_executed", executed))
+    ]
+    metrics += [
+        about | {"case": "", "tool": "ptxas", "launch": 0, "kernel": f"ns::{name}(int)", "value": value,
+                 "metric": "registers_per_thread"}
+        for name, value in (("a", 64.0), ("b", 32.0), ("c", 99.0))
+    ]  # fmt: skip
+    measured = [{"family": "f", "variant": "v", "case": case, "status": "ok", "reason": ""} for case in "12"]
+    table = Quantities(pd.DataFrame(measured), pd.DataFrame(metrics))
+    assert table.find("f", "v", "1", "instructions_executed").value == 20
+    assert table.find("f", "v", "1", "total_instructions_executed").value == 30
+    assert table.find("f", "v", "1", "registers_per_thread").value == 32
+    assert table.find("f", "v", "2", "registers_per_thread").value == 99
+    assert table.find("f", "v", "", "registers_per_thread").value == 99

@@ -42,6 +42,37 @@ def test_a_grid_that_fills_the_gpu_on_one_side_only_is_found(waves, told):
     assert (use(*pair, 132.0).grid is not None) == told
 
 
+@pytest.mark.parametrize(("excess", "told"), [((2500.0, 400.0), True), ((2300.0, 400.0), False)])
+def test_excess_wavefronts_count_if_they_take_two_percent_of_the_cycles_of_the_kernel_with_more(excess, told):
+    """Of 100 SMs in 1000 cycles, 2 % are 2000 wavefronts."""
+    names = ("shared_wavefronts_excess", "gpu_cycles")
+    before, after = (dict(zip(names, one, strict=True)) for one in zip(excess, (1000.0, 4000.0), strict=True))
+    there, back = use(before, after, 100.0).excess, use(after, before, 100.0).excess
+    assert there == (Change(names[0], *excess) if told else None)
+    assert back == (Change(names[0], *reversed(excess)) if told else None)
+
+
+@pytest.mark.parametrize(("issuing", "idle"), [(28.0, True), (30.0, False), (19.0, True)])
+def test_instructions_set_no_time_beside_a_unit_that_is_used_three_times_as_much(issuing, idle):
+    one = {"issue_active_pct": issuing, "l2_throughput_pct": 85.0}
+    assert use(one, one, 132.0).idle == idle
+    assert not use(one, one | {"issue_active_pct": 80.0}, 132.0).idle
+
+
+@pytest.mark.parametrize(
+    ("l2", "dram", "told"),
+    [
+        (1.04, 1.4, []),
+        (1.06, 1.4, ["l2_bytes"]),
+        (1.04, 1.6, ["dram_bytes"]),
+        (1 / 1.06, 1 / 1.6, ["l2_bytes", "dram_bytes"]),
+    ],
+)
+def test_traffic_is_told_of_the_busiest_unit_from_five_percent_on_and_of_another_from_half(l2, dram, told):
+    after = BEFORE | {"l2_bytes": BEFORE["l2_bytes"] * l2, "dram_bytes": BEFORE["dram_bytes"] * dram}
+    assert [one.name for one in use(BEFORE, after, 132.0).traffic] == told
+
+
 def test_what_does_not_change_or_was_not_counted_is_left_out():
     assert use(BEFORE, BEFORE, 132.0) == Use(idle=True)
     assert use({}, {}, 132.0) == Use()

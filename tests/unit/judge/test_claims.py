@@ -125,6 +125,8 @@ def test_a_claim_whose_threshold_lies_inside_the_noise_is_neither_confirmed_nor_
         judged = noisy(ratio, condition, 10.0, 10.0, 0.01)
         assert (judged.verdict, judged.margin) == ("within_noise", "")
         assert judged.measured == 1.0
+    wide = noisy(ratio, ">= 1.25", 20.4, 10.0, 1.0)
+    assert (wide.verdict, wide.margin) == ("within_noise", ""), "far beyond the bound, but not for sure"
     clear = noisy(ratio, ">= 1.02", 10.0, 10.0, 0.01)
     assert (clear.verdict, clear.margin) == ("refuted", "")
 

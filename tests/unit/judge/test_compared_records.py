@@ -209,6 +209,26 @@ def test_more_instructions_are_reported_beside_the_time(campaigns, capsys):
     assert row["changes"][0]["ratio"] == pytest.approx(1.5)
 
 
+def test_counters_of_several_kernels_are_sums_or_maxima_and_unknown_if_one_kernel_lacks_them(
+    campaigns, capsys
+):
+    """In B, a second kernel executes as many instructions with as many registers; its traffic is not known."""
+    folder, edit = campaigns
+
+    def change(record):
+        rows = {
+            row["metric"]: row for row in record["rows"] if row["case"] == "4096" and row["tool"] == "ncu"
+        }
+        again = [rows[metric] | {"launch": 1} for metric in ("instructions_executed", "registers_per_thread")]
+        lost = rows["dram_bytes"] | {"launch": 1, "value": None, "status": "missing", "reason": "lost"}
+        rows["dram_bytes"]["value"] *= 1.5
+        record["rows"] += [*again, lost]
+
+    edit(change, "extract")
+    (changed,) = compared(folder, capsys)[1]["warptile", "4096"]["changes"]
+    assert (changed["counter"], changed["ratio"]) == ("instructions_executed", 2.0)
+
+
 def test_the_table_for_people_and_a_name_that_is_no_campaign(campaigns, capsys, monkeypatch):
     folder, edit = campaigns
     monkeypatch.chdir(folder / "A")

@@ -229,16 +229,6 @@ def test_the_history_of_several_families_reads_each_campaign_once(place, monkeyp
     assert found["mgemm"].empty
 
 
-def test_history_sees_a_slow_decline(tmp_path):
-    """Steps of 0.5 %, too small to show between neighbours, add up against the level where they began."""
-    folders = [make(tmp_path / str(n), n, {"warptile": 1.005**n}, dated(n)) for n in range(1, 7)]
-    data = history.collect_all(folders, [FAMILY], "h200")[FAMILY.name]
-    steps = list(data.loc[data["variant"] == "warptile", "step"])
-    assert "SLOWER" in steps
-    assert steps[1] == ""
-    assert set(data.loc[data["variant"] != "warptile", "step"]) == {""}
-
-
 def test_history_says_where_there_is_nothing(tmp_path):
     data = history.collect_all([tmp_path], [FAMILY], "h200")[FAMILY.name]
     assert data.empty

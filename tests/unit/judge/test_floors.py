@@ -51,11 +51,14 @@ def test_rounds_of_the_reference_lower_the_gap_that_counts():
     assert together < 0.9 * alone
 
 
-def test_rounds_of_other_code_are_no_further_processes():
+@pytest.mark.parametrize(
+    "other", [{"source": "edited"}, {"conditions": CONDITIONS | {"driver": "1"}}], ids=str
+)
+def test_rounds_of_other_code_or_under_other_conditions_are_no_further_processes(other):
     random = np.random.default_rng(7)
     rounds = aa_rounds(random)
     changed = campaign(random)
-    changed = replace(changed, cases={k: replace(m, source="edited") for k, m in changed.cases.items()})
+    changed = replace(changed, cases={k: replace(m, **other) for k, m in changed.cases.items()})
     assert measure_floors((*rounds, changed)) is None
     with_rounds = with_times(replace(changed, rounds=rounds))
     assert {key: m.times["rest"].us for key, m in with_rounds.cases.items()} == {
@@ -117,6 +120,15 @@ def test_a_floor_of_another_driver_does_not_serve():
     other = replace(floors, conditions={**CONDITIONS, "driver": "1"})
     times = [with_times(bare, one).cases[KEY].times["rest"].noise for one in (None, other, floors)]
     assert times[0] == times[1] != times[2]
+
+
+def test_the_processes_of_a_campaign_decide_before_other_rounds_do():
+    random = np.random.default_rng(21)
+    floors, one = measure_floors(aa_rounds(random)), campaign(random, processes=3)
+    noise = [
+        with_times(one, *more).cases[KEY].times["rest"].noise for more in ((), (floors,), (floors, False))
+    ]
+    assert noise[0] == noise[1] != noise[2]
 
 
 def test_the_table_holds_the_noise_that_comparisons_use():

@@ -111,6 +111,14 @@ def test_at_least_has_no_upper_end(value, verdict):
     assert (row["verdict"], row["tolerance"]) == (verdict, "at least")
 
 
+@pytest.mark.parametrize(("value", "verdict"), [(98.1, "right"), (97.9, "wrong")])
+def test_at_least_has_its_tolerance_at_the_lower_end(value, verdict):
+    probe = Probe(
+        name="spin", cases=("spin_0",), quantity="median_us", expected=100, relative=0.02, at_least=True
+    )
+    assert judge(probe, [timed("spin_0", median_us=value)])["verdict"] == verdict
+
+
 def test_dominant_stall_is_judged_by_name_and_says_its_share():
     probe = Probe(name="stall", cases=("stall_wait",), quantity="dominant_stall", expected="wait")
     row = judge(probe, metrics=counted("stall_wait", **stalls(wait=70.0, selected=25.0)))
@@ -155,6 +163,9 @@ def test_occupancy_by_formula_takes_what_the_driver_reserves_off():
     )
     row = judge(probe, metrics=counted("by_registers", theoretical_occupancy_pct=25.0, **LAUNCH))
     assert (row["verdict"], row["expected"]) == ("right", "25")
+    shared = {"registers_per_thread": 32, "block_threads": 256, "shared_bytes_per_block": 57 * 1024}
+    row = judge(probe, metrics=counted("by_registers", theoretical_occupancy_pct=50.0, **shared))
+    assert (row["verdict"], row["expected"]) == ("right", "50"), "four blocks of 57 KiB fit into 228 KiB"
 
 
 @pytest.mark.parametrize("quantity", ["dram_bytes_read", "dominant_stall", "occupancy_limiter"])

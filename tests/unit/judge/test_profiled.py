@@ -1,5 +1,7 @@
 """Reports of profilers are compared kernel by kernel."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from report_files import Launch, Nsys, write_ncu
@@ -60,3 +62,29 @@ def test_a_report_without_single_launches_is_refused(tmp_path):
     )
     with pytest.raises(WarplogError, match=r"a\.log: contains no durations of single launches"):
         comparison.run((str(path), str(path)), Sources(tmp_path, read_report=profiled.load))
+
+
+def test_launches_of_one_configuration_are_averaged_and_what_one_of_them_lacks_is_unknown(
+    tmp_path, monkeypatch
+):
+    def launch(number, kernel, **values):
+        about = {"tool": "ncu", "launch": number, "kernel": kernel, "gpu": "NVIDIA H200"}
+        values = {"grid_blocks": 8.0, "block_threads": 64.0, **values}
+        return [SimpleNamespace(**about, metric=metric, value=value) for metric, value in values.items()]
+
+    rows = [
+        *launch(0, "k", duration_us=10.0, sm_mhz_in_ncu=1000.0, instructions_executed=100.0, dram_bytes=5.0),
+        *launch(1, "k", duration_us=12.0, sm_mhz_in_ncu=2000.0, instructions_executed=300.0),
+        *launch(2, "k", duration_us=50.0, grid_blocks=9.0),
+        *launch(3, "j", duration_us=5.0, sm_mhz_in_ncu=1000.0),
+        *launch(4, "j", duration_us=5.0),
+    ]
+    monkeypatch.setattr(profiled, "read_any", lambda _: rows)
+    path = tmp_path / "a.ncu-rep"
+    path.write_bytes(b"NVR")
+    found = profiled.load(path).cases
+    one, other = found["ncu", "k", "8 blocks of 64"], found["ncu", "j", "8 blocks of 64"]
+    assert one.counters == {"instructions_executed": 200.0}
+    assert (one.processes[0].times_us, one.processes[0].sm_mhz) == ((10.0, 12.0), (1000.0, 2000.0))
+    assert (other.processes[0].times_us, other.processes[0].sm_mhz) == ((5.0, 5.0), None)
+    assert found["ncu", "k", "9 blocks of 64"].numbers() == (50.0,)

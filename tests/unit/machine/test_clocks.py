@@ -148,6 +148,7 @@ def test_steps_of_the_energy_counter_have_the_period_of_all_readings(monkeypatch
     steps = sampler.energy_steps(0.09, 0.81)
     assert [round(power_w) for _, _, power_w in steps] == [600, 600, 600, 600, 700, 700, 700]
     assert all(end - begin == pytest.approx(0.1) for begin, end, _ in steps)
+    assert sampler.energy_steps(0.35, 0.81) == steps[3:]
     assert sampler.energy_steps(0.09, 0.25) == [], "two updates are too few"
 
 
@@ -160,16 +161,16 @@ def test_mean_power_is_unknown_until_the_counter_has_had_three_steps(monkeypatch
 def test_without_an_energy_counter_mean_power_is_that_of_the_readings(monkeypatch, install):
     looked = threading.Event()
     powers = Queue([400_000, 500_000, 600_000] + [600_000] * 1000)
-    install(
-        H200 | {"GetPowerUsage": powers, "GetCurrentClocksEventReasons": Reasons(looked, [0, 0, 4, 0x20, 0])}
-    )
+    frequencies = {("GetClockInfo", "sm"): Queue([1500, 1600, 1850] + [1980] * 1000)}
+    reasons = {"GetCurrentClocksEventReasons": Reasons(looked, [0, 0, 4, 0x20, 0])}
+    install(H200 | {"GetPowerUsage": powers} | frequencies | reasons)
     begin = time.monotonic()
     with Sampler(interval_s=0.0) as sampler:
         assert looked.wait(30)
     times = sampler.trace(begin, time.monotonic()).time_s
     last = begin + (times[2] + times[3]) / 2
     assert sampler.mean_power(begin, last) == pytest.approx(500)
-    assert sampler.between(begin, last) == Means(1755, 500, ("sw_power_cap",))
+    assert sampler.between(begin, last) == Means(1650, 500, ("sw_power_cap",))
     assert sampler.mean_power(begin - 2, begin - 1) is None
     assert sampler.between(begin - 2, begin - 1) == Means(None, None, ())
 

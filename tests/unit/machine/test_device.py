@@ -33,6 +33,7 @@ def test_a_gpu_is_described_and_the_driver_let_go(install):
 
 def test_a_driver_that_tells_next_to_nothing_gives_zeros_and_no_error(install):
     sparse = {"GetUUID": "GPU-x", "GetName": b"Tesla T4", "GetEnforcedPowerLimit": 0xFFFFFFFF}
+    sparse |= {"GetTotalEnergyConsumption": 0xFFFFFFFFFFFFFFFF}
     install(sparse | {"GetGraphicsRunningProcesses": Driver.NVMLLibraryMismatchError("old")})
     gpu = detect()
     assert (gpu.name, gpu.slug, gpu.sms, gpu.memory_bytes, gpu.power_limit_w) == (
@@ -44,6 +45,7 @@ def test_a_driver_that_tells_next_to_nothing_gives_zeros_and_no_error(install):
     )
     state = clock_state()
     assert (state.sm_mhz, state.power_w, state.power_kind, state.throttle_reasons) == (None, None, "", ())
+    assert state.energy_j is None
     assert processes() == []
     assert settings() == {}
 
@@ -141,14 +143,37 @@ def test_slugs_are_safe_names(name, slug):
     assert slug_of(name) == slug
 
 
-def test_the_link_to_the_host_has_a_peak_by_generation_and_lanes(install):
+@pytest.mark.parametrize(
+    ("generation", "lanes", "gbytes_per_s"),
+    [
+        (1, 4, 1.0),
+        (2, 16, 8.0),
+        (3, 8, 7.877),
+        (4, 16, 31.508),
+        (5, 16, 63.015),
+        (6, 16, 121.0),
+        (7, 16, None),
+    ],
+)
+def test_the_link_to_the_host_has_a_peak_by_generation_and_lanes(install, generation, lanes, gbytes_per_s):
     install(H200)
-    assert peaks(detect(), {}).pcie_gbytes_per_s_peak == pytest.approx(63.0, abs=0.1)
-    older = H200 | {"GetMaxPcieLinkGeneration": 3, "GetMaxPcieLinkWidth": 8}
-    install(older)
-    assert peaks(detect(), {}).pcie_gbytes_per_s_peak == pytest.approx(7.88, abs=0.01)
-    install({k: v for k, v in H200.items() if "Pcie" not in k})
-    assert peaks(detect(), {}).pcie_gbytes_per_s_peak is None
+    gpu = replace(detect(), pcie_generation=generation, pcie_lanes=lanes)
+    assert peaks(gpu, {}).pcie_gbytes_per_s_peak == pytest.approx(gbytes_per_s, abs=0.001)
+    assert peaks(replace(gpu, pcie_lanes=0), {}).pcie_gbytes_per_s_peak is None
+
+
+def test_an_entry_of_the_project_replaces_that_of_the_package(tmp_path):
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "gpus.yaml").write_text("h200: {arch: sm_90, sms: 7, source: mine}")
+    known = known_gpus(tmp_path)
+    assert (known["h200"].sms, known["h200"].source) == (7, "mine")
+    assert known["t4"] == known_gpus(PROJECT)["t4"]
+
+
+def test_the_newest_cuda_version_of_the_driver_has_its_minor_number(install):
+    driver = install(H200)
+    driver.nvmlSystemGetCudaDriverVersion_v2 = lambda: 12_080
+    assert detect().cuda_driver == "12.8"
 
 
 def test_peaks_come_from_the_table_or_from_the_clocks(install):

@@ -96,13 +96,15 @@ def entry(results: Sequence[Result], later: Sequence[Result] = (), limit_w: floa
 
 
 def test_the_median_is_that_of_the_process_medians_and_not_of_all_samples() -> None:
-    """The third process took most samples, and its median is the largest."""
-    found = entry([rest(1, [100.0] * 10), rest(2, [101.0] * 10), rest(3, [110.0] * 60)]).cold
+    """The third process took most samples, and its median is the largest; the first one had another board state."""
+    first = rest(1, [100.0] * 10, empty_us=5.0, set_mhz=1200.0)
+    found = entry([first, rest(2, [101.0] * 10), rest(3, [110.0] * 60)]).cold
     assert found.median_us == 101.0
     assert (found.samples, found.q1_us, found.q3_us) == (80, 107.75, 110.0)
     assert (found.min_us, found.max_us) == (100.0, 110.0)
     assert found.samples_us == (100.0,) * 10 + (101.0,) * 10 + (110.0,) * 60, "one process after the other"
     assert len(found.sm_mhz_samples) == 80
+    assert (found.empty_us, found.set_mhz) == (1.0, 1980.0)
 
 
 def test_each_process_is_kept_with_its_median_and_the_number_of_its_samples() -> None:
@@ -118,8 +120,10 @@ def test_each_process_is_kept_with_its_median_and_the_number_of_its_samples() ->
 
 
 def test_the_hot_time_is_the_median_of_the_processes() -> None:
-    found = entry([rest(i, [100.0] * 10, **hot(us)) for i, us in enumerate((80.0, 90.0, 81.0), 1)]).hot
-    assert (found.median_us, found.samples, found.launches) == (81.0, 3, 300)
+    """The second process took most batches, which are the longest."""
+    batches = ((80.0,), (90.0,) * 5, (81.0,))
+    found = entry([rest(i, [100.0] * 10, **hot(*us)) for i, us in enumerate(batches, 1)]).hot
+    assert (found.median_us, found.samples, found.launches) == (81.0, 7, 700)
     without = entry(of(100, 100))
     assert (without.hot, without.no_hot) == (None, "not_captured")
 
@@ -130,7 +134,7 @@ def test_sustained_times_have_a_median_and_energy_per_launch() -> None:
     trace = Trace(time_s=(0.1,), **columns, throttle_reasons=("",))
     runs = [
         sustained(1, 120.0, 690.0, samples_us=(120.0,), trace=trace),
-        sustained(2, 130.0, 710.0),
+        sustained(2, 139.0, 710.0),
         sustained(3, 125.0, 700.0, limits=()),
     ]
     found = entry(of(100, 100, 100), runs).sustained
@@ -146,7 +150,7 @@ def test_a_sustained_time_is_that_at_the_power_limit_if_it_acts() -> None:
     """The second process saw the board above its limit of 700 W, and the clock was higher: times go with P^-0.5."""
     low, high = (656.0, 665.0, 675.0, 690.0), (700.0, 715.0, 730.0, 740.0)
     steps = [tuple((watts, 119.0 * (700 / watts) ** 0.5) for watts in powers) for powers in (low, high)]
-    runs = [sustained(i + 1, 120.0 - i, steps=own) for i, own in enumerate(steps)]
+    runs = [sustained(i + 1, 120.0 - i, 650.0, steps=own) for i, own in enumerate(steps)]
     found = entry(of(100, 100), runs, limit_w=700.0)
     assert found.sustained.mean_us == pytest.approx(119.0)
     assert (found.sustained.power_w, found.sustained.at_power_w) == (700.0, 700.0)
@@ -190,9 +194,9 @@ def test_remarks_say_how_the_times_were_taken() -> None:
 
     below_mhz = 0.99 * 1980.0
     assert told(*of(100.0, 100.0)) == []
-    some = rest(2, [100.0] * 50, discarded=12)
-    dropped = remarks.Discarded(dropped=12, taken=112, below_mhz=below_mhz)
-    assert told(rest(1, [100.0] * 50), some) == [dropped]
+    warm, some = rest(1, [100.0] * 50, discarded=5, full_mhz=1950.0), rest(2, [100.0] * 50, discarded=12)
+    dropped = remarks.Discarded(dropped=17, taken=117, below_mhz=below_mhz)
+    assert told(warm, some) == [dropped]
     assert told(*(rest(i, [100.0] * 2) for i in (1, 2, 3))) == [remarks.FewSamples(samples=6)]
     held = rest(1, [100.0] * 50, held=True, set_mhz=1200.0)
     assert told(held) == [remarks.HeldClock(mhz=1200.0)]

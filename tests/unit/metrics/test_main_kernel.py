@@ -43,6 +43,7 @@ BUILT = [code("void k<128, true>(int)", 8, 50), code("void k<64, true>(int)", 40
         ("k(int)", 16, 0),
         ("k(int)", 40, 1),
         ("j()", 99, 2),
+        ("", None, 1),
         ("ampere_sgemm_128x64_nn", 40, None),
     ],
 )

@@ -17,6 +17,7 @@ from warplog.metrics import (
     occupancy_limiter,
     set_for_opcodes,
 )
+from warplog.metrics.occupancy import busy_share
 from warplog.parsers.ncu import report
 
 CAPTURES = captured(".ncu-rep")
@@ -76,11 +77,13 @@ def test_units_are_those_of_the_names():
             "gpu__time_duration.sum": 2500.0,
             "smsp__cycles_elapsed.avg.per_second": 1.98e9,
             "smsp__issue_active.avg.per_cycle_active": 0.25,
+            "dram__bytes.sum.per_second": 4.8e12,
         }
     )
     assert found["duration_us"].value == 2.5
     assert found["sm_mhz_in_ncu"].value == pytest.approx(1980)
     assert found["issue_active_pct"].value == 25.0
+    assert found["dram_gbytes_per_s"].value == pytest.approx(4800)
     assert all(found[name].status == "ok" for name in ("duration_us", "sm_mhz_in_ncu", "issue_active_pct"))
 
 
@@ -98,6 +101,24 @@ def test_the_reason_tells_a_chip_that_lacks_a_counter_from_a_report_that_lacks_i
     assert elsewhere == f"a GPU of compute capability 8.6 has no counter {STALL.format('gmma')}"
     assert here == f"counter {STALL.format('gmma')} is not in the report"
     assert "metric set `full`" in values({})["sm_throughput_pct"].reason
+
+
+def test_a_kernel_that_fills_four_sms_is_busy_all_the_time():
+    """Two instructions per cycle on each of four SMs are 8000 in 1000 cycles of the GPU."""
+    counters = {"smsp__inst_executed.sum": 8000.0, "sm__inst_executed.avg.per_cycle_active": 2.0}
+    counters |= {"gpc__cycles_elapsed.max": 1000.0, "smsp__cycles_elapsed.sum": 16_000.0}
+    assert busy_share(numbers(counters), 4) == 1
+    assert busy_share(numbers(counters | {"gpc__cycles_elapsed.max": 2000.0}), 4) == 0.5
+
+
+def test_a_coalesced_access_of_four_bytes_a_thread_takes_four_sectors():
+    raw = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
+    counters = {raw.format("sectors", "ld"): 400.0, raw.format("requests", "ld"): 100.0}
+    counters |= {raw.format("sectors", "st"): 3200.0, raw.format("requests", "st"): 100.0}
+    found = values(counters)
+    assert found["global_load_sectors_per_request"].value == 4
+    assert found["global_store_sectors_per_request"].value == 32
+    assert "no global load" in values(dict.fromkeys(counters, 0.0))["global_load_sectors_per_request"].reason
 
 
 def test_both_names_of_a_counter_are_accepted():
@@ -347,6 +368,7 @@ def test_samples_give_the_warp_states_of_a_report_without_their_counters():
     assert found["stall_long_scoreboard_pct"].value == pytest.approx(60)
     assert found["stall_no_instruction_pct"].value == pytest.approx(20)
     assert found["warp_cycles_per_issue"].value == pytest.approx(5)
+    assert found["stall_long_scoreboard_cycles_per_issue"].value == pytest.approx(3)
     assert dominant_stall({metric: v.value for metric, v in found.items()}) == "long_scoreboard"
     hopper = of_any(sampled(selected=10, warpgroup_arrive=30), (9, 0))
     assert hopper["stall_gmma_pct"].value == pytest.approx(75)

@@ -20,6 +20,7 @@ CAPTURES = captured(".ncu-rep")
         (255, 128, 0, (9, 0), 12.5, {"registers"}),
         (32, 256, 48 * 1024, (7, 5), 25.0, {"shared_memory"}),
         (16, 1000, 0, (7, 0), 100.0, {"warps"}),
+        (96, 32, 0, (9, 0), 31.25, {"registers"}),  # 5 warps in each sub-partition; 65536 registers hold 21
     ],
 )
 def test_known_launches(registers, threads, shared, capability, percent, limiters):

@@ -45,8 +45,25 @@ def test_bubbles_at_tile_ends_last_as_long_as_the_stores_and_no_step_is_starved(
 
 
 def test_a_gap_without_a_store_is_starvation_and_no_bubble():
-    found = numbers([track((0, "compute"), (60, "wait"), (80, "compute"), (100, "store"), end=150)], 1.0)
+    """Another warp stores until the gap begins, and from its end on."""
+    gap = track((0, "compute"), (60, "wait"), (80, "compute"), (100, "store"), end=150)
+    found = numbers([gap, track((0, "store"), (60, "wait"), (80, "store"), end=100)], 1.0)
     assert (found.bubbles, found.bubble_us, found.starved_pct) == (0, None, 20.0)
+
+
+def test_bubbles_have_their_median_length_and_their_share_of_the_time_between_computations():
+    """Bubbles of 10, 20 and 60 clocks at 2 clocks per microsecond."""
+    events = [(0, "compute"), (10, "store"), (20, "compute"), (30, "store"), (50, "compute"), (60, "store")]
+    found = numbers([track(*events, (120, "compute"), end=180)], 2.0)
+    assert (found.bubbles, found.bubble_us, found.bubble_pct) == (3, 10.0, 50.0)
+
+
+def test_steps_whose_loads_were_not_recorded_have_no_lead():
+    """The buffer held two of the four loads."""
+    producer = track((0, "load"), (5, "load"), (8, "wait"), end=40, lost=2)
+    consumer = track(*((10 * i, "compute") for i in range(1, 5)), end=50, warp=4)
+    found = numbers([producer, consumer], 1.0)
+    assert (found.lead_steps, found.lead_pct) == (0, 25.0)
 
 
 def test_another_block_that_computes_fills_the_bubble():

@@ -23,6 +23,7 @@ def test_an_instruction_has_predicate_opcode_and_operands():
         ("STS.64 [R2], R4", 64),
         ("LDSM.16.M88.4 R4, [R2]", 128),
         ("LDSM.16.MT88.2 R4, [R2]", 64),
+        ("LDSM.16.M88 R4, [R2]", 32),
         ("LDC.64 R4, c[0x0][0x210]", 0),
         ("FFMA R1, R2, R3, R4", 0),
     ],

@@ -38,12 +38,18 @@ def test_absent_values_and_named_entries_are_kept_apart(tmp_path):
         "text": "CachePreferNone",
         "per_opcode": {"FFMA": 12, "LDG": 3},
         "breakdown:sm__throughput": 4.0,
+        "derived__memory_l1_conflicts_shared_nway": {"FFMA": 2, "LDG": 3},
+        "derived__avg_thread_executed": {"FFMA": 2, "LDG": 3},
+        "derived__memory_l2_theoretical_sectors_global_excessive_pct": 4.0,
     }
     found = ncu_rep.read(write_ncu(tmp_path / "a.ncu-rep", [Launch("alpha", counters)])).launches[0].counters
     assert math.isnan(found["broken"])
     assert found["empty"] is None
     assert (found["per_opcode"], found["per_opcode:FFMA"], found["per_opcode:LDG"]) == (15.0, 12.0, 3.0)
     assert not {"text", "breakdown:sm__throughput"} & set(found)
+    assert "derived__memory_l1_conflicts_shared_nway" not in found, "a sum of ratios means nothing"
+    assert found["derived__avg_thread_executed"] == 5.0
+    assert found["derived__memory_l2_theoretical_sectors_global_excessive_pct"] == 4.0
 
 
 def test_only_the_requested_counters_are_read(tmp_path):

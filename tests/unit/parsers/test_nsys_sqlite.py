@@ -59,6 +59,30 @@ def test_versions_and_gpu_are_read_where_the_export_has_them(tmp_path):
     assert (older.tool_version, older.gpu_name) == ("", "")
 
 
+def test_a_gpu_has_its_number_in_cuda_and_stands_for_others_only_if_all_are_one_model(tmp_path):
+    """The second of three GPUs is hidden, and CUDA counts the others the other way round."""
+    listed = [(0, 2, "A100", 8, 0), (1, 0, "T4", 7, 5), (2, 1, "H200", 9, 0)]
+    reports = []
+    for name, rows, numbers in (
+        ("a", listed, [(2, 0), (0, 1)]),
+        ("b", listed[:1], [(0, 1)]),
+        ("c", listed, []),
+    ):
+        path = small(tmp_path / f"{name}.sqlite").write(meta=False)
+        with sqlite3.connect(path) as database:
+            database.execute("create table TARGET_INFO_GPU (id, cuDevice, name, computeMajor, computeMinor)")
+            database.executemany("insert into TARGET_INFO_GPU values (?, ?, ?, ?, ?)", rows)
+            database.execute("create table TARGET_INFO_CUDA_DEVICE (gpuId, cudaId)")
+            database.executemany("insert into TARGET_INFO_CUDA_DEVICE values (?, ?)", numbers)
+        database.close()
+        reports.append(sqlite.read(path))
+    two, one, unnumbered = reports
+    assert two.gpus == {0: sqlite.Gpu("H200", "9.0"), 1: sqlite.Gpu("A100", "8.0")}
+    assert (two.gpu_name, two.gpu(7)) == ("H200", sqlite.Gpu())
+    assert (one.gpu_name, one.gpu(7)) == ("A100", sqlite.Gpu("A100", "8.0"))
+    assert unnumbered.gpus[0] == sqlite.Gpu("T4", "7.5")
+
+
 def test_the_range_of_another_thread_or_process_does_not_count(tmp_path):
     nsys = Nsys(tmp_path / "a.sqlite")
     nsys.range("mine", 0, 100)
@@ -84,8 +108,9 @@ def test_no_kernel_is_an_error_that_repeats_what_nsys_said(tmp_path):
 
 def test_copies_alone_are_enough_where_no_kernel_is_needed(tmp_path):
     nsys = Nsys(tmp_path / "a.sqlite")
-    nsys.copy(called=1, start=2, duration=3, kind=2, moved=8)
-    assert len(sqlite.read(nsys.write(), needs_kernels=False).memcpys) == 1
+    nsys.copy(called=1, start=2, duration=0, kind=2, moved=8)
+    (copy,) = sqlite.read(nsys.write(), needs_kernels=False).memcpys
+    assert (copy.name, copy.duration_ns) == ("Device-to-Host", 0), "shorter than a step of the clock"
     with pytest.raises(WarplogError, match="contains no CUDA kernel"):
         sqlite.read(nsys.path)
 
@@ -170,6 +195,8 @@ def test_nesting_is_by_time_and_an_open_range_never_ends():
     calls = [(1, 1, 5, 6), (2, 1, 13, 14), (3, 1, 14, 19), (4, 1, 19, 25), (5, 2, 13, 14)]
     found = enclosing(calls, ranges)
     assert found == {1: ("open",), 2: ("open", "b", "c"), 3: ("open", "b"), 4: ("open",), 5: ()}
+    together = [NvtxRange("inner", 10, 20, 1), NvtxRange("outer", 10, 30, 1)]
+    assert enclosing([(1, 1, 12, 13)], together) == {1: ("outer", "inner")}
 
 
 @needs_captures

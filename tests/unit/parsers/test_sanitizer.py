@@ -111,8 +111,17 @@ def test_an_error_of_unknown_wording_is_quoted():
     assert parse(text).findings == ()
 
 
-def test_errors_that_were_not_printed_are_counted():
-    assert parse(INITCHECK).errors == 257
+@pytest.mark.parametrize(
+    ("summaries", "errors"),
+    [
+        (["RACECHECK SUMMARY: 2 hazards displayed (3 errors, 1 warnings)"], 3),
+        (["RACECHECK SUMMARY: 4 hazards displayed (0 errors, 4 warnings)"], 4),
+        (["ERROR SUMMARY: 5 errors", "ERROR SUMMARY: 0 errors"], 5),
+        (["ERROR SUMMARY: 257 errors", "ERROR SUMMARY: 357 errors were not printed. Use --print-limit"], 257),
+    ],
+)
+def test_the_number_of_errors_is_the_largest_that_a_summary_names(summaries, errors):
+    assert parse("\n".join(f"========= {line}" for line in summaries)).errors == errors
 
 
 def test_clean_is_told_from_cut():

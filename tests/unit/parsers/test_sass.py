@@ -59,13 +59,13 @@ def test_text_without_code_has_no_kernels():
 def test_the_instructions_of_a_kernel_are_those_of_the_longest_function_with_its_name():
     dump = """\
 \tcode for sm_90
-\t\tFunction : _Z4copyILb0EEvPf
-        /*0000*/                   EXIT ;                        /* 0x000000000000794d */
-\t\t..........
 \t\tFunction : _Z4copyILb1EEvPf
         /*0000*/                   LDC R1, c[0x0][0x28] ;        /* 0x00000a00ff017b82 */
                                                                  /* 0x000fe20000000800 */
         /*0010*/              @!P0 LDG.E R2,   [R2.64] ;         /* 0x0000000402028981 */
+\t\t..........
+\t\tFunction : _Z4copyILb0EEvPf
+        /*0000*/                   EXIT ;                        /* 0x000000000000794d */
 \t\t..........
 \t\tFunction : _Z5other
         /*0000*/                   EXIT ;                        /* 0x000000000000794d */

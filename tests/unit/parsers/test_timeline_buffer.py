@@ -40,6 +40,16 @@ def test_sms_are_aligned_to_within_a_step_of_the_common_timer():
     assert min(launch.origin_us.values()) == 0
 
 
+def test_an_sm_is_aligned_by_the_reading_of_the_common_timer_that_is_least_late():
+    """A step is 56 clocks: one warp begins 55 clocks after a step, whose time is still shown."""
+    made = Buffer({0: 1000, 1: 5000}, most_warps=4)
+    for index, (sm, begin, end) in enumerate([(0, 0, 112_000), (0, 55, 56_000), (1, 560, 112_560)]):
+        made.warp(index, sm, index, 0, begin, end, [(begin, "load")])
+    launch = made.read()
+    assert launch.sm_mhz == pytest.approx(MHZ)
+    assert launch.origin_us[1] - launch.origin_us[0] == pytest.approx(560 / MHZ, abs=1e-3)
+
+
 def test_events_beyond_the_part_of_a_warp_are_counted():
     events = [(100 * i, "wait" if i % 2 else "compute") for i in range(10)]
     launch = simple(events, most_events=8).read()
@@ -92,7 +102,9 @@ def test_blocks_that_follow_each_other_on_an_sm_share_a_slot():
     made = Buffer({2: 5_000}, most_warps=8)
     for block, (begin, end) in enumerate([(0, 50_000), (10_000, 90_000), (60_000, 80_000)]):
         made.warp(block, 2, block, 0, begin, end, [(begin, "load")])
-    assert {t.block: t.slot for t in made.read().tracks[2]} == {0: 0, 1: 1, 2: 0}
+    launch = made.read()
+    assert {t.block: t.slot for t in launch.tracks[2]} == {0: 0, 1: 1, 2: 0}
+    assert launch.span_us == pytest.approx(90_000 / MHZ, abs=2 * STEP_NS / 1e3), "until the last warp ends"
 
 
 def test_warps_that_did_not_run_are_no_tracks():

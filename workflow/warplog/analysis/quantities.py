@@ -154,7 +154,7 @@ class Quantities:
         metric = name.removeprefix(_TOTAL)
         key = (family, variant, case)
         rows = self._of((*key, metric))
-        if rows is None:
+        if rows is None or not (case or name.startswith(_TOTAL)):
             rows = self._of((family, variant, "", metric))
             if rows is None:
                 why = f"{variant} at {case} has no {metric}: it was not captured"

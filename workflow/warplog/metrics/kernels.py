@@ -73,7 +73,7 @@ def compiled_kernel(kernels: Sequence[_Code], launched: str, registers: float | 
         registers: its registers per thread, if they are known.
     """
     left = [code for code in kernels if not launched or bare_name(code.kernel) == bare_name(launched)]
-    left = [code for code in left if _arguments(code.kernel) == _arguments(launched)] or left
+    left = [code for code in left if not launched or _arguments(code.kernel) == _arguments(launched)] or left
     left = [
         code  # ncu rounds the registers up to the least that is allocated
         for code in left
@@ -84,7 +84,7 @@ def compiled_kernel(kernels: Sequence[_Code], launched: str, registers: float | 
 
 def _arguments(kernel: str) -> str:
     """Returns the template arguments in a common form; "" for a function that has none."""
-    found = re.match(r"[^<(]*<(.*)>\(", _without_prefixes(kernel).replace(">>", "> >"))
+    found = re.match(r"[^<(]*<(.*)>\(", _without_prefixes(kernel))
     plain = _CAST.sub("", found[1]) if found else ""
     plain = re.sub(r"\btrue\b", "1", re.sub(r"\bfalse\b", "0", plain))
     return _SUFFIX.sub(r"\1", plain).replace(" ", "")

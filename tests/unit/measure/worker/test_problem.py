@@ -190,6 +190,30 @@ def test_the_verdict_reports_the_largest_error_of_all_outputs(tmp_path, monkeypa
     assert (verdict.reason, verdict.max_abs_error, verdict.max_error_over_tolerance) == ("", 2.0**-25, 0.5)
 
 
+@pytest.mark.parametrize(
+    ("written", "reason"),
+    [
+        ({3: 1 - 2.0**-24}, ""),
+        (
+            {3: 1 + 2.0**-23},
+            "1 of 64 elements are outside the tolerance; worst at [3]: 1.00000012 instead of 1",
+        ),
+        ({3: np.nan}, "1 of 64 elements are NaN or Inf"),
+        ({3: np.inf, 5: -np.inf}, "2 of 64 elements are NaN or Inf"),
+        (dict.fromkeys(range(64), 0.0), "is all zero"),
+    ],
+)
+def test_a_result_beyond_the_tolerance_or_without_a_number_is_wrong(tmp_path, monkeypatch, written, reason):
+    """All results are 1, and the tolerance is 2^-24."""
+    judged = problem_of(tmp_path)
+    monkeypatch.setattr(CaseData, "answers", lambda *_: {"y": (np.ones(64), np.ones(64))})
+    judged.fill(1)
+    results = np.ones(64)
+    results[list(written)] = list(written.values())
+    judged.arrays["y"].store(results)
+    assert judged.verdict().reason.removeprefix("y: ").removeprefix("y ") == reason
+
+
 def test_an_array_whose_type_depends_on_the_case_is_stored_in_the_type_of_the_case(tmp_path):
     family = make_family(tmp_path)
     kept, y, *scalars = family.arguments

@@ -3,7 +3,7 @@
 import ctypes
 import itertools
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -201,7 +201,7 @@ def test_a_hot_run_that_lowers_the_clock_is_repeated_in_short_bursts_at_rest() -
     assert (run.limited, run.launches, free.batches) == (False, 220, [(20, 11, 0.0)])
     limited = Board(launch_us=1000.0, budget_us=1e5)
     run = run_hot(limited, None, None, 1000.0, 0.2)
-    assert run.limited
+    assert (run.limited, run.launches) == (True, 10)
     assert set(run.samples_us) == {1000.0}, "only the bursts count"
     assert limited.batches[1:] == [(2, 5, 4000.0)]
     assert limited.was_limited
@@ -253,12 +253,25 @@ def test_a_limited_run_has_four_steps_of_power_and_time(monkeypatch: pytest.Monk
     assert longer >= 1.0
 
 
-def test_a_step_has_the_batches_that_ran_while_it_was_counted() -> None:
-    """Batches of 50 ms; the counter is updated every 0.1 s, 20 ms late."""
-    middles_s = [0.025 + 0.05 * i for i in range(6)]
-    sampler = SimpleNamespace(energy_steps=lambda _begin, _end: [(0.02, 0.12, 700.0), (0.12, 0.22, 650.0)])
-    found = sampling.steps_of(sampler, 0.0, 0.3, [10.0, 20.0, 30.0, 40.0, 50.0, 60.0], middles_s)
-    assert found == [(700.0, 15.0), (650.0, 35.0)]
+def test_a_batch_belongs_to_the_step_in_which_its_middle_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches of 60 to 64 ms, the middles of which are at 30, 90.5, 152, 214.5 and 278 ms.
+
+    The counter is updated every 0.1 s, 20 ms late: it shows the second and the third batch in its second step.
+    """
+    durations_us = [60_000.0, 61_000.0, 62_000.0, 63_000.0, 64_000.0]
+    board = Board(launch_us=60_000.0, budget_us=1e9)
+
+    def run(_count: int) -> tuple[list[float], float]:
+        board.now_s += sum(durations_us) * 1e-6
+        return durations_us, FULL
+
+    monkeypatch.setattr(board, "batch", lambda *_: nullcontext(SimpleNamespace(run=run)))
+    monkeypatch.setattr(sampling, "time", board)
+    sampler = SimpleNamespace(
+        energy_steps=lambda _begin, _end: [(0.1 * i, 0.1 * i + 0.1, 700.0) for i in range(3)]
+    )
+    found = run_sustained(board, None, None, sampler, estimate_us=60_000.0, settle_s=0.0, least_s=0.3)
+    assert [us for _, us in found.steps] == [60_000.0, 61_500.0, 63_500.0]
 
 
 def test_a_limited_board_without_an_energy_counter_is_measured_for_a_bounded_time(

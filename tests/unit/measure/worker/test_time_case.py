@@ -210,6 +210,8 @@ def test_cases_that_are_not_profiled_get_a_hot_time_only_on_request(bench: Bench
 def test_a_process_beyond_the_configured_ones_takes_few_samples_and_no_hot_time(bench: Bench) -> None:
     found = bench.rest(rel_error=0.0, process=4, processes=3, min_samples=5)
     assert (found.cold.samples, found.hot, bench.timer.plan) == (5, None, [])
+    last = bench.rest(rel_error=0.0, process=3, processes=3, min_samples=5, max_samples=40)
+    assert (last.cold.samples, last.hot is None) == (40, False)
 
 
 def test_a_family_may_set_a_shorter_sampling_time(bench: Bench) -> None:

@@ -28,7 +28,7 @@ int warplog_timer_cold(void* t, void* f, void* a, int n, Sample* out, int block,
 }
 int warplog_timer_prepare(void* t, void* f, void* a, int launches, int capture) {
     add("prepare", launches, capture);
-    return launches == 13 && capture ? 700 : 0;
+    return launches == 13 && capture ? 700 : launches == 14 ? 2 : 0;
 }
 int warplog_timer_run(void* t, int n, float pause, float* out, float* mhz) {
     add("run", n, (int)pause);
@@ -97,10 +97,14 @@ def test_a_clock_that_stays_lower_is_the_full_clock(core: Path, monkeypatch: pyt
     assert timer.recover(), "the next cases do not wait for it"
 
 
-def test_a_batch_that_cannot_be_prepared_is_the_launchers_failure(core: Path) -> None:
-    timer = Timer(core)
-    with pytest.raises(timing.LaunchFailed, match="illegal address"), timer.batch(LAUNCHER, ARGUMENTS, 13):
+@pytest.mark.parametrize(("launches", "status"), [(13, "crashed"), (14, "out_of_memory")])
+def test_a_batch_that_cannot_be_prepared_is_the_launchers_failure(
+    core: Path, launches: int, status: str
+) -> None:
+    batch = Timer(core).batch(LAUNCHER, ARGUMENTS, launches)
+    with pytest.raises(timing.LaunchFailed, match="illegal address") as failed, batch:
         pass
+    assert failed.value.status == status
 
 
 def test_launches_from_python_that_cannot_be_captured_are_timed_without_a_graph(core: Path) -> None:
