@@ -252,7 +252,7 @@ def test_script_of_the_rule_searches_and_writes_its_outputs(
     campaign = tmp_path / "campaign.json"
     door.write(campaign, made_up_records.campaign(campaign="from-the-record"))
     tune = script("tune/tune_variant")
-    monkeypatch.setattr(tune.jobs, "board_of", lambda *_: built.job.gpu)
+    monkeypatch.setattr(tune, "board_of", lambda *_: built.job.gpu)
     made = tune.jobs.make_jobs
     monkeypatch.setattr(
         tune.jobs, "make_jobs", lambda **v: [replace(job, backend="numpy") for job in made(**v)]

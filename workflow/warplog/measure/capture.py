@@ -130,13 +130,14 @@ class CaptureStage(AfterCheck[ProfileSettings, CapturedCase, Profile]):
             return [self.entry(replace(part, refusal=(status, reason)), {}, Session()) for part in parts]
         finally:
             discard(place)
-        entries = (
+        entries = [
             self.entry(part, by_case(results, CapturedCase, part.variant), session)
             for part in parts
             if not broken or part.variant in broken
-        )
-        names = {"ok": "" if broken else report.name}
-        return [structs.replace(entry, report=names.get(entry.status, "")) for entry in entries]
+        ]
+        if broken:
+            return entries
+        return [structs.replace(e, report=report.name) if e.status == "ok" else e for e in entries]
 
     def _output(self, job: Job[ProfileSettings]) -> Path:
         """Returns the file that the profiler writes."""
@@ -205,12 +206,8 @@ class NsysStage(CaptureStage):
     def finish(self, output: Path) -> Path:
         """Exports the output as a database."""
         database = output.with_suffix(".sqlite")
-        command = [
-            str(self.tool.path),
-            *["export", "-t", "sqlite", "-f", "true", "-o"],
-            str(database),
-            str(output),
-        ]
+        options = ("-t", "sqlite", "-f", "true")
+        command = [str(self.tool.path), "export", *options, "-o", str(database), str(output)]
         done = run(command, timeout_s=_EXPORT_S, env=minimal_env())
         output.unlink(missing_ok=True)
         if not done.ok or not database.is_file():
