@@ -35,7 +35,7 @@ def code(stage: str) -> set[str]:
         ("measure/building/build.py", {"build", "tune"}),
         ("measure/building/dependencies.py", {"build", "tune"}),
         ("measure/building/loading.py", {"build", "tune"}),
-        ("measure/capture.py", {"profile"}),
+        ("measure/stages/capture.py", {"profile"}),
         ("extract/hot_lines.py", {"extract"}),
         ("extract/hot_loops.py", {"extract"}),
         ("parsers/loops.py", {"extract"}),

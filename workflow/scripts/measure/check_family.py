@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from warplog.measure import check, trial
+from warplog.measure import trial
 from warplog.measure.job import Job
+from warplog.measure.stages import check
 from warplog.plan.jobs import CheckJob
 from warplog.plan.script import family_jobs, job, parameters
 from warplog.records.config import CheckSettings

@@ -12,7 +12,7 @@ from warplog.core.columns import CLAIMS, FLOORS, MEASUREMENTS, METRICS, ORACLE, 
 from warplog.judge import claims, floors, samples
 from warplog.judge.oracle import Oracle
 from warplog.machine import device
-from warplog.measure import sanitize
+from warplog.measure.stages import sanitize
 from warplog.plan.plan import Plan
 from warplog.records.family_file import FamilyRecord
 from warplog.records.sanitize import Sanitize

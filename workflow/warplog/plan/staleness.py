@@ -24,10 +24,10 @@ ROOTS: Mapping[str, tuple[str, ...]] = {
     "build": ("measure.building.build", "measure.building.python_build"),
     "trial": ("measure.trial",),
     "check": ("measure.worker.check_case", _PYTHON),
-    "sanitize": ("measure.sanitize", "measure.worker.sanitize_case", _PYTHON),
+    "sanitize": ("measure.stages.sanitize", "measure.worker.sanitize_case", _PYTHON),
     "time": ("measure.worker.time_case", "measure.pooling", _PYTHON),
-    "profile": ("measure.capture", "measure.worker.capture_case", _PYTHON),
-    "timeline": ("measure.timeline", "measure.worker.timeline_case"),
+    "profile": ("measure.stages.capture", "measure.worker.capture_case", _PYTHON),
+    "timeline": ("measure.stages.timeline", "measure.worker.timeline_case"),
     "tune": ("measure.tuning.search", "measure.tuning.record", "measure.worker.tune_setting"),
     "plot_tuning": ("measure.tuning.figure",),
     "extract": ("extract.stage",),
@@ -70,7 +70,7 @@ _HASHED_OTHERWISE = frozenset(
             f"measure.{name}"
             for name in (
                 *("family_board", "job", "journal", "progress"),
-                *("provenance", "results", "stage", "supervise", "task"),
+                *("provenance", "results", "stages.stage", "supervise", "task"),
             )
         ),
     )

@@ -13,7 +13,7 @@ from warplog.measure.job import Job
 from warplog.measure.pooling import found_at_rest, missing_runs, missing_sustained, pooled
 from warplog.measure.progress import show_results
 from warplog.measure.results import Result
-from warplog.measure.stage import AfterCheck, Part, family_task
+from warplog.measure.stages.stage import AfterCheck, Part, family_task
 from warplog.measure.supervise import BREAKS, discard, run_cases
 from warplog.measure.task import CaseRun, SustainWork, TimeWork
 from warplog.records.config import TimeSettings

@@ -16,7 +16,7 @@ from warplog.machine.toolchain import Tool
 from warplog.measure.job import Job, Refusal
 from warplog.measure.progress import show_variant
 from warplog.measure.results import Result
-from warplog.measure.stage import Part, Stage, family_task, refuse_build
+from warplog.measure.stages.stage import Part, Stage, family_task, refuse_build
 from warplog.measure.supervise import BREAKS, discard, run_cases
 from warplog.measure.task import SanitizeWork
 from warplog.parsers import sanitizer

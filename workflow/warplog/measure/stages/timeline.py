@@ -15,7 +15,7 @@ from warplog.extract import perfetto
 from warplog.measure.job import Job
 from warplog.measure.progress import show_results
 from warplog.measure.results import Result
-from warplog.measure.stage import AfterCheck, Part, family_task, measured, refuse_build
+from warplog.measure.stages.stage import AfterCheck, Part, family_task, measured, refuse_build
 from warplog.measure.supervise import BREAKS, discard, run_cases
 from warplog.measure.task import TimelineWork
 from warplog.metrics.tracks import shares

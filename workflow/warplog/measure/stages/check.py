@@ -5,7 +5,7 @@ from pathlib import Path
 
 from warplog.measure.job import Job
 from warplog.measure.progress import show_results
-from warplog.measure.stage import Part, Stage, by_case, family_task, refuse_build
+from warplog.measure.stages.stage import Part, Stage, by_case, family_task, refuse_build
 from warplog.measure.supervise import BREAKS, discard, run_cases
 from warplog.measure.task import CheckWork
 from warplog.records.check import Check, CheckCase

@@ -16,7 +16,7 @@ from warplog.core.process import explain_exit, minimal_env, run
 from warplog.machine.toolchain import Tool
 from warplog.measure.job import Job, Refusal
 from warplog.measure.progress import show_results, show_variant
-from warplog.measure.stage import AfterCheck, Part, by_case, family_task
+from warplog.measure.stages.stage import AfterCheck, Part, by_case, family_task
 from warplog.measure.supervise import BREAKS, discard, run_cases
 from warplog.measure.task import CaptureWork
 from warplog.metrics import counters_to_collect
