@@ -27,10 +27,11 @@ from warplog.core.files import write_text
 from warplog.core.locks import hold
 from warplog.extract.stage import extract_family
 from warplog.machine import device, toolchain
-from warplog.measure import capture, provenance
+from warplog.measure import provenance
 from warplog.measure.building import build
 from warplog.measure.job import Job, Settings
-from warplog.measure.timing import TimeStage
+from warplog.measure.stages import capture
+from warplog.measure.stages.timing import TimeStage
 from warplog.records.campaign import Gpu
 from warplog.records.config import CheckSettings, ProfileSettings, TimeSettings
 from warplog.records.door import read_json, write

@@ -9,9 +9,9 @@ from one_variant import check_variant, record_of, time_variant
 from warplog.catalog.family import load_family
 from warplog.extract.stage import extract_family
 from warplog.machine import device, toolchain
-from warplog.measure import capture, timing
-from warplog.measure.check import check_family
 from warplog.measure.job import Job, Settings
+from warplog.measure.stages import capture, timing
+from warplog.measure.stages.check import check_family
 from warplog.records.config import CheckSettings, ProfileSettings, TimeSettings
 from warplog.records.extract import Extract
 from warplog.records.family_file import FamilyRecord

@@ -10,8 +10,8 @@ from warplog.catalog.family import load_family
 from warplog.catalog.languages import MODULES
 from warplog.extract.stage import extract_family
 from warplog.machine import packages, toolchain
-from warplog.measure import capture
 from warplog.measure.job import Job, Settings
+from warplog.measure.stages import capture
 from warplog.records import door
 from warplog.records.build import Build
 from warplog.records.check import Check

@@ -9,9 +9,9 @@ from msgspec import structs
 
 from shipped_families import FAMILIES
 from warplog.machine import toolchain
-from warplog.measure import timeline
 from warplog.measure.building import build
-from warplog.measure.check import check_family
+from warplog.measure.stages import timeline
+from warplog.measure.stages.check import check_family
 from warplog.records.check import Check
 from warplog.records.config import CheckSettings, TimelineSettings
 from warplog.records.family_file import FamilyRecord

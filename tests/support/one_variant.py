@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from warplog.machine.toolchain import Tool
-from warplog.measure.check import check_family
 from warplog.measure.job import Job
-from warplog.measure.sanitize import sanitize_family
-from warplog.measure.stage import Entry
-from warplog.measure.timing import time_family
+from warplog.measure.stages.check import check_family
+from warplog.measure.stages.family_stage import Entry
+from warplog.measure.stages.sanitize import sanitize_family
+from warplog.measure.stages.timing import time_family
 from warplog.records.check import Check
 from warplog.records.config import CheckSettings, SanitizeSettings, TimeSettings
 from warplog.records.family_file import FamilyRecord

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from warplog.measure.timeline import launch_record
+from warplog.measure.stages.timeline import launch_record
 from warplog.metrics.tracks import REGIONS
 from warplog.parsers.timeline_buffer import EVENT, HEAD, WARP, Launch, read
 from warplog.records.timeline import Overhead, TimelineCase

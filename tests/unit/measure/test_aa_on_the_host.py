@@ -7,8 +7,8 @@ import pytest
 
 from host_family import make_job, make_timer, named
 from warplog.judge import aa
-from warplog.measure.check import check_family
-from warplog.measure.timing import time_family
+from warplog.measure.stages.check import check_family
+from warplog.measure.stages.timing import time_family
 from warplog.records.config import TimeSettings
 from warplog.records.family_file import FamilyRecord
 from warplog.records.stages import ROUND

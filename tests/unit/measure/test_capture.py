@@ -12,9 +12,9 @@ from stand_in_workers import Workers
 from warplog.catalog.contract import Measuring
 from warplog.extract import sessions
 from warplog.machine.toolchain import Tool
-from warplog.measure import capture
-from warplog.measure.check import check_family
 from warplog.measure.job import Job
+from warplog.measure.stages import capture
+from warplog.measure.stages.check import check_family
 from warplog.records.config import CheckSettings, ProfileSettings
 from warplog.records.family_file import FamilyRecord
 from warplog.records.profile import Profile

@@ -14,11 +14,11 @@ from msgspec import structs
 from host_family import make_job, named
 from one_variant import check_variant, record_of
 from warplog.catalog.contract import Requires
-from warplog.measure.check import check_family
 from warplog.measure.job import Job
 from warplog.measure.journal import Begun, Note
 from warplog.measure.results import Result
-from warplog.measure.stage import Part, family_task
+from warplog.measure.stages.check import check_family
+from warplog.measure.stages.family_stage import Part, family_task
 from warplog.measure.task import CaptureWork, CheckWork
 from warplog.measure.worker.case_data import CaseData
 from warplog.records import door
@@ -112,7 +112,8 @@ def test_interrupted_run_resumes_where_it_stopped(tmp_path: Path) -> None:
     script = f"import sys; sys.path[:0] = {sys.path!r}\nimport pickle\n"
     (tmp_path / "job.pickle").write_bytes(pickle.dumps(job))
     pickled = str(tmp_path / "job.pickle")
-    script += f"from warplog.measure.check import check_family; check_family([pickle.load(open({pickled!r}, 'rb'))])"
+    script += "from warplog.measure.stages.check import check_family\n"
+    script += f"check_family([pickle.load(open({pickled!r}, 'rb'))])"
     done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, timeout=60)
     assert done.returncode == -9
     assert not job.record.exists()

@@ -16,11 +16,11 @@ from host_family import make_job, make_timer, named
 from one_variant import record_of, write_record
 from stand_in_workers import at_rest
 from warplog.catalog.contract import Measuring
-from warplog.measure import timing
-from warplog.measure.check import check_family
 from warplog.measure.job import Job
 from warplog.measure.journal import Note
 from warplog.measure.results import Result, Sustained
+from warplog.measure.stages import timing
+from warplog.measure.stages.check import check_family
 from warplog.measure.task import CaseRun, Task
 from warplog.records import door
 from warplog.records.check import Check
@@ -139,7 +139,7 @@ def test_a_killed_run_goes_on_within_its_processes_and_repeats_nothing(tmp_path:
 import os, pickle, sys
 sys.path[:0] = {sys.path!r}
 from pathlib import Path
-from warplog.measure import timing
+from warplog.measure.stages import timing
 Path({str(supervisor)!r}).write_text(str(os.getpid()))
 jobs = pickle.loads(Path({str(jobs)!r}).read_bytes())
 timing.time_family(jobs, Path({str(place.check)!r}), Path({str(timer)!r}), {CASES!r})

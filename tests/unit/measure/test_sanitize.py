@@ -11,7 +11,7 @@ from one_variant import record_of, sanitize_variant
 from warplog.catalog.contract import Measuring
 from warplog.core.locks import PATIENCE_S
 from warplog.machine.toolchain import Tool
-from warplog.measure import sanitize
+from warplog.measure.stages import sanitize
 from warplog.records.config import SanitizeSettings
 from warplog.records.sanitize import Sanitize
 

@@ -20,7 +20,7 @@ from warplog.core.paths import PACKAGE
 from warplog.machine import device
 from warplog.measure.family_board import boards_of
 from warplog.measure.job import Job
-from warplog.measure.stage import Part, family_task
+from warplog.measure.stages.family_stage import Part, family_task
 from warplog.measure.supervise import finished, run_cases
 from warplog.measure.task import CheckWork
 

@@ -14,9 +14,9 @@ from host_family import make_job, named
 from stand_in_workers import Workers
 from warplog.core import paths
 from warplog.machine.toolchain import Tool
-from warplog.measure import capture, check, sanitize, timeline, timing
 from warplog.measure.job import Job
-from warplog.measure.stage import Stage
+from warplog.measure.stages import capture, check, sanitize, timeline, timing
+from warplog.measure.stages.family_stage import Stage
 from warplog.records import door
 from warplog.records.config import (
     CheckSettings,

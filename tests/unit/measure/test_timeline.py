@@ -11,8 +11,8 @@ from msgspec import structs
 from host_family import HEADER, STRUCT, compile_c, make_job, make_timer
 from made_up_launch import case_of, pipelined, times
 from warplog.core.hashing import sha256_file
-from warplog.measure import timeline
-from warplog.measure.check import check_family
+from warplog.measure.stages import timeline
+from warplog.measure.stages.check import check_family
 from warplog.records import door
 from warplog.records.build import Build
 from warplog.records.config import TimelineSettings

@@ -20,7 +20,7 @@ from warplog.measure import journal, supervise
 from warplog.measure.job import Job
 from warplog.measure.journal import Begun, Journal, Note, Waiting, note
 from warplog.measure.results import Result
-from warplog.measure.stage import Part, family_task
+from warplog.measure.stages.family_stage import Part, family_task
 from warplog.measure.task import CaseRun, CheckWork, Task
 from warplog.measure.worker import main as worker
 from warplog.records import door

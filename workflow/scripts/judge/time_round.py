@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from warplog.measure import timing
+from warplog.measure.stages import timing
 from warplog.plan.jobs import TimeJob
 from warplog.plan.script import family_jobs, job, parameters
 

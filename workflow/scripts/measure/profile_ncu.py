@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from warplog.machine import toolchain
-from warplog.measure import capture
+from warplog.measure.stages import capture
 from warplog.plan.jobs import ProfileJob
 from warplog.plan.script import family_jobs, job, parameters
 

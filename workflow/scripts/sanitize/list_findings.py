@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from warplog.core.errors import say
-from warplog.measure import sanitize
+from warplog.measure.stages import sanitize
 from warplog.plan import evaluate
 from warplog.plan.plan import Plan
 from warplog.plan.script import job

@@ -1,7 +1,7 @@
 """Runs compute-sanitizer's tools over the small check cases of a family's variants."""
 
 from warplog.machine import toolchain
-from warplog.measure import sanitize
+from warplog.measure.stages import sanitize
 from warplog.plan.jobs import SanitizeJob
 from warplog.plan.script import family_jobs, job, parameters
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from warplog.measure import timeline
+from warplog.measure.stages import timeline
 from warplog.plan.jobs import TimelineJob
 from warplog.plan.script import family_jobs, job, parameters
 

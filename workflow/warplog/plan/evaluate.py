@@ -18,7 +18,7 @@ from warplog.judge.summary import shown
 from warplog.judge.summary.gather import gather
 from warplog.judge.summary.rows import Summary
 from warplog.machine import device
-from warplog.measure import sanitize
+from warplog.measure.stages import sanitize
 from warplog.plan.files import Files
 from warplog.plan.plan import Plan
 from warplog.records import door, stages

@@ -13,20 +13,20 @@ from typing import Any
 
 from msgspec import structs
 
-from warplog.core import paths, schema
+from warplog.core import paths
 from warplog.core.errors import WarplogError
 from warplog.machine import toolchain
-from warplog.measure.capture import NcuStage, NsysStage
-from warplog.measure.check import CheckStage
 from warplog.measure.job import make_jobs
-from warplog.measure.sanitize import SanitizeStage
-from warplog.measure.stage import Stage
-from warplog.measure.timeline import TimelineStage
-from warplog.measure.timing import TimeStage
+from warplog.measure.stages.capture import NcuStage, NsysStage
+from warplog.measure.stages.check import CheckStage
+from warplog.measure.stages.family_stage import FamilyStage
+from warplog.measure.stages.sanitize import SanitizeStage
+from warplog.measure.stages.timeline import TimelineStage
+from warplog.measure.stages.timing import TimeStage
 from warplog.plan.files import Files
 from warplog.plan.jobs import CheckJob, FamilyJob, ProfileJob, SanitizeJob, TimeJob, TimelineJob
-from warplog.plan.making import make_plan
 from warplog.plan.parameters import Parameters
+from warplog.plan.plan import Plan
 from warplog.records import door, stages
 from warplog.records.campaign import Campaign
 from warplog.records.family_file import FamilyRecord
@@ -36,24 +36,26 @@ _NOTES = Path(".snakemake", "metadata")
 
 
 def rekey(say: Callable[[str], None]) -> None:
-    """Writes the new keys of the campaign in results/ of the working directory; says how many, by stage.
+    """Writes the new keys of the live campaign in results/ of the working directory; says how many, by stage.
+
+    The campaign is what the last run planned, as results/plan.json holds it.
 
     Raises:
-        WarplogError: the configuration or a record is damaged, or a file cannot be written.
+        WarplogError: the plan or a record is damaged, or a file cannot be written.
     """
-    results = paths.RESULTS
-    for path in stages.START.files(results):
-        campaign = door.read(path, Campaign)
-        config = Path("config", "config.yaml")
-        settings = schema.load_yaml(config) or {} if config.is_file() else {}
-        files = Files(make_plan({**settings, "mode": "live", "gpu": campaign.gpu}))
-        for family in files.plan.chosen:
-            for stage, measuring, job in _stages(files, family):
-                if count := _rekeyed(files, campaign, family, stage, measuring, job):
-                    say(f"  {stage.word:9} {family}: {count} entries keep their measurements")
+    plan = Plan.read(paths.PLAN) if paths.PLAN.is_file() else None
+    if plan is None or not plan.live:
+        return
+    files, campaign = Files(plan), plan.source().campaign
+    for family in plan.chosen:
+        for stage, measuring, job in _stages(files, family):
+            if count := _rekeyed(files, campaign, family, stage, measuring, job):
+                say(f"  {stage.word:9} {family}: {count} entries keep their measurements")
 
 
-def _stages(files: Files, family: str) -> Iterator[tuple[Recorded, Stage[Any, Any, Any], FamilyJob[Any]]]:
+def _stages(
+    files: Files, family: str
+) -> Iterator[tuple[Recorded, FamilyStage[Any, Any, Any], FamilyJob[Any]]]:
     """Yields the measuring stages that have records of the family, with what measures and the parameters of its job."""
     names, parameters, plan = SimpleNamespace(family=family), Parameters(files), files.plan
     check, timer = stages.CHECK.at(plan.root, gpu=plan.gpu, family=family), Path(files.timer())
@@ -61,7 +63,9 @@ def _stages(files: Files, family: str) -> Iterator[tuple[Recorded, Stage[Any, An
         v.name: Path(build)
         for v, build in zip(plan.of(family).with_marks().variants, files.marked_builds(names), strict=True)
     }
-    made: dict[Recorded, tuple[Callable[[Any], object], type[Any], Callable[[Any], Stage[Any, Any, Any]]]] = {
+    made: dict[
+        Recorded, tuple[Callable[[Any], object], type[Any], Callable[[Any], FamilyStage[Any, Any, Any]]]
+    ] = {
         stages.CHECK: (parameters.check, CheckJob, lambda job: CheckStage()),
         stages.TIME: (parameters.time, TimeJob, lambda job: TimeStage(check, timer, job.cases)),
         stages.NCU: (
@@ -104,7 +108,7 @@ def _rekeyed(
     campaign: Campaign,
     family: str,
     stage: Recorded,
-    measuring: Stage[Any, Any, Any],
+    measuring: FamilyStage[Any, Any, Any],
     job: FamilyJob[Any],
 ) -> int:
     """Writes the new keys of a family's entries and returns how many there are."""

@@ -16,7 +16,7 @@ from warplog.core.process import explain_exit, minimal_env, run
 from warplog.machine.toolchain import Tool
 from warplog.measure.job import Job, Refusal
 from warplog.measure.progress import show_results, show_variant
-from warplog.measure.stage import AfterCheck, Part, by_case, family_task
+from warplog.measure.stages.family_stage import AfterCheck, Part, by_case, family_task
 from warplog.measure.supervise import BREAKS, discard, run_cases
 from warplog.measure.task import CaptureWork
 from warplog.metrics import counters_to_collect
@@ -130,13 +130,14 @@ class CaptureStage(AfterCheck[ProfileSettings, CapturedCase, Profile]):
             return [self.entry(replace(part, refusal=(status, reason)), {}, Session()) for part in parts]
         finally:
             discard(place)
-        entries = (
+        entries = [
             self.entry(part, by_case(results, CapturedCase, part.variant), session)
             for part in parts
             if not broken or part.variant in broken
-        )
-        names = {"ok": "" if broken else report.name}
-        return [structs.replace(entry, report=names.get(entry.status, "")) for entry in entries]
+        ]
+        if broken:
+            return entries
+        return [structs.replace(e, report=report.name) if e.status == "ok" else e for e in entries]
 
     def _output(self, job: Job[ProfileSettings]) -> Path:
         """Returns the file that the profiler writes."""
@@ -205,12 +206,8 @@ class NsysStage(CaptureStage):
     def finish(self, output: Path) -> Path:
         """Exports the output as a database."""
         database = output.with_suffix(".sqlite")
-        command = [
-            str(self.tool.path),
-            *["export", "-t", "sqlite", "-f", "true", "-o"],
-            str(database),
-            str(output),
-        ]
+        options = ("-t", "sqlite", "-f", "true")
+        command = [str(self.tool.path), "export", *options, "-o", str(database), str(output)]
         done = run(command, timeout_s=_EXPORT_S, env=minimal_env())
         output.unlink(missing_ok=True)
         if not done.ok or not database.is_file():
@@ -222,7 +219,7 @@ class NsysStage(CaptureStage):
 def capture_ncu(
     jobs: Sequence[Job[ProfileSettings]], check: Path, tool: Tool, cases: Mapping[str, Sequence[str]]
 ) -> None:
-    """Captures the counters of one launch per case, all variants in one session; see `Stage.run`.
+    """Captures the counters of one launch per case, all variants in one session; see `FamilyStage.run`.
 
     A session that fails becomes entries with the reason, too.
 

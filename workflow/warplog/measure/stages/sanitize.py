@@ -16,7 +16,7 @@ from warplog.machine.toolchain import Tool
 from warplog.measure.job import Job, Refusal
 from warplog.measure.progress import show_variant
 from warplog.measure.results import Result
-from warplog.measure.stage import Part, Stage, family_task, refuse_build
+from warplog.measure.stages.family_stage import FamilyStage, Part, family_task, refuse_build
 from warplog.measure.supervise import BREAKS, discard, run_cases
 from warplog.measure.task import SanitizeWork
 from warplog.parsers import sanitizer
@@ -30,7 +30,7 @@ _MOST_LOG_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
-class SanitizeStage(Stage[SanitizeSettings, ToolCheck, Sanitize]):
+class SanitizeStage(FamilyStage[SanitizeSettings, ToolCheck, Sanitize]):
     """The small check cases under each tool of compute-sanitizer, also of variants that did not pass their checks."""
 
     tool: Tool
@@ -121,7 +121,7 @@ class SanitizeStage(Stage[SanitizeSettings, ToolCheck, Sanitize]):
 
 
 def sanitize_family(jobs: Sequence[Job[SanitizeSettings]], tool: Tool) -> None:
-    """Runs compute-sanitizer over the variants of one family; see `Stage.run`."""
+    """Runs compute-sanitizer over the variants of one family; see `FamilyStage.run`."""
     SanitizeStage(tool).run(jobs)
 
 

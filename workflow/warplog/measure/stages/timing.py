@@ -13,7 +13,7 @@ from warplog.measure.job import Job
 from warplog.measure.pooling import found_at_rest, missing_runs, missing_sustained, pooled
 from warplog.measure.progress import show_results
 from warplog.measure.results import Result
-from warplog.measure.stage import AfterCheck, Part, family_task
+from warplog.measure.stages.family_stage import AfterCheck, Part, family_task
 from warplog.measure.supervise import BREAKS, discard, run_cases
 from warplog.measure.task import CaseRun, SustainWork, TimeWork
 from warplog.records.config import TimeSettings
@@ -61,7 +61,7 @@ class TimeStage(AfterCheck[TimeSettings, TimeCase, Time]):
 
 
 def time_family(jobs: Sequence[Job[TimeSettings]], check: Path, timer: Path, cases: Sequence[str]) -> None:
-    """Times the variants of one family whose checks passed; see `Stage.run`.
+    """Times the variants of one family whose checks passed; see `FamilyStage.run`.
 
     Each case is measured at rest in `processes` fresh processes. If these are too few for a median with a standard
     error of `run_error`, it is measured in further ones, up to `most_processes`, for up to `further_seconds`. If a

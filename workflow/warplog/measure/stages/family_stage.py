@@ -83,7 +83,7 @@ class Part(Generic[Settings]):
         return status, f"case {bad.case}: {bad.reason}" if bad else ""
 
 
-class Stage(ABC, Generic[Settings, Ran, Entry]):
+class FamilyStage(ABC, Generic[Settings, Ran, Entry]):
     """A stage that measures variants of a family and writes an entry for each into the family's record file.
 
     Attributes:
@@ -176,7 +176,7 @@ class Stage(ABC, Generic[Settings, Ran, Entry]):
 
 
 @dataclass(frozen=True)
-class AfterCheck(Stage[Settings, Ran, Entry]):
+class AfterCheck(FamilyStage[Settings, Ran, Entry]):
     """A stage that runs variants which passed their check; `check` is the family's record of it."""
 
     check: Path

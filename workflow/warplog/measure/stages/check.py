@@ -5,7 +5,7 @@ from pathlib import Path
 
 from warplog.measure.job import Job
 from warplog.measure.progress import show_results
-from warplog.measure.stage import Part, Stage, by_case, family_task, refuse_build
+from warplog.measure.stages.family_stage import FamilyStage, Part, by_case, family_task, refuse_build
 from warplog.measure.supervise import BREAKS, discard, run_cases
 from warplog.measure.task import CheckWork
 from warplog.measure.trial import try_reference
@@ -14,7 +14,7 @@ from warplog.records.config import CheckSettings
 from warplog.records.measured import Session
 
 
-class CheckStage(Stage[CheckSettings, CheckCase, Check]):
+class CheckStage(FamilyStage[CheckSettings, CheckCase, Check]):
     """The checks of all variants in one worker; an entry has the status of its first supported case that is not ok."""
 
     name = "check"
@@ -46,7 +46,7 @@ class CheckStage(Stage[CheckSettings, CheckCase, Check]):
 
 
 def check_family(jobs: Sequence[Job[CheckSettings]]) -> None:
-    """Checks the variants of one family, once its reference was tried; see `Stage.run`.
+    """Checks the variants of one family, once its reference was tried; see `FamilyStage.run`.
 
     Raises:
         WarplogError: The reference is wrong.

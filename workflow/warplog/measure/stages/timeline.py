@@ -15,7 +15,7 @@ from warplog.extract import perfetto
 from warplog.measure.job import Job
 from warplog.measure.progress import show_results
 from warplog.measure.results import Result
-from warplog.measure.stage import AfterCheck, Part, family_task, measured, refuse_build
+from warplog.measure.stages.family_stage import AfterCheck, Part, family_task, measured, refuse_build
 from warplog.measure.supervise import BREAKS, discard, run_cases
 from warplog.measure.task import TimelineWork
 from warplog.metrics.tracks import shares
@@ -92,7 +92,7 @@ class TimelineStage(AfterCheck[TimelineSettings, TimelineCase, Timeline]):
 def capture_timelines(
     jobs: Sequence[Job[TimelineSettings]], check: Path, timer: Path, marked: Sequence[Path]
 ) -> None:
-    """Captures the timelines of the variants of one family whose checks passed; see `Stage.run`.
+    """Captures the timelines of the variants of one family whose checks passed; see `FamilyStage.run`.
 
     A trace for ui.perfetto.dev is written to <family>/<variant>.json.gz beside the record; an entry whose trace is
     gone is not fresh.
