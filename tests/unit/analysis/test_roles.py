@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from warplog.analysis.decomposition import ISSUING, Change, Factor, StateChange, Step, Use
-from warplog.analysis.kinship import Twin
 from warplog.analysis.roles import changes
+from warplog.analysis.shared_code import Twin
 from warplog.tables.conclusions import Bound
 
 FEWER = Factor(Change("instructions_executed", 200.0, 100.0), 2.0)

@@ -26,7 +26,7 @@ def launches():
     ]
 
 
-def timeline(path):
+def trace(path):
     nsys = Nsys(path)
     nsys.kernel("partial", called=10, start=20, duration=99_000)  # warm-up, before the range
     for number, case in enumerate(("64", "128")):
@@ -73,7 +73,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def reports(folder):
-    return write_ncu(folder / "v.ncu-rep", launches()), timeline(folder / "v.nsys.sqlite")
+    return write_ncu(folder / "v.ncu-rep", launches()), trace(folder / "v.nsys.sqlite")
 
 
 def extract(reports, ncu=None, nsys=None, cases=("64", "128"), traced=None):
@@ -145,7 +145,7 @@ def test_a_variant_of_copies_alone_has_a_time(folder):
     lost = record("ncu", "skipped", "no kernel")
     evidence = extract((None, nsys.write()), lost, record("nsys", counts={"64": 1}), ("64",))
     assert [r.value for r in of(evidence, "nsys_duration_us")] == [7.0]
-    assert [e.kind for e in evidence.timeline] == ["api", "memcpy"]
+    assert [e.kind for e in evidence.trace] == ["api", "memcpy"]
 
 
 def pipeline(path, streams):
@@ -178,10 +178,10 @@ def test_a_launch_that_copies_tells_what_hid_the_copies(folder, streams, wall, b
     assert found["copy_hidden_pct"] == (pytest.approx(hidden), "", "%")
     assert found["longest_engine_pct"][0] == pytest.approx(longest)
     assert [found[n][0] for n in ("kernel_us", "to_device_us", "to_host_us")] == [20.0, 20.0, 20.0]
-    assert [e.launch for e in evidence.timeline if e.kind == "kernel"] == [0, 0, 1, 1]
+    assert [e.launch for e in evidence.trace if e.kind == "kernel"] == [0, 0, 1, 1]
 
 
-def test_a_timeline_keeps_whole_launches_and_at_least_the_first(folder):
+def test_a_trace_keeps_whole_launches_and_at_least_the_first(folder):
     nsys = Nsys(folder / "v.sqlite")
     nsys.range("case:64", 0, 900_000)
     for launch, events in enumerate((300, 250, 600)):
@@ -191,7 +191,7 @@ def test_a_timeline_keeps_whole_launches_and_at_least_the_first(folder):
             nsys.kernel("work", at + 10 * i, 100_000 * (launch + 1) + 20 * i, 10)
     lost = record("ncu", "skipped", "n/a")
     evidence = extract((None, nsys.write()), lost, record("nsys", counts={"64": 3}), ("64",))
-    kept = [e.launch for e in evidence.timeline if e.kind == "kernel"]
+    kept = [e.launch for e in evidence.trace if e.kind == "kernel"]
     assert kept == [0] * 300, "each kernel comes with its call, so that a second launch would be too much"
     assert of(evidence, "nsys_duration_us")[0].value == pytest.approx(3.0), "the median is still of all"
 
@@ -202,8 +202,8 @@ def test_kernels_without_copies_have_no_rows_of_copies(reports):
     assert not {"wall_us", "copy_hidden_pct", "copy_us"} & set(rows)
 
 
-def test_the_timeline_starts_at_the_first_event_of_a_case_and_leaves_the_warm_up_out(reports):
-    events = extract(reports).timeline
+def test_the_trace_starts_at_the_first_event_of_a_case_and_leaves_the_warm_up_out(reports):
+    events = extract(reports).trace
     assert events[0].start_us == 0
     assert [e.start_us for e in events] == sorted(e.start_us for e in events)
     kinds = [(e.kind, e.case) for e in events]
@@ -226,9 +226,9 @@ def test_a_capture_that_was_not_made_has_every_metric_without_a_value(reports, s
     assert of(evidence, "nsys_duration_us", case="64")[0].value == 3.5
 
 
-def test_without_nsys_its_time_is_absent_and_the_timeline_empty(reports):
+def test_without_nsys_its_time_is_absent_and_the_trace_empty(reports):
     evidence = extract((reports[0], None), nsys=record("nsys", "missing", "nsys was not found"))
-    assert evidence.timeline == ()
+    assert evidence.trace == ()
     rows = of(evidence, "nsys_duration_us")
     assert [(r.value, r.status, r.reason) for r in rows] == [(None, "missing", "nsys was not found")] * 2
     assert len(of(evidence, "duration_us")) == 3

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from warplog.extract.timeline import busy, common, overlap_metrics, union
+from warplog.extract.trace import busy, common, overlap_metrics, union
 
 
 def ticks(intervals):

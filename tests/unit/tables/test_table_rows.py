@@ -18,10 +18,10 @@ from warplog.records.extract import HotLoop, LoopInstruction
 from warplog.records.measured import Absent, Session
 from warplog.records.profile import CapturedCase
 from warplog.records.time import TimeCase, Trace
+from warplog.tables import costs
 from warplog.tables import rows as table_rows
-from warplog.tables import stages
 from warplog.tables.files import as_frame
-from warplog.tables.records import FamilyRecords, Source, VariantRecords
+from warplog.tables.verified_records import FamilyRecords, Source, VariantRecords
 
 MISSING = Absent(status="missing", reason="")
 Rows = dict[str, list[dict[str, Any]]]
@@ -194,7 +194,7 @@ def test_where_the_time_goes_is_a_table(rows_of: Callable[..., Rows]) -> None:
     told = [(r["stage"], r.get("cases"), r["seconds"], r.get("start_seconds")) for r in rows]
     stages_of_gpu = [("check", 0, 0, None), ("time", 2, 2.75, 0.5), ("nsys", 0, 0, None)]
     assert told == [("build", None, 3.0, None), *stages_of_gpu]
-    assert stages.summary(rows) == "3 s on the GPU (check 0, time 3, nsys 0); 3 s of compiler"
+    assert costs.summary(rows) == "3 s on the GPU (check 0, time 3, nsys 0); 3 s of compiler"
 
 
 def test_instructions_of_hot_loops_are_a_table(rows_of: Callable[..., Rows]) -> None:

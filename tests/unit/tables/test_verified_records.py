@@ -14,8 +14,8 @@ from warplog.core import paths
 from warplog.machine import device
 from warplog.records import door
 from warplog.records.campaign import Campaign
-from warplog.tables.records import Source
 from warplog.tables.rows import make_rows
+from warplog.tables.verified_records import Source
 
 FAMILY = shipped_families.FAMILIES["sgemm"]
 VARIANTS = tuple(v for v in FAMILY.variants if v.name in ("naive", "warptile"))

@@ -19,8 +19,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from warplog.analysis.kinship import Twin
-from warplog.analysis.waits import Wait
+from warplog.analysis.shared_code import Twin
+from warplog.analysis.stall_reasons import Wait
 from warplog.metrics import NO_STALL, STALL_REASONS
 from warplog.metrics.names import OPCODES
 from warplog.metrics.occupancy import busy_share

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from warplog.analysis import bounds, decomposition, kinship, paths, use, verdicts, waits
+from warplog.analysis import bounds, decomposition, shared_code, stall_reasons, use, verdicts
 from warplog.analysis.decomposition import StateChange, Step
-from warplog.analysis.waits import Wait
+from warplog.analysis.main_path import main_path
+from warplog.analysis.stall_reasons import Wait
 from warplog.catalog.family import Variant
 from warplog.catalog.header import read_source
 from warplog.core.columns import Row, number, text
@@ -70,17 +71,17 @@ class Explanation:
         if self.tables.profiled_case != self.tables.case:
             return {}
         twins = {step.variant: step.twin for step in self.steps if step.twin}
-        return kinship.classes(twins, list(self.rows))
+        return shared_code.classes(twins, list(self.rows))
 
     @cached_property
     def best(self) -> str:
         """The fastest variant besides the baseline: of several with its kernel, the best over all cases."""
-        return kinship.best(self.rows, self.alike, list(self.by_case.values()))
+        return shared_code.best(self.rows, self.alike, list(self.by_case.values()))
 
     @cached_property
     def path(self) -> tuple[str, ...]:
         """The main path: the steps from a variant without a parent to the fastest one."""
-        return paths.main_path(self.rows, self.best)
+        return main_path(self.rows, self.best)
 
     @cached_property
     def kernels(self) -> dict[str, str]:
@@ -107,7 +108,7 @@ class Explanation:
         found = [
             _step(self.tables, rows, counters, name) for name, row in rows.items() if text(row, "parent")
         ]
-        twins = kinship.twins(self.tables, {name: list(texts) for name, texts in self.sources.items()})
+        twins = shared_code.twins(self.tables, {name: list(texts) for name, texts in self.sources.items()})
         return tuple(
             replace(
                 step,
@@ -134,10 +135,10 @@ class Explanation:
             counted = {opcode: number(values, metric) for metric, opcode in executed.items()}
             codes = self._opcodes.get((name, bare_name(str(values["kernel"])))) or counted
             # A template's name stands for all of its kernels: one that executes no such instruction does not wait.
-            idle = tuple(opcode for opcode in waits.OPCODES if counted.get(opcode) == 0)
+            idle = tuple(opcode for opcode in stall_reasons.OPCODES if counted.get(opcode) == 0)
             known = [code for code, count in codes.items() if count > 0 and not code.startswith(idle)]
             lines = self.tables.kernel_lines.get(name, ())
-            found[name] = waits.waits(lines, self.sources.get(name, {}), known, shares, counted)
+            found[name] = stall_reasons.waits(lines, self.sources.get(name, {}), known, shares, counted)
         return found
 
     @cached_property
@@ -192,8 +193,8 @@ class Explanation:
 
 def _ancestor(rows: Mapping[str, Row], step: Step) -> tuple[str, float] | None:
     """Returns an ancestor that is faster than the parent, and its time over the variant's."""
-    name = "" if math.isnan(step.ratio) else kinship.faster_ancestor(rows, step.variant)
-    return (name, kinship.time_us(rows[name]) / kinship.time_us(rows[step.variant])) if name else None
+    name = "" if math.isnan(step.ratio) else shared_code.faster_ancestor(rows, step.variant)
+    return (name, shared_code.time_us(rows[name]) / shared_code.time_us(rows[step.variant])) if name else None
 
 
 def _tile_ends(tables: FigureTables) -> dict[str, float]:
@@ -217,7 +218,7 @@ def _tile_end(
 def _waiting(state: StateChange, step: Step, known: Mapping[str, Mapping[str, Wait]]) -> StateChange:
     """Returns the state with what it waits for in the kernels of the variant and of its parent."""
     wait, parents = (known.get(name, {}).get(state.name) for name in (step.variant, step.parent))
-    if state.name in waits.MIO_STATES and wait != parents:  # one name for both
+    if state.name in stall_reasons.MIO_STATES and wait != parents:  # one name for both
         wait = parents = None
     is_placed = any(one and one.line for one in (wait, parents))
     return replace(state, wait=wait, parents=parents, evidence=() if is_placed else state.evidence)

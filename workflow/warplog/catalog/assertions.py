@@ -1,7 +1,7 @@
 """What is asserted of a family's kernels: a formula over a campaign's numbers, the allowed range, and who says so.
 
 Published claims (`claims:`), what the author of a variant expects (`predicts:`) and properties of the compiled code
-(`expects:`) are all of this kind. `analysis.assertions` answers them.
+(`expects:`) are all of this kind. `analysis.answers` answers them.
 """
 
 import math

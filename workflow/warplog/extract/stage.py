@@ -1,9 +1,9 @@
-"""Stage extract: turns the reports of both profilers into metric rows and a timeline, by case.
+"""Stage extract: turns the reports of both profilers into metric rows and a trace, by case.
 
 The capture puts each case into an NVTX range `case:<case>`, and each launch of the variant, which may consist of
 several kernels, into a range `launch:<i>` within it. ncu provides every metric of every kernel launch of a case,
 numbered from 0. nsys provides the time of one launch of the variant (kernel "") and of each of its kernels or copies,
-medians over back-to-back launches, and the overlap of its copies (see `timeline.overlap_metrics`).
+medians over back-to-back launches, and the overlap of its copies (see `trace.overlap_metrics`).
 """
 
 from collections import defaultdict
@@ -17,8 +17,8 @@ from msgspec import structs
 from warplog.core import paths
 from warplog.core.errors import WarplogError, say
 from warplog.core.hashing import sha256_file
-from warplog.extract import hot_lines, hot_loops, sessions, timeline
-from warplog.extract.timeline import CASE, LAUNCH, named
+from warplog.extract import hot_lines, hot_loops, sessions, trace
+from warplog.extract.trace import CASE, LAUNCH, named
 from warplog.metrics import METRICS, Evaluated, absent, evaluate
 from warplog.metrics.kernels import longest_kernel
 from warplog.parsers.ncu.report import NcuLaunch
@@ -96,7 +96,7 @@ class _Evidence:
     rows: Sequence[MetricRow]
     lines: Sequence[HotLine] = ()
     loops: Sequence[HotLoop] = ()
-    timeline: Sequence[Event] = ()
+    trace: Sequence[Event] = ()
     kernels: Sequence[Launched] = ()
 
 
@@ -150,7 +150,7 @@ def _record(counted: _Captured, seen: _Captured, sources: Sequence[Path]) -> Ext
         captures=(_capture(counted), _capture(seen)),
         rows=(*counts.rows, *times.rows),
         lines=tuple(counts.lines),
-        timeline=tuple(times.timeline),
+        trace=tuple(times.trace),
         kernels=tuple(times.kernels),
         loops=tuple(counts.loops),
     )
@@ -213,11 +213,11 @@ def _of_ncu(captured: _Captured, sources: Sequence[Path]) -> _Evidence:
 
 
 def _of_nsys(captured: _Captured) -> _Evidence:
-    """Returns the rows, the timeline and the kernels of the nsys report."""
+    """Returns the rows, the trace and the kernels of the nsys report."""
     profile = captured.profile
     refused, cases = captured.split()
     rows = [
-        _row(case, "", 0, _evaluated(timeline.WHOLE, None, *state), "nsys", profile.tool_version)
+        _row(case, "", 0, _evaluated(trace.WHOLE, None, *state), "nsys", profile.tool_version)
         for case, state in refused.items()
     ]
     kernels: list[Launched] = []
@@ -231,10 +231,10 @@ def _of_nsys(captured: _Captured) -> _Evidence:
             launches[named(event.ranges, LAUNCH)].append(event)
         rows += [
             _row(case, kernel, number, _evaluated(metric, value), "nsys", report.tool_version)
-            for kernel, number, metric, value in timeline.launch_metrics(list(launches.values()))
+            for kernel, number, metric, value in trace.launch_metrics(list(launches.values()))
         ]
-        kernels += timeline.launched_kernels(case, by_case[case])
-    return _Evidence(rows, timeline=timeline.events_of(report, cases), kernels=kernels)
+        kernels += trace.launched_kernels(case, by_case[case])
+    return _Evidence(rows, trace=trace.events_of(report, cases), kernels=kernels)
 
 
 def _evaluated(metric: str, value: float | None, status: Status = "ok", reason: str = "") -> Evaluated:

@@ -56,7 +56,7 @@ _REMEDIES = {
     "cuobjdump": "uv sync --inexact (its wheel nvidia-cuda-cuobjdump is a dependency)",
     "nvdisasm": "uv sync --inexact (its wheel nvidia-cuda-nvdisasm is a dependency)",
     "ncu": "install NVIDIA Nsight Compute; without it, campaigns have times but no counters",
-    "nsys": "install NVIDIA Nsight Systems; without it, campaigns have times but no timeline",
+    "nsys": "install NVIDIA Nsight Systems; without it, campaigns have times but no trace",
     "compute-sanitizer": "install the CUDA toolkit (package cuda-sanitizer); only `snakemake sanitize` requires it",
     "host compiler": "install g++ (Debian, Ubuntu: apt install g++), or set NVCC_CCBIN",
 }

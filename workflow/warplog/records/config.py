@@ -86,7 +86,7 @@ class ProfileSettings(Frozen, frozen=True, kw_only=True):
     """Profiler captures."""
 
     ncu: Annotated[bool, Meta(description="Collect hardware counters with Nsight Compute")] = True
-    nsys: Annotated[bool, Meta(description="Capture the timeline with Nsight Systems")] = True
+    nsys: Annotated[bool, Meta(description="Record a trace with Nsight Systems")] = True
     metrics: Annotated[
         Literal["all", "lean", "sections"],
         Meta(

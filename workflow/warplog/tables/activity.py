@@ -12,7 +12,7 @@ _KINDS = ("kernel", "memcpy", "memset")
 
 
 def captured_case(tables: FigureTables) -> str:
-    """Returns the headline case, or the last profiled case in the timeline if nsys did not capture it."""
+    """Returns the headline case, or the last profiled case in the trace if nsys did not capture it."""
     seen = set(tables.timeline["case"])
     others = (c for c in reversed(tables.profile_cases) if c in seen)
     return tables.case if tables.case in seen else next(others, tables.case)

@@ -23,7 +23,7 @@ def library_kernels(extract: Extract) -> Iterator[Row]:
     The launch configuration comes from ncu if nsys captured none of the case.
     """
     launched = {(one.case, one.kernel): one for one in extract.kernels}
-    kinds = {(one.case, one.name): one.kind for one in extract.timeline if one.kind != "api"}
+    kinds = {(one.case, one.name): one.kind for one in extract.trace if one.kind != "api"}
     whole = {row.case: row.value for row in extract.rows if row.metric == "nsys_duration_us"}
     counted = _ncu_values(extract)
     for case, order, name, nsys_us in _parts(extract, counted):

@@ -23,11 +23,11 @@ from warplog.records.remarks import EarlierSource, OtherBoard, Remark
 from warplog.records.time import Cold, Time, TimeCase
 from warplog.tables import published, timelines
 from warplog.tables.agreement import Agreement, agreement, other_pass
+from warplog.tables.costs import stage_rows
 from warplog.tables.launched import launched_columns
 from warplog.tables.library import library_kernels
-from warplog.tables.records import FamilyRecords, Source, VariantRecords, board, build_record
 from warplog.tables.regimes import interval_us
-from warplog.tables.stages import stage_rows
+from warplog.tables.verified_records import FamilyRecords, Source, VariantRecords, board, build_record
 
 _FULL_CLOCK = 0.99  # as in the measurement: one step of the clock is 0.8 %
 _OF_COLD = (
@@ -259,7 +259,7 @@ def _captured(variant: Variant, records: VariantRecords) -> Iterator[tuple[str, 
         yield "lines", {**structs.asdict(line), "board": ncu}
     for one in _instructions(extract.loops or ()):
         yield "instructions", {**one, "board": ncu}
-    for event in extract.timeline:
+    for event in extract.trace:
         yield "timeline", {**structs.asdict(event), "board": nsys}
     if variant.library:
         yield from (

@@ -15,7 +15,7 @@ from warplog.records.measured import Absent, Case
 from warplog.records.profile import Profile
 from warplog.records.time import Process, Statistics, Time, TimeCase
 from warplog.records.timeline import Timeline, TimelineCase
-from warplog.records.verification import timelines
+from warplog.records.verification import marked_launch
 
 # Statistics are written with all their digits; versions of NumPy may differ in the last ones.
 _RELATIVE = 1e-9
@@ -82,7 +82,7 @@ def inconsistent(case: Case) -> str:
     the case is that of the process medians, and the sustained time that of their means. Medians and means are above 0.
     """
     if isinstance(case, TimelineCase):
-        return timelines.inconsistent(case)
+        return marked_launch.inconsistent(case)
     if not isinstance(case, TimeCase) or case.cold is None:
         return ""
     hot = [one.hot_us for one in case.processes if one.hot_us is not None]

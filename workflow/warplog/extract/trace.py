@@ -1,4 +1,4 @@
-"""The timeline recorded by nsys: events, the kernels of a launch, their times, and the overlap of copies."""
+"""The trace recorded by nsys: events, the kernels of a launch, their times, and the overlap of copies."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

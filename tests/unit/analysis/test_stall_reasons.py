@@ -3,7 +3,7 @@
 import pytest
 
 import shipped_families
-from warplog.analysis.waits import waits
+from warplog.analysis.stall_reasons import waits
 from warplog.catalog.header import read_source
 
 WGMMA = ("WARPGROUP.ARRIVE", "WARPGROUP.DEPBAR.LE", "HGMMA.64x128x16.F32.BF16", "BAR.SYNC.DEFER_BLOCKING")

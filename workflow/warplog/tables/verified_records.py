@@ -179,4 +179,4 @@ def _believed_rows(
         replace(row, value=None, status="error", reason=bad[row.tool]) if row.tool in bad else row
         for row in extract.rows
     )
-    return replace(extract, rows=rows, timeline=() if "nsys" in bad else extract.timeline)
+    return replace(extract, rows=rows, trace=() if "nsys" in bad else extract.trace)

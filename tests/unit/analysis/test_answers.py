@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from host_family import YAML, make_family
-from warplog.analysis.assertions import Campaign, answer_all, is_same_gpu
+from warplog.analysis.answers import Campaign, answer_all, is_same_gpu
 from warplog.analysis.quantities import Quantities
 from warplog.catalog.family import Family, load_family
 from warplog.core.columns import Row
