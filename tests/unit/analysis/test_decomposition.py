@@ -70,7 +70,8 @@ def test_a_few_instructions_are_evidence_at_a_barrier_only():
     counts = {"inst_lds": 1e7, "inst_bar": 1e7, "shared_wavefronts": 1e7}
     before, after = before | counts, after | {name: count / 10 for name, count in counts.items()}
     proof = {
-        state.name: [one.name for one in state.evidence] for state in decomposition.states(before, after)
+        state.name: [change.name for change in state.evidence]
+        for state in decomposition.states(before, after)
     }
     assert (proof["short_scoreboard"], proof["barrier"]) == ([], ["inst_bar"]), "1 % of the instructions"
 
@@ -88,4 +89,4 @@ def test_a_warp_that_exits_early_changes_no_factor():
     before = kernel(1e9, {"selected": 1.0, "barrier": 3.0}, 25)
     after = kernel(1e9, {"selected": 1.0, "barrier": 2.0}, 18.75)
     factors = decomposition.factors(before, after, (1980, 1980), SMS)
-    assert [one.factor for one in factors] == pytest.approx([1.0] * 4)
+    assert [factor.factor for factor in factors] == pytest.approx([1.0] * 4)

@@ -98,8 +98,8 @@ def twin(name, same=True):
 
 
 def test_variants_that_launch_the_same_kernel_are_one_class_and_recompiled_ones_are_not():
-    found = {"c": twin("b"), "d": twin("c"), "e": twin("d", same=False)}
-    assert shared_code.classes(found, "abcde") == dict.fromkeys("bcd", ("b", "c", "d"))
+    twins = {"c": twin("b"), "d": twin("c"), "e": twin("d", same=False)}
+    assert shared_code.classes(twins, "abcde") == dict.fromkeys("bcd", ("b", "c", "d"))
 
 
 def test_of_the_variants_with_the_fastest_kernel_the_best_one_wins_most_cases():

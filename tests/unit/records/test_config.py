@@ -47,7 +47,9 @@ def test_the_readme_describes_every_key(project: Path) -> None:
     for key in Config.__struct_fields__:
         section = getattr(Config(), key)
         names = (
-            [f"{key}.{one}" for one in section.__struct_fields__] if isinstance(section, Struct) else [key]
+            [f"{key}.{field}" for field in section.__struct_fields__]
+            if isinstance(section, Struct)
+            else [key]
         )
         for name in names:
             assert f"`{name}`" in text

@@ -50,12 +50,12 @@ def test_nsys_tells_the_launch_and_copies_say_so() -> None:
         row("nsys_kernel_duration_us", "8", "Memset", 1, 2.0, "nsys"),
     ]
     trace = [event("Memset", "memset", "8"), event("f", "kernel", "8")]
-    found = list(library_kernels(extract(rows, [kernel], trace)))
-    assert [(r["kind"], r["short_name"], r["share_pct"]) for r in found] == [
+    parts = list(library_kernels(extract(rows, [kernel], trace)))
+    assert [(r["kind"], r["short_name"], r["share_pct"]) for r in parts] == [
         ("kernel", "f", 75.0),
         ("memset", "Memset", 25.0),
     ]
-    first = found[0]
+    first = parts[0]
     assert (first["grid"], first["grid_blocks"], first["block"], first["block_threads"]) == (
         "4x2x3",
         24,

@@ -64,18 +64,18 @@ class _Captured:
             WarplogError: The events are not those of `cases`, or not of as many launches as the record has; with fewer
                 the report is truncated between two launches.
         """
-        found: dict[str, list[_Ranged]] = defaultdict(list)
+        by_case: dict[str, list[_Ranged]] = defaultdict(list)
         for event in events:
             if (case := named(event.ranges, CASE)) is not None:
-                found[case].append(event)
-        if unknown := sorted(set(found) - set(cases)):
+                by_case[case].append(event)
+        if unknown := sorted(set(by_case) - set(cases)):
             raise WarplogError(
                 f"{self.report}: case {unknown[0]}: was captured but not requested; profile again"
             )
         expected = {case.case: case.launches for case in self.profile.cases}
         for case in cases:
             where = f"{self.report}: case {case}"
-            launches = {named(event.ranges, LAUNCH) for event in found.get(case, ())}
+            launches = {named(event.ranges, LAUNCH) for event in by_case.get(case, ())}
             if not launches:
                 raise WarplogError(f"{where}: its range contains no events; profile again")
             if None in launches:
@@ -86,7 +86,7 @@ class _Captured:
                 raise WarplogError(
                     f"{where}: contains {len(launches)} of {expected[case]} launches; profile again"
                 )
-        return found
+        return by_case
 
 
 @dataclass(frozen=True)

@@ -63,13 +63,13 @@ def judge(
     if claim.formula is None:
         return Judgement(NOT_MEASURABLE, math.nan, "", "", claim.not_judged)
     terms, found = claim.formula.terms, answers.evaluate(claim.formula, {**gpu, **values}, numbers)
-    reasons = [number.reason for number in found.found.values() if number.reason]
+    reasons = [number.reason for number in found.numbers.values() if number.reason]
     reasons += [
         f"{name} of this GPU is not known" for name, value in found.named.items() if math.isnan(value)
     ]
     if not reasons and math.isnan(found.value):
         reasons = ["the formula has no value for these numbers"]
-    known = {name: number for name, number in found.found.items() if not number.reason}
+    known = {name: number for name, number in found.numbers.items() if not number.reason}
     evidence = [_shown(claim, terms[name], number) for name, number in known.items()]
     evidence += [f"{name} = {value:.6g}" for name, value in found.named.items() if not math.isnan(value)]
     verdict, margin = NOT_MEASURABLE, ""
