@@ -29,11 +29,10 @@ from warplog.parsers.reports import read_any
 from warplog.parsers.rows import Row
 from warplog.records import door
 from warplog.records.campaign import Campaign
-from warplog.records.verification import campaign as verification
-from warplog.records.verification import manifest
+from warplog.records.verification import campaign_folder, manifest
 from warplog.tables.files import as_frame, as_parquet, read_table
-from warplog.tables.records import Source
 from warplog.tables.rows import make_rows
+from warplog.tables.verified_records import Source
 
 PROJECT = Path(__file__).parents[2]
 RECORDED = unpacked("h200")
@@ -117,7 +116,7 @@ def test_a_mutated_record_is_refused_or_its_manifest_shows_it(campaign: Path, co
 
     def use() -> Any:
         """What `warplog verify`, the tables and `warplog compare` make of the records."""
-        if problems := verification.record_problems(campaign):
+        if problems := campaign_folder.record_problems(campaign):
             return WarplogError(problems[0])
         record = door.read(campaign / "campaign" / "h200.json", Campaign)
         peaks = device.peaks(record.device, known)

@@ -21,7 +21,7 @@ from warplog.records.family_file import FamilyRecord
 from warplog.records.measured import Identity, Measured
 from warplog.records.stages import RECORDED, START
 from warplog.records.tune import Tune
-from warplog.records.verification import campaign, manifest
+from warplog.records.verification import campaign_folder, manifest
 
 PROJECT = Path(__file__).parents[2]
 ROOT = PROJECT / "results" / "recorded" / Config().recorded
@@ -111,7 +111,7 @@ def test_every_recorded_campaign_is_consistent_and_as_its_manifest_says(name: st
     folder = ROOT.parent / name
     assert (folder / manifest.NAME).is_file()
     assert manifest.problems(folder) == []
-    assert campaign.record_problems(folder) == []
+    assert campaign_folder.record_problems(folder) == []
 
 
 def test_it_contains_the_oracle_with_the_current_probes() -> None:

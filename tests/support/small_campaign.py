@@ -21,8 +21,8 @@ from warplog.records.family_file import FamilyRecord
 from warplog.records.stages import RECORDED
 from warplog.records.verification import manifest
 from warplog.tables.files import write_table, write_tables
-from warplog.tables.records import Source
 from warplog.tables.rows import make_rows
+from warplog.tables.verified_records import Source
 
 WHOLE = Path(__file__).parents[2] / "results" / "recorded" / "h200"
 STEPS = (

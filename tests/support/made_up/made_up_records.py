@@ -130,10 +130,10 @@ def timeline(*cases: TimelineCase, **changed: Any) -> Timeline:
 def extract(
     rows: Sequence[MetricRow] = (),
     kernels: Sequence[Launched] = (),
-    timeline: Sequence[Event] = (),
+    trace: Sequence[Event] = (),
     loops: Sequence[HotLoop] | None = None,
 ) -> Extract:
-    contents = {"rows": tuple(rows), "kernels": tuple(kernels), "timeline": tuple(timeline), "lines": ()}
+    contents = {"rows": tuple(rows), "kernels": tuple(kernels), "trace": tuple(trace), "lines": ()}
     kept = None if loops is None else tuple(loops)
     return Extract(**_OF, gpu="h200", captures=(), **contents, loops=kept)
 

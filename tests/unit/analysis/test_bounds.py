@@ -36,9 +36,9 @@ SMS = 132.0
     ],
 )
 def test_what_bounds_a_kernel(values, kind, ceiling):
-    found = bounds.bound("a", values, SMS)
-    assert (found.kind, found.ceiling) == (kind, ceiling)
-    assert found.ceiling_pct == max(v for n, v in values.items() if n.endswith("_pct"))
+    bound = bounds.bound("a", values, SMS)
+    assert (bound.kind, bound.ceiling) == (kind, ceiling)
+    assert bound.ceiling_pct == max(v for n, v in values.items() if n.endswith("_pct"))
 
 
 @pytest.mark.parametrize(
@@ -47,15 +47,15 @@ def test_what_bounds_a_kernel(values, kind, ceiling):
 )
 def test_the_memory_throughput_decides_over_that_of_its_parts(l1, kind, ceiling):
     values = {"memory_throughput_pct": 93.0, "l2_throughput_pct": 20.0, "sm_throughput_pct": 71.0}
-    found = bounds.bound("a", {**values, "l1_throughput_pct": l1}, SMS)
-    assert (found.kind, found.ceiling, found.ceiling_pct) == (kind, ceiling, l1 if l1 > 90 else 93.0)
+    bound = bounds.bound("a", {**values, "l1_throughput_pct": l1}, SMS)
+    assert (bound.kind, bound.ceiling, bound.ceiling_pct) == (kind, ceiling, l1 if l1 > 90 else 93.0)
 
 
 @pytest.mark.parametrize(("dram", "kind"), [(90.0, "memory"), (82.7, "memory"), (79.0, "near")])
 def test_device_memory_is_the_ceiling_where_l2_is_only_a_little_busier(dram, kind):
-    found = bounds.bound("a", {"dram_throughput_pct": dram, "l2_throughput_pct": dram + 9}, SMS)
-    assert (found.kind, found.ceiling, found.ceiling_pct) == (kind, "dram_throughput_pct", dram)
-    assert found.beside_pct == dram + 9
+    bound = bounds.bound("a", {"dram_throughput_pct": dram, "l2_throughput_pct": dram + 9}, SMS)
+    assert (bound.kind, bound.ceiling, bound.ceiling_pct) == (kind, "dram_throughput_pct", dram)
+    assert bound.beside_pct == dram + 9
     assert math.isnan(
         bounds.bound("a", {"dram_throughput_pct": 90.0, "l2_throughput_pct": 60.0}, SMS).beside_pct
     )
@@ -99,13 +99,13 @@ def test_atomics_are_found_in_the_machine_code_of_the_kernel_that_was_captured()
         made.counted(
             "f", name, "", f"{name if name != 'lone' else 'other'}(float*)", 0, {opcode: 1}, tool="cuobjdump"
         )
-    kinds = {one.variant: one.kind for one in Explanation(made.tables()).bounds}
+    kinds = {bound.variant: bound.kind for bound in Explanation(made.tables()).bounds}
     assert kinds == {"atomics": "atomics", "shared": "latency", "lone": "latency"}
 
 
 def test_two_ceilings_on_a_knifes_edge_are_both_named():
-    found = bounds.bound("a", {"l2_throughput_pct": 76.4, "issue_active_pct": 76.7}, SMS)
-    assert (found.ceiling, found.ceiling_2, found.ceiling_2_pct) == (
+    bound = bounds.bound("a", {"l2_throughput_pct": 76.4, "issue_active_pct": 76.7}, SMS)
+    assert (bound.ceiling, bound.ceiling_2, bound.ceiling_2_pct) == (
         "issue_active_pct", "l2_throughput_pct", 76.4,
     )  # fmt: skip
     assert bounds.bound("a", {"l2_throughput_pct": 74.6, "issue_active_pct": 76.7}, SMS).ceiling_2 == ""
@@ -113,9 +113,9 @@ def test_two_ceilings_on_a_knifes_edge_are_both_named():
 
 def test_a_part_of_known_name_stands_for_the_unit_without_a_name_that_it_is_close_to():
     near = {"sm_throughput_pct": 64.6, "pipe_fma_pct": 57.3, "issue_active_pct": 63.5}
-    found = bounds.bound("a", near, SMS)
-    assert (found.ceiling, found.ceiling_pct) == ("issue_active_pct", 63.5)
-    assert found.ceiling_2 == "pipe_fma_pct", "its instructions fill the issue slots"
+    bound = bounds.bound("a", near, SMS)
+    assert (bound.ceiling, bound.ceiling_pct) == ("issue_active_pct", 63.5)
+    assert bound.ceiling_2 == "pipe_fma_pct", "its instructions fill the issue slots"
     assert bounds.bound("a", near | {"issue_active_pct": 60.0}, SMS).ceiling == "sm_throughput_pct"
 
 
@@ -151,13 +151,13 @@ def test_of_l1_its_bytes_conflicts_and_most_of_its_use_are_told(wavefronts, told
 
 
 def test_an_unknown_bound_is_not_guessed():
-    found = bounds.bound("a", {"waves_per_sm": 3.0, "l1_throughput_pct": math.nan}, SMS)
-    assert (found.kind, found.gap) == ("", "no_throughput")
+    bound = bounds.bound("a", {"waves_per_sm": 3.0, "l1_throughput_pct": math.nan}, SMS)
+    assert (bound.kind, bound.gap) == ("", "no_throughput")
 
 
 def test_the_recorded_bounds(recorded):
-    found = {one.variant: one for one in Explanation(recorded).bounds}
-    assert (found["naive"].kind, found["naive"].stall) == ("memory", "lg_throttle")
-    assert found["warptile"].kind == "near"
-    assert found["warptile"].limiters == "registers"
-    assert set(found) == set(recorded.variants["variant"])
+    limits = {bound.variant: bound for bound in Explanation(recorded).bounds}
+    assert (limits["naive"].kind, limits["naive"].stall) == ("memory", "lg_throttle")
+    assert limits["warptile"].kind == "near"
+    assert limits["warptile"].limiters == "registers"
+    assert set(limits) == set(recorded.variants["variant"])

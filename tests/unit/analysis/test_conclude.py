@@ -31,23 +31,23 @@ def family(parents=None, times=None, order=None, **facts):
     return made.tables(f="base")
 
 
-def verdict(found, name, against, case="1", regime="rest"):
+def verdict(concluded, name, against, case="1", regime="rest"):
     key = (name, against, case, regime)
-    return next(one for one in found.verdicts if (one.variant, one.against, one.case, one.regime) == key)
+    return next(row for row in concluded.verdicts if (row.variant, row.against, row.case, row.regime) == key)
 
 
 def test_a_verdict_is_given_against_ancestors_the_baseline_the_fastest_and_the_best():
-    found = conclude(family(), {})
-    assert {(one.variant, one.against) for one in found.verdicts} == {
+    concluded = conclude(family(), {})
+    assert {(row.variant, row.against) for row in concluded.verdicts} == {
         ("naive", "base"), ("naive", "best"), ("base", "naive"), ("base", "best"), ("best", "base"), ("best", "naive"),
     }  # fmt: skip
-    one = verdict(found, "best", "base")
-    assert (one.word, one.us, one.against_us, one.speedup) == ("FASTER", 100.0, 200.0, 2.0)
-    assert one.low < 2 < one.high
+    faster = verdict(concluded, "best", "base")
+    assert (faster.word, faster.us, faster.against_us, faster.speedup) == ("FASTER", 100.0, 200.0, 2.0)
+    assert faster.low < 2 < faster.high
 
 
 def test_the_main_path_runs_through_a_baseline_that_is_a_step():
-    places = {one.variant: one for one in conclude(family(), {}).ladder}
+    places = {place.variant: place for place in conclude(family(), {}).ladder}
     assert [places[name].step for name in ("naive", "base", "best")] == [1, 2, 3]
     assert [places[name].previous for name in ("naive", "base", "best")] == ["", "naive", "base"]
     assert places["best"].fastest == "best"
@@ -56,22 +56,22 @@ def test_the_main_path_runs_through_a_baseline_that_is_a_step():
 
 def test_a_library_as_baseline_stays_beside_the_path():
     parents, times = {"naive": "", "best": "naive", "base": ""}, {"naive": 4.0, "best": 2.0, "base": 1.0}
-    places = {one.variant: one for one in conclude(family(parents, times), {}).ladder}
+    places = {place.variant: place for place in conclude(family(parents, times), {}).ladder}
     assert [places[name].step for name in ("naive", "best", "base")] == [1, 2, 0]
     assert (places["base"].previous, places["base"].word) == ("", "")
 
 
 def test_a_step_has_the_times_before_and_after_and_its_reasons():
-    found = conclude(family(), {})
-    step = next(one for one in found.steps if one.variant == "best")
+    concluded = conclude(family(), {})
+    step = next(row for row in concluded.steps if row.variant == "best")
     assert (step.parent, step.word, step.speedup, step.explained, step.gap) == (
         "base", "FASTER", 2.0, "counters", "",
     )  # fmt: skip
     assert (step.kernel_us, step.parent_kernel_us, step.counted_pct) == (100.0, 200.0, 100.0)
-    first = next(one for one in found.changes if one.variant == "best")
+    first = next(change for change in concluded.changes if change.variant == "best")
     assert (first.rank, first.role, first.quantity, first.unit) == (0, "cause", "barrier", "us")
     assert first.saved_us == pytest.approx(100 * 5 / 6)
-    bound = next(one for one in found.bounds if one.variant == "best")
+    bound = next(row for row in concluded.bounds if row.variant == "best")
     assert (bound.kind, bound.ceiling, bound.ceiling_pct, bound.stall, bound.traffic) == pytest.approx(
         ("near", "l2_throughput_pct", 70.0, "barrier", float("nan")), nan_ok=True
     )
@@ -79,15 +79,15 @@ def test_a_step_has_the_times_before_and_after_and_its_reasons():
 
 def test_sustained_times_are_compared_where_both_have_a_floor():
     tables = family(sustained_us=300.0)
-    assert all(one.regime == "rest" for one in conclude(tables, {}).verdicts)
+    assert all(row.regime == "rest" for row in conclude(tables, {}).verdicts)
     floors = [
         {"family": "f", "variant": name, "case": "1", "regime": "sustained", **FLOOR}
         for name in ("naive", "base")
     ]
-    found = conclude(replace(tables, floors=pd.DataFrame(floors)), {})
-    sustained = [one for one in found.verdicts if one.regime == "sustained"]
-    assert {(one.variant, one.against) for one in sustained} == {("naive", "base"), ("base", "naive")}
-    assert {(one.word, one.us, one.speedup) for one in sustained} == {("SAME", 300.0, 1.0)}
+    concluded = conclude(replace(tables, floors=pd.DataFrame(floors)), {})
+    sustained = [row for row in concluded.verdicts if row.regime == "sustained"]
+    assert {(row.variant, row.against) for row in sustained} == {("naive", "base"), ("base", "naive")}
+    assert {(row.word, row.us, row.speedup) for row in sustained} == {("SAME", 300.0, 1.0)}
 
 
 def test_swapping_parent_and_child_turns_the_word_and_inverts_the_speed_up():
@@ -101,24 +101,24 @@ def test_swapping_parent_and_child_turns_the_word_and_inverts_the_speed_up():
     assert (back.p, back.floor_pct) == pytest.approx((there.p, there.floor_pct))
 
 
-def by_key(found):
+def by_key(concluded):
     """The rows of each table by their keys, with numbers to nine digits."""
     return {
         kind.TABLE: {
-            tuple(getattr(one, key) for key in kind.KEYS): {
+            tuple(getattr(row, key) for key in kind.KEYS): {
                 name: f"{value:.9g}" if isinstance(value, float) else value
-                for name, value in conclusions.cells(one).items()
+                for name, value in conclusions.cells(row).items()
             }
-            for one in found.rows(kind.TABLE)
+            for row in concluded.rows(kind.TABLE)
         }
         for kind in conclusions.ANALYSED
     }
 
 
-def without(found, *columns):
+def without(concluded, *columns):
     return {
         table: {key: {n: v for n, v in row.items() if n not in columns} for key, row in rows.items()}
-        for table, rows in by_key(found).items()
+        for table, rows in by_key(concluded).items()
     }
 
 
@@ -138,8 +138,8 @@ def test_scaling_all_times_changes_no_word_speed_up_or_cause(recorded):
         (s.variant, s.word, s.explained) for s in after.steps
     ]
     reasons = [
-        [(c.variant, c.quantity, c.role) for c in one.changes if c.role in ("cause", "cost")]
-        for one in (before, after)
+        [(c.variant, c.quantity, c.role) for c in side.changes if c.role in ("cause", "cost")]
+        for side in (before, after)
     ]
     assert reasons[0] == reasons[1]
 
@@ -168,17 +168,17 @@ def test_the_order_of_variants_in_the_ladder_changes_only_their_position():
 
 
 def test_rows_come_back_from_their_table_as_they_were(recorded):
-    found = conclude(recorded, {})
+    concluded = conclude(recorded, {})
     for kind in conclusions.ANALYSED:
-        rows = found.rows(kind.TABLE)
-        cells = [conclusions.cells(one) for one in rows]
+        rows = concluded.rows(kind.TABLE)
+        cells = [conclusions.cells(row) for row in rows]
         table = as_frame(cells, conclusions.columns(kind), kind.TABLE)
         assert rows or kind is conclusions.SassStep, "no machine code in this campaign"
         assert repr(conclusions.rows(table, kind)) == repr(list(rows))
 
 
 def test_every_explained_step_of_the_small_campaign_has_a_cause(recorded):
-    found = conclude(recorded, {})
-    caused = {one.variant for one in found.changes if one.role == "cause"}
-    assert {one.variant for one in found.steps if one.explained == "counters"} == caused
+    concluded = conclude(recorded, {})
+    caused = {change.variant for change in concluded.changes if change.role == "cause"}
+    assert {row.variant for row in concluded.steps if row.explained == "counters"} == caused
     assert len(caused) >= 6

@@ -31,7 +31,7 @@ def tables(campaign):
 @pytest.fixture(
     scope="module", params=itertools.product(CAMPAIGNS, ("sgemm", "bf16_gemm", "transpose")), ids="-".join
 )
-def found(request):
+def concluded(request):
     """The rows of each table about a family of a recorded campaign."""
     campaign, family = request.param
     own = view.of_family(tables(campaign), RECORDED / campaign / "tables", family)
@@ -41,34 +41,36 @@ def found(request):
 
 
 @pytest.fixture
-def verdicts(found):
+def verdicts(concluded):
     """The verdicts at rest by variant, the other variant, and case."""
-    return {(one.variant, one.against, one.case): one for one in found["verdicts"] if one.regime == "rest"}
+    return {
+        (row.variant, row.against, row.case): row for row in concluded["verdicts"] if row.regime == "rest"
+    }
 
 
-def test_keys_tell_the_rows_of_a_table_apart(found):
-    for table, rows in found.items():
+def test_keys_tell_the_rows_of_a_table_apart(concluded):
+    for table, rows in concluded.items():
         keys = [tuple(getattr(row, key) for key in row.KEYS) for row in rows]
         assert len(set(keys)) == len(keys), table
 
 
-def test_a_speed_up_is_the_ratio_of_two_times_within_its_interval(found):
-    for one in found["verdicts"]:
-        assert one.speedup == near(one.against_us / one.us)
-        assert one.low <= one.speedup <= one.high
-        assert one.floor_pct > 0
-        assert 0 <= one.p <= 1
+def test_a_speed_up_is_the_ratio_of_two_times_within_its_interval(concluded):
+    for row in concluded["verdicts"]:
+        assert row.speedup == near(row.against_us / row.us)
+        assert row.low <= row.speedup <= row.high
+        assert row.floor_pct > 0
+        assert 0 <= row.p <= 1
 
 
-def test_a_word_says_on_which_side_of_1_the_interval_is(found):
-    for one in (*found["verdicts"], *found["steps"], *found["ladder"]):
-        if one.word:
-            assert one.word in WORDS
-            assert (one.word == FASTER) == (one.low > 1)
-            assert (one.word == SLOWER) == (one.high < 1)
+def test_a_word_says_on_which_side_of_1_the_interval_is(concluded):
+    for row in (*concluded["verdicts"], *concluded["steps"], *concluded["ladder"]):
+        if row.word:
+            assert row.word in WORDS
+            assert (row.word == FASTER) == (row.low > 1)
+            assert (row.word == SLOWER) == (row.high < 1)
         else:
-            assert math.isnan(one.low)
-            assert math.isnan(one.high)
+            assert math.isnan(row.low)
+            assert math.isnan(row.high)
 
 
 def test_a_pair_has_one_verdict_whichever_side_it_is_told_from(verdicts):
@@ -76,20 +78,22 @@ def test_a_pair_has_one_verdict_whichever_side_it_is_told_from(verdicts):
     both = [key for key in verdicts if (key[1], key[0], key[2]) in verdicts]
     assert both
     for variant, against, case in both:
-        one, other = verdicts[variant, against, case], verdicts[against, variant, case]
-        assert other.word == turned[one.word]
-        assert (other.speedup, other.low, other.high) == near((1 / one.speedup, 1 / one.high, 1 / one.low))
+        verdict, other = verdicts[variant, against, case], verdicts[against, variant, case]
+        assert other.word == turned[verdict.word]
+        assert (other.speedup, other.low, other.high) == near(
+            (1 / verdict.speedup, 1 / verdict.high, 1 / verdict.low)
+        )
 
 
-def test_ladder_and_steps_repeat_the_verdicts(found, verdicts):
-    for one in found["ladder"]:
-        if one.word:
-            same = verdicts[one.variant, one.previous, one.case]
-            assert (one.word, one.gain, one.low, one.high) == (same.word, same.speedup, same.low, same.high)
-    for one in found["steps"]:
-        if one.word:
-            same = verdicts[one.variant, one.parent, one.case]
-            assert (one.word, one.speedup, one.low, one.high) == (
+def test_ladder_and_steps_repeat_the_verdicts(concluded, verdicts):
+    for row in concluded["ladder"]:
+        if row.word:
+            same = verdicts[row.variant, row.previous, row.case]
+            assert (row.word, row.gain, row.low, row.high) == (same.word, same.speedup, same.low, same.high)
+    for row in concluded["steps"]:
+        if row.word:
+            same = verdicts[row.variant, row.parent, row.case]
+            assert (row.word, row.speedup, row.low, row.high) == (
                 same.word,
                 same.speedup,
                 same.low,
@@ -97,82 +101,84 @@ def test_ladder_and_steps_repeat_the_verdicts(found, verdicts):
             )
 
 
-def test_the_steps_of_the_main_path_follow_each_other_without_gaps(found):
-    path = sorted((one for one in found["ladder"] if one.step), key=lambda one: one.step)
-    names = [one.variant for one in path]
-    assert [one.step for one in path] == list(range(1, len(path) + 1))
-    assert [one.previous for one in path] == ["", *names[:-1]]
-    assert all(one.previous in ("", *names) for one in found["ladder"])
-    assert [one.variant for one in found["ladder"] if one.fastest == "best"] == names[-1:]
-    assert [one.order for one in found["ladder"]] == list(range(len(found["ladder"])))
+def test_the_steps_of_the_main_path_follow_each_other_without_gaps(concluded):
+    path = sorted((row for row in concluded["ladder"] if row.step), key=lambda row: row.step)
+    names = [row.variant for row in path]
+    assert [row.step for row in path] == list(range(1, len(path) + 1))
+    assert [row.previous for row in path] == ["", *names[:-1]]
+    assert all(row.previous in ("", *names) for row in concluded["ladder"])
+    assert [row.variant for row in concluded["ladder"] if row.fastest == "best"] == names[-1:]
+    assert [row.order for row in concluded["ladder"]] == list(range(len(concluded["ladder"])))
 
 
-def test_a_variant_that_is_tied_with_the_fastest_one_is_neither_faster_nor_slower(found, verdicts):
-    (best,) = [one.variant for one in found["ladder"] if one.fastest == "best"]
-    for one in found["ladder"]:
-        if one.fastest == "tied":
-            assert verdicts[one.variant, best, one.case].word in (SAME, AMBIGUOUS)
+def test_a_variant_that_is_tied_with_the_fastest_one_is_neither_faster_nor_slower(concluded, verdicts):
+    (best,) = [row.variant for row in concluded["ladder"] if row.fastest == "best"]
+    for row in concluded["ladder"]:
+        if row.fastest == "tied":
+            assert verdicts[row.variant, best, row.case].word in (SAME, AMBIGUOUS)
 
 
-def test_the_factors_of_a_step_and_its_remainder_make_its_speed_up(found):
+def test_the_factors_of_a_step_and_its_remainder_make_its_speed_up(concluded):
     factors = defaultdict(list)
-    for one in found["changes"]:
-        if one.kind in ("factor", "clock"):
-            factors[one.variant].append(one.factor)
-    steps = [one for one in found["steps"] if not one.gap]
-    assert {one.variant for one in steps} == set(factors)
-    for one in steps:
-        assert math.prod(factors[one.variant]) * one.remainder == near(one.speedup)
+    for change in concluded["changes"]:
+        if change.kind in ("factor", "clock"):
+            factors[change.variant].append(change.factor)
+    steps = [step for step in concluded["steps"] if not step.gap]
+    assert {step.variant for step in steps} == set(factors)
+    for step in steps:
+        assert math.prod(factors[step.variant]) * step.remainder == near(step.speedup)
 
 
-def test_what_a_state_saves_is_the_difference_of_times_that_the_kernel_has(found):
-    steps = {one.variant: one for one in found["steps"]}
+def test_what_a_state_saves_is_the_difference_of_times_that_the_kernel_has(concluded):
+    steps = {step.variant: step for step in concluded["steps"]}
     spent = defaultdict(lambda: [0.0, 0.0])
-    for one in found["changes"]:
-        if one.kind == "state":
-            assert one.saved_us == near(one.before - one.after)
-            assert min(one.before, one.after) >= 0
-            spent[one.variant][0] += one.before
-            spent[one.variant][1] += one.after
+    for change in concluded["changes"]:
+        if change.kind == "state":
+            assert change.saved_us == near(change.before - change.after)
+            assert min(change.before, change.after) >= 0
+            spent[change.variant][0] += change.before
+            spent[change.variant][1] += change.after
     assert spent
     for variant, (before, after) in spent.items():
         assert before <= steps[variant].parent_kernel_us * (1 + 1e-9)
         assert after <= steps[variant].kernel_us * (1 + 1e-9)
 
 
-def test_each_change_belongs_to_a_step_and_the_ranks_of_a_step_have_no_gaps(found):
-    steps = {one.variant: one for one in found["steps"]}
+def test_each_change_belongs_to_a_step_and_the_ranks_of_a_step_have_no_gaps(concluded):
+    steps = {step.variant: step for step in concluded["steps"]}
     ranks = defaultdict(list)
-    for one in found["changes"]:
-        step = steps[one.variant]
-        assert (one.parent, one.case, step.gap) == (step.parent, step.case, "")
-        ranks[one.variant].append(one.rank)
-    assert all(found == list(range(len(found))) for found in ranks.values())
-    variants = {one.variant for one in found["ladder"]}
-    assert {one.variant for one in found["steps"]} | {one.variant for one in found["bounds"]} <= variants
+    for change in concluded["changes"]:
+        step = steps[change.variant]
+        assert (change.parent, change.case, step.gap) == (step.parent, step.case, "")
+        ranks[change.variant].append(change.rank)
+    assert all(ranked == list(range(len(ranked))) for ranked in ranks.values())
+    variants = {row.variant for row in concluded["ladder"]}
+    assert {step.variant for step in concluded["steps"]} | {
+        bound.variant for bound in concluded["bounds"]
+    } <= variants
 
 
-def test_a_change_that_goes_along_with_another_names_a_quantity_of_its_step(found):
+def test_a_change_that_goes_along_with_another_names_a_quantity_of_its_step(concluded):
     quantities = defaultdict(set)
-    for one in found["changes"]:
-        quantities[one.variant].add(one.quantity)
-    variants = {one.variant for one in found["ladder"]}
+    for change in concluded["changes"]:
+        quantities[change.variant].add(change.quantity)
+    variants = {row.variant for row in concluded["ladder"]}
     assert all(
-        one.of in ("", *quantities[one.variant], *(variants if one.kind == "bubble" else ()))
-        for one in found["changes"]
+        change.of in ("", *quantities[change.variant], *(variants if change.kind == "bubble" else ()))
+        for change in concluded["changes"]
     )
 
 
-def test_a_ceiling_is_a_metric_and_ratios_are_those_of_their_columns(found):
-    for one in found["bounds"]:
-        if one.gap:
-            assert not one.kind
+def test_a_ceiling_is_a_metric_and_ratios_are_those_of_their_columns(concluded):
+    for bound in concluded["bounds"]:
+        if bound.gap:
+            assert not bound.kind
             continue
-        assert METRICS[one.ceiling].unit == "%"
-        assert 0 <= one.ceiling_pct < 110
-        assert not one.beside or METRICS[one.beside].unit == "%"
-        if one.compulsory_bytes > 0 and one.dram_bytes > 0:
-            assert one.traffic == near(one.dram_bytes / one.compulsory_bytes)
-        if one.long_us > 0:
-            assert one.long_slowdown == near(one.long_us / one.rest_us)
-            assert one.long_slowdown > 1
+        assert METRICS[bound.ceiling].unit == "%"
+        assert 0 <= bound.ceiling_pct < 110
+        assert not bound.beside or METRICS[bound.beside].unit == "%"
+        if bound.compulsory_bytes > 0 and bound.dram_bytes > 0:
+            assert bound.traffic == near(bound.dram_bytes / bound.compulsory_bytes)
+        if bound.long_us > 0:
+            assert bound.long_slowdown == near(bound.long_us / bound.rest_us)
+            assert bound.long_slowdown > 1

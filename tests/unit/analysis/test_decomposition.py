@@ -70,7 +70,8 @@ def test_a_few_instructions_are_evidence_at_a_barrier_only():
     counts = {"inst_lds": 1e7, "inst_bar": 1e7, "shared_wavefronts": 1e7}
     before, after = before | counts, after | {name: count / 10 for name, count in counts.items()}
     proof = {
-        state.name: [one.name for one in state.evidence] for state in decomposition.states(before, after)
+        state.name: [change.name for change in state.evidence]
+        for state in decomposition.states(before, after)
     }
     assert (proof["short_scoreboard"], proof["barrier"]) == ([], ["inst_bar"]), "1 % of the instructions"
 

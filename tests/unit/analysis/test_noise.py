@@ -24,7 +24,7 @@ def drawn(random, us, spread, processes, drift=0.0):
 
 def words(random, factor=1.0, count=200, drift=DRIFT, spreads=(0.001, 0.02)):
     """Returns the verdicts on two runs of cases with different spreads, each judged by its own processes."""
-    found = []
+    verdicts = []
     us = {n: 10 ** random.uniform(1.5, 4) for n in range(count)}
     spread = {n: random.uniform(*spreads) for n in us}
     runs = [
@@ -33,20 +33,20 @@ def words(random, factor=1.0, count=200, drift=DRIFT, spreads=(0.001, 0.02)):
     sides = [estimate(run)[0] for run in runs]
     for n in us:
         a, b = (side[n].timed(run[n]) for side, run in zip(sides, runs, strict=True))
-        found.append(judge(a, b).word)
-    return found
+        verdicts.append(judge(a, b).word)
+    return verdicts
 
 
 def test_the_same_code_is_hardly_ever_faster_or_slower():
     random = np.random.default_rng(1)
-    found = [word for _ in range(6) for word in words(random)]
-    assert sum(word in (FASTER, SLOWER) for word in found) <= 0.005 * len(found)
+    verdicts = [word for _ in range(6) for word in words(random)]
+    assert sum(word in (FASTER, SLOWER) for word in verdicts) <= 0.005 * len(verdicts)
 
 
 def test_three_percent_are_found_between_quiet_cases():
-    found = words(np.random.default_rng(2), 1.03, spreads=(0.001, 0.003))
-    assert found.count(SLOWER) > 0.95 * len(found)
-    assert FASTER not in found
+    verdicts = words(np.random.default_rng(2), 1.03, spreads=(0.001, 0.003))
+    assert verdicts.count(SLOWER) > 0.95 * len(verdicts)
+    assert FASTER not in verdicts
 
 
 def test_cases_lend_each_other_strength_as_far_as_they_are_alike():
@@ -132,5 +132,5 @@ def test_two_groups_of_processes_are_told_from_a_spread(processes, ratio):
 
 def test_normal_spread_is_hardly_ever_taken_for_two_groups():
     random = np.random.default_rng(5)
-    found = [range_of_groups(np.exp(random.normal(0, 0.01, 15))) > 0 for _ in range(2000)]
-    assert np.mean(found) < 0.005
+    grouped = [range_of_groups(np.exp(random.normal(0, 0.01, 15))) > 0 for _ in range(2000)]
+    assert np.mean(grouped) < 0.005

@@ -34,30 +34,30 @@ def values(rows, metric):
 def test_a_column_of_the_measurements_comes_with_its_unit(recorded):
     table = pd.read_csv(TABLES / "measurements.csv", dtype={"case": str})
     row = table[(table["variant"] == "warptile") & (table["case"] == "4096")].iloc[0]
-    found = recorded.find("sgemm", "warptile", "4096", "median_us")
-    assert found == Found(row["median_us"], "us", noise=found.noise)
+    quantity = recorded.find("sgemm", "warptile", "4096", "median_us")
+    assert quantity == Found(row["median_us"], "us", noise=quantity.noise)
     rate, ratio = (recorded.find("sgemm", "warptile", "4096", n) for n in ("gflops", "ratio_to_baseline"))
-    assert rate.noise == found.noise
+    assert rate.noise == quantity.noise
     baseline = recorded.find("sgemm", "cublas", "4096", "median_us").noise
-    assert ratio.noise == between(found.noise, baseline)
-    assert recorded.find("sgemm", "warptile", "4096", "sustained_us").noise != found.noise
+    assert ratio.noise == between(quantity.noise, baseline)
+    assert recorded.find("sgemm", "warptile", "4096", "sustained_us").noise != quantity.noise
 
 
 def test_of_several_kernels_the_longest_or_the_sum(recorded, rows):
     times, instructions = values(rows, "duration_us"), values(rows, "instructions_executed")
     assert len(set(times)) == 2
     longest = instructions[times.index(max(times))]
-    found = recorded.find("reduction", "cub", "64Mi", "instructions_executed")
-    assert found.value == longest
+    quantity = recorded.find("reduction", "cub", "64Mi", "instructions_executed")
+    assert quantity.value == longest
     total = recorded.find("reduction", "cub", "64Mi", "total_instructions_executed")
     assert total.value == sum(instructions)
 
 
 def test_what_the_compiler_says_holds_for_all_cases(recorded):
-    found = [
+    sizes = [
         recorded.find("sgemm", "warptile", case, "static_shared_bytes").value for case in ("128", "4096")
     ]
-    assert found[0] == found[1] > 0
+    assert sizes[0] == sizes[1] > 0
 
 
 def test_what_is_not_there_has_a_reason_and_no_value(recorded):
@@ -66,9 +66,9 @@ def test_what_is_not_there_has_a_reason_and_no_value(recorded):
         ("warptile", "8192", "dram_bytes", "was not captured"),
         ("nobody", "4096", "median_us", "nobody was not measured"),
     ):
-        found = recorded.find("sgemm", variant, case, name)
-        assert math.isnan(found.value)
-        assert why in found.reason
+        quantity = recorded.find("sgemm", variant, case, name)
+        assert math.isnan(quantity.value)
+        assert why in quantity.reason
 
 
 def test_a_failed_variant_and_a_missing_counter_say_why():

@@ -24,8 +24,8 @@ IADD3 R0, R0, 0x1, RZ
 @P1 BRA 0x40"""
 
 
-def loop(text, **told):
-    return Loop(tuple(HotInstruction(parse(line)) for line in text.splitlines()), **told)
+def loop(text, **facts):
+    return Loop(tuple(HotInstruction(parse(line)) for line in text.splitlines()), **facts)
 
 
 def pairs(before, after):
@@ -34,10 +34,10 @@ def pairs(before, after):
 
 def changes(before, after):
     """Each quantity before and after, by what it is counted for."""
-    found = {}
+    counted = {}
     for quantity, per, *values in summary(before, after):
-        found.setdefault(per, {})[quantity] = tuple(values)
-    return found
+        counted.setdefault(per, {})[quantity] = tuple(values)
+    return counted
 
 
 def test_equal_loops_match_whatever_registers_and_addresses_they_have():
@@ -76,11 +76,11 @@ def test_rare_instructions_decide_which_of_many_equal_ones_belong_together():
 
 def test_every_instruction_is_in_the_alignment_once_and_in_order():
     for before, after in ((NAIVE, TILED), (TILED, NAIVE), (NAIVE, "EXIT"), ("EXIT", TILED)):
-        found = align(loop(before), loop(after))
-        assert [pair.before for pair in found if pair.before is not None] == list(
+        aligned = align(loop(before), loop(after))
+        assert [pair.before for pair in aligned if pair.before is not None] == list(
             range(len(before.splitlines()))
         )
-        assert [pair.after for pair in found if pair.after is not None] == list(
+        assert [pair.after for pair in aligned if pair.after is not None] == list(
             range(len(after.splitlines()))
         )
 
@@ -94,9 +94,9 @@ def test_swapped_loops_are_aligned_alike():
 
 def test_loops_of_thousands_of_instructions_are_aligned():
     tile = "\n".join(["LDS.128 R4, [R2]", *["FFMA R8, R4, R5, R8"] * 31])
-    found = align(loop("\n".join([tile] * 128)), loop("\n".join([tile] * 130)))
-    assert sum(pair.kind == "same" for pair in found) == 128 * 32
-    assert sum(pair.kind == "new" for pair in found) == 2 * 32
+    aligned = align(loop("\n".join([tile] * 128)), loop("\n".join([tile] * 130)))
+    assert sum(pair.kind == "same" for pair in aligned) == 128 * 32
+    assert sum(pair.kind == "new" for pair in aligned) == 2 * 32
 
 
 @pytest.mark.parametrize(
@@ -122,8 +122,8 @@ def test_an_ffma_conflicts_if_it_reads_three_registers_of_one_bank(text, expecte
 
 
 def test_counts_are_per_iteration_and_per_ffma():
-    found = changes(loop(NAIVE), loop(TILED))
-    assert found["iteration"] == {
+    counts = changes(loop(NAIVE), loop(TILED))
+    assert counts["iteration"] == {
         "instructions": (5, 9),
         "ffma": (1, 2),
         "integer": (1, 1),
@@ -139,11 +139,11 @@ def test_counts_are_per_iteration_and_per_ffma():
         "reuse_flags": (0, 1),
         "bank_conflicts": (0, 1),  # R12, R14, R8; in naive R4, R5, R8
     }
-    assert found["ffma"]["instructions"] == (5, 4.5)
-    assert found["ffma"]["lds"] == (0, 1)
-    assert found["ffma"]["reuse_flags"] == (0, 0.5)
-    assert "ffma" not in found["ffma"]
-    assert all(math.isnan(one) for one in found["kernel"]["sample_share"])
+    assert counts["ffma"]["instructions"] == (5, 4.5)
+    assert counts["ffma"]["lds"] == (0, 1)
+    assert counts["ffma"]["reuse_flags"] == (0, 0.5)
+    assert "ffma" not in counts["ffma"]
+    assert all(math.isnan(share) for share in counts["kernel"]["sample_share"])
 
 
 def test_rarely_executed_instructions_count_as_often_as_they_run():
@@ -153,9 +153,9 @@ def test_rarely_executed_instructions_count_as_often_as_they_run():
         ("NANOSLEEP 0x10", 20.0),
     ]
     instructions = tuple(HotInstruction(parse(text), executed) for text, executed in code)
-    one = Loop(instructions, iterations=80.0)
-    assert changes(one, one)["iteration"]["instructions"] == (2.25, 2.25)
-    assert changes(one, one)["iteration"]["sync"] == (1.25, 1.25)
+    polling = Loop(instructions, iterations=80.0)
+    assert changes(polling, polling)["iteration"]["instructions"] == (2.25, 2.25)
+    assert changes(polling, polling)["iteration"]["sync"] == (1.25, 1.25)
 
 
 @pytest.mark.parametrize(
@@ -179,11 +179,11 @@ def test_the_unit_of_work_is_one_that_both_loops_have(before, after, unit):
 
 
 def test_a_wider_load_takes_fewer_instructions_for_a_word():
-    found = changes(
+    counts = changes(
         loop("LDG.E R4, [R2.64]\nSTG.E [R6.64], R4"), loop("LDG.E.128 R4, [R2.64]\nSTG.E.128 [R6.64], R4")
     )
-    assert found["word"]["instructions"] == (2, 0.5)
-    assert found["word"]["stg"] == (1, 0.25)
+    assert counts["word"]["instructions"] == (2, 0.5)
+    assert counts["word"]["stg"] == (1, 0.25)
 
 
 def test_a_loop_and_code_outside_of_loops_are_compared_per_unit_of_work_only():
@@ -202,7 +202,7 @@ def rows(variant, text, number=0, **changed):
         "iterates": True,
         "iterations": 8,
     }
-    told = {
+    facts = {
         "executed": 8,
         "samples": 10,
         "sample_share": 0.05,
@@ -211,7 +211,7 @@ def rows(variant, text, number=0, **changed):
         "file": "k.cu",
     }
     return [
-        {**key, **told, "place": place, "text": line, "line": 7, **changed}
+        {**key, **facts, "place": place, "text": line, "line": 7, **changed}
         for place, line in enumerate(text.splitlines())
     ]
 
@@ -219,7 +219,7 @@ def rows(variant, text, number=0, **changed):
 def test_loops_are_read_from_the_table_whatever_the_order_of_its_rows():
     table = [*rows("naive", TILED, 1), *rows("naive", NAIVE)]
     hottest, second = hot_loops(reversed(table))["sgemm", "naive", "64"]
-    assert [one.code.opcode for one in hottest.instructions] == [
+    assert [instruction.code.opcode for instruction in hottest.instructions] == [
         parse(line).opcode for line in NAIVE.splitlines()
     ]
     assert (hottest.iterations, hottest.kernel_samples, hottest.sample_share) == (8, 200, 0.25)
@@ -231,17 +231,22 @@ LOADS, STORES = "LDG.E R4, [R2.64]\nSTS [R5], R4", "LDS R4, [R5]\nSTG.E [R2.64],
 
 
 def test_loops_that_do_the_same_are_compared_even_if_another_one_became_the_hottest():
-    def told(text, samples):
+    def sampled(text, samples):
         return Loop(tuple(HotInstruction(parse(line), samples=samples) for line in text.splitlines()))
 
-    loads, stores, slow_loads, slow_stores = told(LOADS, 5), told(STORES, 4), told(LOADS, 7), told(STORES, 9)
+    loads, stores, slow_loads, slow_stores = (
+        sampled(LOADS, 5),
+        sampled(STORES, 4),
+        sampled(LOADS, 7),
+        sampled(STORES, 9),
+    )
     assert sass_steps.loop_pairs([slow_stores, slow_loads], [loads, stores]) == [
         (slow_loads, loads),
         (slow_stores, stores),
     ]
     assert sass_steps.loop_pairs([slow_loads, stores], [loads, stores]) == [(slow_loads, loads)]
     assert sass_steps.loop_pairs([slow_stores], [loads, stores]) == [(slow_stores, loads)]
-    rare = told(LOADS, 1)
+    rare = sampled(LOADS, 1)
     assert sass_steps.loop_pairs([slow_stores, rare], [loads]) == [(slow_stores, loads)], "it is not as hot"
 
 
@@ -251,12 +256,12 @@ def test_a_step_has_rows_where_both_variants_have_a_loop_at_the_case():
         for variant, parent in (("naive", ""), ("tiled", "naive"), ("other", "missing"))
     ]
     table = [*rows("naive", NAIVE), *rows("naive", "EXIT", 1), *rows("tiled", TILED), *rows("other", NAIVE)]
-    found = sass_steps.rows([*table, *rows("tiled", TILED, case="128")], variants)
-    assert {(row.variant, row.parent, row.case) for row in found} == {("tiled", "naive", "64")}
-    (share,) = (row for row in found if row.quantity == "sample_share")
+    steps = sass_steps.rows([*table, *rows("tiled", TILED, case="128")], variants)
+    assert {(row.variant, row.parent, row.case) for row in steps} == {("tiled", "naive", "64")}
+    (share,) = (row for row in steps if row.quantity == "sample_share")
     assert (share.before, share.after, share.unit) == (25, pytest.approx(45), "%")
-    (loads,) = (row for row in found if (row.quantity, row.per) == ("lds", "ffma"))
+    (loads,) = (row for row in steps if (row.quantity, row.per) == ("lds", "ffma"))
     assert (loads.before, loads.after, loads.unit) == (0, 1, "")
-    keys = [tuple(getattr(row, name) for name in row.KEYS) for row in found]
+    keys = [tuple(getattr(row, name) for name in row.KEYS) for row in steps]
     assert len(set(keys)) == len(keys)
     assert sass_steps.rows([], variants) == []

@@ -29,17 +29,17 @@ def test_the_busiest_unit_of_either_kernel_is_compared_but_never_l1_whose_sub_un
         "dram_bytes": 271e6,
     }
     after = before | {"sm_throughput_pct": 18.6, "dram_throughput_pct": 85.0}
-    found = use(before, after, 132.0)
-    assert found.units == (Change("dram_throughput_pct", 11.6, 85.0),)
+    changed = use(before, after, 132.0)
+    assert changed.units == (Change("dram_throughput_pct", 11.6, 85.0),)
     assert use({"l1_throughput_pct": 81.9}, {"l1_throughput_pct": 90.9}, 132.0).units == ()
 
 
 @pytest.mark.parametrize(
-    ("waves", "told"), [((0.015, 3.88), True), ((3.88, 0.5), True), ((0.9, 1.1), False), ((2.0, 8.0), False)]
+    ("waves", "fills"), [((0.015, 3.88), True), ((3.88, 0.5), True), ((0.9, 1.1), False), ((2.0, 8.0), False)]
 )
-def test_a_grid_that_fills_the_gpu_on_one_side_only_is_found(waves, told):
+def test_a_grid_that_fills_the_gpu_on_one_side_only_is_found(waves, fills):
     pair = [{"grid_blocks": 100 * count, "waves_per_sm": count} for count in waves]
-    assert (use(*pair, 132.0).grid is not None) == told
+    assert (use(*pair, 132.0).grid is not None) == fills
 
 
 @pytest.mark.parametrize(("excess", "told"), [((2500.0, 400.0), True), ((2300.0, 400.0), False)])

@@ -28,7 +28,7 @@ noises = st.builds(
 times = st.builds(Timed, st.floats(1.0, 1e6), noises)
 
 
-def of(us, deviation=0.001, freedom=math.inf, groups=0.0):
+def time(us, deviation=0.001, freedom=math.inf, groups=0.0):
     return Timed(us, Noise(deviation, freedom, groups))
 
 
@@ -48,14 +48,14 @@ def test_swapping_the_sides_swaps_the_word_and_inverts_the_ratio(a, b):
 
 @given(times, times, st.sampled_from([0.5, 4.0, 1024.0]))
 def test_other_units_give_the_same_verdict(a, b, scale):
-    found, scaled = judge(a, b), judge(*(Timed(one.us * scale, one.noise) for one in (a, b)))
-    assert (scaled.word, scaled.ratio, scaled.floor) == (found.word, found.ratio, found.floor)
+    judged, scaled = judge(a, b), judge(*(Timed(time.us * scale, time.noise) for time in (a, b)))
+    assert (scaled.word, scaled.ratio, scaled.floor) == (judged.word, judged.ratio, judged.floor)
 
 
 @given(times, times)
 def test_the_interval_contains_1_unless_one_is_faster(a, b):
-    found = judge(a, b)
-    assert (found.low <= 1 <= found.high) == (found.word in (SAME, AMBIGUOUS))
+    judged = judge(a, b)
+    assert (judged.low <= 1 <= judged.high) == (judged.word in (SAME, AMBIGUOUS))
 
 
 def test_the_floor_is_that_of_students_t():
@@ -64,7 +64,7 @@ def test_the_floor_is_that_of_students_t():
     assert noise.freedom == pytest.approx(4)
     assert noise.gap() == pytest.approx(math.expm1(7.1732 * math.sqrt(2) * 1e-3), rel=1e-4)
     assert noise.p(1 + noise.gap()) == pytest.approx(0.002)
-    assert judge(of(100.0, 0.001, 2), of(101.0, 0.001, 2)).floor == pytest.approx(noise.gap())
+    assert judge(time(100.0, 0.001, 2), time(101.0, 0.001, 2)).floor == pytest.approx(noise.gap())
 
 
 @pytest.mark.parametrize(
@@ -72,23 +72,23 @@ def test_the_floor_is_that_of_students_t():
 )
 def test_a_gap_counts_from_the_floor_on(after, word):
     """By hand: 3.0902 * sqrt(2) * 0.1 % = 0.437 %."""
-    assert judge(of(100.0), of(after)).word == word
+    assert judge(time(100.0), time(after)).word == word
 
 
 def test_two_times_are_the_same_if_the_likely_gap_lies_within_the_margin():
     """By hand: 1.96 * sqrt(2) * 0.5 % = 1.39 %, and the floor is 2.2 %."""
-    a, b = of(100.0, 0.005), of(100.5, 0.005)
+    a, b = time(100.0, 0.005), time(100.5, 0.005)
     assert judge(a, b).word == SAME
-    assert (judge(a, of(101.0, 0.005)).word, judge(a, b, 0.01).word) == (AMBIGUOUS, AMBIGUOUS)
+    assert (judge(a, time(101.0, 0.005)).word, judge(a, b, 0.01).word) == (AMBIGUOUS, AMBIGUOUS)
     assert judge(a, b, 0.01).reason == WIDE
 
 
 def test_processes_in_two_groups_hide_what_lies_within_their_range():
-    grouped = of(100.0, groups=math.log(2))
-    found = judge(grouped, of(150.0))
-    assert (found.word, found.reason) == (AMBIGUOUS, TWO_GROUPS)
-    assert found.floor == pytest.approx(1.0)
-    assert judge(grouped, of(201.0)).word == SLOWER
+    grouped = time(100.0, groups=math.log(2))
+    judged = judge(grouped, time(150.0))
+    assert (judged.word, judged.reason) == (AMBIGUOUS, TWO_GROUPS)
+    assert judged.floor == pytest.approx(1.0)
+    assert judge(grouped, time(201.0)).word == SLOWER
 
 
 def test_rows_are_tied_as_their_times_are_and_never_without_one():

@@ -147,8 +147,8 @@ def test_published_figures_are_read_and_their_case_must_be_one(tmp_path: Path) -
     make_family(tmp_path)
     path = tmp_path / "scale" / "family.yaml"
     path.write_text(YAML.replace(entry, f"{entry}, published: [{figure}]"))
-    found = catalog.load([tmp_path])["scale"].variant("right").published
-    assert found == (contract.Published(value=93, unit="TFLOP/s", gpu="H100", source="someone", case="64"),)
+    figures = catalog.load([tmp_path])["scale"].variant("right").published
+    assert figures == (contract.Published(value=93, unit="TFLOP/s", gpu="H100", source="someone", case="64"),)
     for old, new, words in (
         ('"64"', '"65"', "variant 'right': published.case: unknown name '65'"),
         ("TFLOP/s", "TFLOPS", "variants.right.published.0.unit"),

@@ -46,11 +46,11 @@ def test_a_variant_extends_what_its_family_says(tmp_path: Path) -> None:
     variant = loaded(
         tmp_path, (RIGHT, f"{RIGHT} {own}"), ("baseline: right", f"baseline: right\n{family}")
     ).variants[0]
-    found = variant.compile
-    assert found.include == ("../../more", "../../inc"), "the variant's folders are searched first"
-    assert found.flags == ("-a", "-b", "-d")
-    assert found.defines == {"A": 2, "B": "x"}
-    assert (found.std, found.link, found.fast_math) == (20, ("cuda", "curand"), True)
+    merged = variant.compile
+    assert merged.include == ("../../more", "../../inc"), "the variant's folders are searched first"
+    assert merged.flags == ("-a", "-b", "-d")
+    assert merged.defines == {"A": 2, "B": "x"}
+    assert (merged.std, merged.link, merged.fast_math) == (20, ("cuda", "curand"), True)
     places = [folder.relative_to(tmp_path) for folder in variant.include_folders()[:-1]]
     assert places == [Path(name) for name in ("kernels/scale", "more", "inc", "kernels/include")]
 

@@ -52,7 +52,7 @@ def test_the_docstring_of_a_python_module_is_its_header(tmp_path):
     path = tmp_path / "softmax_triton.py"
     fields = "Idea         Whole rows\n             as arrays.\nExpected     As fast.\n"
     path.write_text(f'"""triton: one program per row.\n\n{fields}"""\nimport triton\n')
-    found = read_header(path)
-    assert (found.idea, found.expected, found.cost) == ("Whole rows as arrays.", "As fast.", "")
+    header = read_header(path)
+    assert (header.idea, header.expected, header.cost) == ("Whole rows as arrays.", "As fast.", "")
     path.write_text("import triton\n\ndef broken(:\n")
     assert read_header(path).idea == ""

@@ -15,10 +15,10 @@ def test_every_shipped_family_is_introduced_and_each_only_once() -> None:
     shipped = [
         name for name, family in catalog.load([KERNELS]).items() if not family.draft and not family.probes
     ]
-    found = introductions(order_files([KERNELS]), shipped)
-    assert sorted(found) == sorted(shipped)
-    assert all(found.values())
-    assert next(iter(found)) == "vector_add"
+    introduced = introductions(order_files([KERNELS]), shipped)
+    assert sorted(introduced) == sorted(shipped)
+    assert all(introduced.values())
+    assert next(iter(introduced)) == "vector_add"
 
 
 def test_families_that_no_file_names_follow_and_those_that_do_not_run_are_left_out(tmp_path: Path) -> None:

@@ -41,11 +41,17 @@ def of_left(family: Family) -> list[Assertion]:
 def test_a_speedup_is_over_the_parent_at_the_headline_case_at_rest_on_any_gpu(
     family: Callable[..., Family],
 ) -> None:
-    (one,) = of_left(family(left="{quantity: speedup, low: 2}"))
-    assert (one.against, one.case, one.regime, one.said_of, one.unit) == ("right", "64", "rest", "", "x")
-    assert one.allowed == Range(low=2.0)
-    assert one.formula
-    assert list(one.formula.terms.values()) == [
+    (assertion,) = of_left(family(left="{quantity: speedup, low: 2}"))
+    assert (assertion.against, assertion.case, assertion.regime, assertion.said_of, assertion.unit) == (
+        "right",
+        "64",
+        "rest",
+        "",
+        "x",
+    )
+    assert assertion.allowed == Range(low=2.0)
+    assert assertion.formula
+    assert list(assertion.formula.terms.values()) == [
         Term("median_us", "scale", "right", "64"),
         Term("median_us", "scale", "left", "64"),
     ]
@@ -55,8 +61,11 @@ def test_each_case_and_each_variant_that_is_named_is_an_assertion_of_its_own(
     family: Callable[..., Family],
 ) -> None:
     made = family(right='{quantity: speedup, against: [left], case: ["64", "1000"], high: 1}')
-    found = list(predicted(made.variant("right"), made.name, made.headline_case, "here"))
-    assert [(one.against, one.case) for one in found] == [("left", "64"), ("left", "1000")]
+    assertions = list(predicted(made.variant("right"), made.name, made.headline_case, "here"))
+    assert [(assertion.against, assertion.case) for assertion in assertions] == [
+        ("left", "64"),
+        ("left", "1000"),
+    ]
 
 
 def test_another_quantity_is_compared_only_if_a_variant_is_named(family: Callable[..., Family]) -> None:
@@ -84,10 +93,10 @@ def test_another_quantity_is_compared_only_if_a_variant_is_named(family: Callabl
 def test_a_regime_selects_the_column(
     family: Callable[..., Family], quantity: str, regime: str, column: str
 ) -> None:
-    (one,) = of_left(family(left=f"{{quantity: {quantity}, regime: {regime}, low: 1}}"))
-    assert one.formula
-    assert {term.quantity for term in one.formula.terms.values()} == {column}
-    assert one.regime == regime
+    (assertion,) = of_left(family(left=f"{{quantity: {quantity}, regime: {regime}, low: 1}}"))
+    assert assertion.formula
+    assert {term.quantity for term in assertion.formula.terms.values()} == {column}
+    assert assertion.regime == regime
 
 
 @pytest.mark.parametrize(
@@ -137,9 +146,9 @@ OURS = [family for family in FAMILIES.values() if any(variant.predicts for varia
 def test_every_prediction_of_ours_can_be_answered_one_day(family: Family) -> None:
     """Both variants support its case, and its counters are captured there."""
     for variant in family.variants:
-        for one in predicted(variant, family.name, family.headline_case, variant.name):
-            assert one.formula
-            for term in one.formula.terms.values():
+        for assertion in predicted(variant, family.name, family.headline_case, variant.name):
+            assert assertion.formula
+            for term in assertion.formula.terms.values():
                 assert family.variant(term.variant).requires.why_not_case(family.cases[term.case]) == ""
                 metric = METRICS.get(term.quantity.removeprefix("total_"))
                 if term.quantity not in MEASUREMENTS and metric and metric.counters:
@@ -148,9 +157,16 @@ def test_every_prediction_of_ours_can_be_answered_one_day(family: Family) -> Non
 
 def test_no_two_assertions_of_a_family_have_the_same_row() -> None:
     for family in OURS:
-        found = [
-            (one.variant, one.quantity, one.against, one.case, one.regime, one.said_of)
+        keys = [
+            (
+                assertion.variant,
+                assertion.quantity,
+                assertion.against,
+                assertion.case,
+                assertion.regime,
+                assertion.said_of,
+            )
             for variant in family.variants
-            for one in predicted(variant, family.name, family.headline_case, variant.name)
+            for assertion in predicted(variant, family.name, family.headline_case, variant.name)
         ]
-        assert len(set(found)) == len(found), family.name
+        assert len(set(keys)) == len(keys), family.name

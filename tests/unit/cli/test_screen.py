@@ -28,8 +28,8 @@ from warplog.records.campaign import Campaign
 from warplog.records.stages import KINDS, folder_of
 from warplog.records.verification import manifest
 from warplog.tables.files import write_table, write_tables
-from warplog.tables.records import Source
 from warplog.tables.rows import make_rows
+from warplog.tables.verified_records import Source
 
 PROJECT = Path(__file__).parents[3]
 PLANTED = "\x1b]0;owned\x07\x9b31m\u202e"

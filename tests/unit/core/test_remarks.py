@@ -72,5 +72,5 @@ def test_limits_come_from_a_cell_or_are_refused_by_name() -> None:
 
 def test_the_dictionary_of_columns_names_every_code() -> None:
     for column, union in (("remarks", remarks.Remark), ("agreement_notes", remarks.Note)):
-        codes = ", ".join(one.__struct_config__.tag for one in get_args(union))
+        codes = ", ".join(kind.__struct_config__.tag for kind in get_args(union))
         assert MEASUREMENTS[column].meaning.endswith(codes)

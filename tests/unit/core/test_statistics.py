@@ -9,15 +9,15 @@ from warplog.core.statistics import summarise
 
 
 def test_five_samples_in_any_order_have_the_quartiles_in_second_and_fourth_place() -> None:
-    found = summarise([16.0, 1.0, 8.0, 2.0, 4.0])
-    assert (found.q1_us, found.median_us, found.q3_us) == (2.0, 4.0, 8.0)
-    assert (found.min_us, found.max_us, found.mean_us) == (1.0, 16.0, 6.2)
-    assert found.samples == 5
+    summary = summarise([16.0, 1.0, 8.0, 2.0, 4.0])
+    assert (summary.q1_us, summary.median_us, summary.q3_us) == (2.0, 4.0, 8.0)
+    assert (summary.min_us, summary.max_us, summary.mean_us) == (1.0, 16.0, 6.2)
+    assert summary.samples == 5
 
 
 def test_quartiles_between_two_samples_are_interpolated() -> None:
-    found = summarise([1.0, 2.0, 3.0, 4.0])
-    assert (found.q1_us, found.median_us, found.q3_us) == (1.75, 2.5, 3.25)
+    summary = summarise([1.0, 2.0, 3.0, 4.0])
+    assert (summary.q1_us, summary.median_us, summary.q3_us) == (1.75, 2.5, 3.25)
 
 
 @pytest.mark.parametrize(("mean", "deviation", "spread"), [(100.0, 1.0, 0.01), (50.0, 4.0, 0.08)])
@@ -29,14 +29,20 @@ def test_the_spread_of_normal_samples_is_their_relative_standard_deviation(
 
 
 def test_a_third_of_stray_samples_does_not_move_the_median() -> None:
-    found = summarise([10.0] * 8 + [1000.0] * 4)
-    assert found.median_us == 10.0
-    assert found.mean_us == 340.0
+    summary = summarise([10.0] * 8 + [1000.0] * 4)
+    assert summary.median_us == 10.0
+    assert summary.mean_us == 340.0
 
 
 def test_a_single_sample_is_its_own_summary_without_spread() -> None:
-    found = summarise([7.0])
-    assert (found.q1_us, found.median_us, found.q3_us, found.rel_spread, found.samples) == (7, 7, 7, 0, 1)
+    summary = summarise([7.0])
+    assert (summary.q1_us, summary.median_us, summary.q3_us, summary.rel_spread, summary.samples) == (
+        7,
+        7,
+        7,
+        0,
+        1,
+    )
 
 
 @pytest.mark.parametrize("samples", [[-3.0, -2.0, -1.0], [-1.0, 0.0, 1.0]])

@@ -82,8 +82,10 @@ def test_the_same_files_give_the_same_archive_which_any_tar_opens(root: Path) ->
     assert store.pack(FILES) == store.pack(dict(reversed(FILES.items())))
     with tarfile.open(root / "records" / "time.tar.xz") as archive:
         members = archive.getmembers()
-    assert [one.name for one in members] == sorted(FILES)
-    assert {(one.mtime, one.uid, one.uname, one.mode) for one in members} == {(0, 0, "", 0o644)}
+    assert [member.name for member in members] == sorted(FILES)
+    assert {(member.mtime, member.uid, member.uname, member.mode) for member in members} == {
+        (0, 0, "", 0o644)
+    }
 
 
 def test_an_archive_that_is_replaced_is_read_again(root: Path) -> None:

@@ -26,7 +26,7 @@ def launches():
     ]
 
 
-def timeline(path):
+def trace(path):
     nsys = Nsys(path)
     nsys.kernel("partial", called=10, start=20, duration=99_000)  # warm-up, before the range
     for number, case in enumerate(("64", "128")):
@@ -73,7 +73,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def reports(folder):
-    return write_ncu(folder / "v.ncu-rep", launches()), timeline(folder / "v.nsys.sqlite")
+    return write_ncu(folder / "v.ncu-rep", launches()), trace(folder / "v.nsys.sqlite")
 
 
 def extract(reports, ncu=None, nsys=None, cases=("64", "128"), traced=None):
@@ -91,13 +91,13 @@ def extract(reports, ncu=None, nsys=None, cases=("64", "128"), traced=None):
     return FamilyRecord.read(output, Extract).variants[variant]
 
 
-def of(evidence, metric, **wanted):
+def rows_of(evidence, metric, **wanted):
     rows = [r for r in evidence.rows if r.metric == metric]
     return [r for r in rows if all(getattr(r, key) == value for key, value in wanted.items())]
 
 
 def test_counters_belong_to_their_case_kernel_and_launch(reports):
-    rows = of(extract(reports), "duration_us")
+    rows = rows_of(extract(reports), "duration_us")
     assert [(r.case, r.kernel, r.launch, r.value) for r in rows] == [
         ("64", "partial()", 0, 3.0),
         ("64", "final()", 1, 1.0),
@@ -108,15 +108,15 @@ def test_counters_belong_to_their_case_kernel_and_launch(reports):
 
 def test_cases_are_matched_by_range_not_by_position(reports):
     evidence = extract(reports, cases=("128", "64"))
-    assert [r.value for r in of(evidence, "duration_us", case="128")] == [9.0]
-    assert [r.value for r in of(evidence, "nsys_duration_us", case="128")] == [4.0]
+    assert [r.value for r in rows_of(evidence, "duration_us", case="128")] == [9.0]
+    assert [r.value for r in rows_of(evidence, "nsys_duration_us", case="128")] == [4.0]
 
 
 def test_nsys_gives_the_median_launch_of_all_its_kernels(reports):
     evidence = extract(reports)
-    whole = of(evidence, "nsys_duration_us")
+    whole = rows_of(evidence, "nsys_duration_us")
     assert [(r.case, r.kernel, r.value) for r in whole] == [("64", "", 3.5), ("128", "", 4.0)]
-    single = {r.kernel: r.value for r in of(evidence, "nsys_kernel_duration_us", case="64")}
+    single = {r.kernel: r.value for r in rows_of(evidence, "nsys_kernel_duration_us", case="64")}
     assert single == {"partial(float*)": 2.0, "final(float*)": 0.5, "Host-to-Device": 4.0}
 
 
@@ -133,8 +133,8 @@ def test_kernels_tell_how_they_were_launched_in_the_order_of_a_launch(reports):
 def test_nsys_may_have_captured_more_cases_than_ncu(reports):
     write_ncu(reports[0], launches()[:2])
     evidence = extract(reports, record("ncu", counts={"64": 1}), cases=("64",), traced=("64", "128"))
-    assert {r.case for r in of(evidence, "duration_us")} == {"64"}
-    assert {r.case for r in of(evidence, "nsys_duration_us")} == {"64", "128"}
+    assert {r.case for r in rows_of(evidence, "duration_us")} == {"64"}
+    assert {r.case for r in rows_of(evidence, "nsys_duration_us")} == {"64", "128"}
 
 
 def test_a_variant_of_copies_alone_has_a_time(folder):
@@ -144,8 +144,8 @@ def test_a_variant_of_copies_alone_has_a_time(folder):
     nsys.copy(called=10, start=20, duration=7_000, kind=2, moved=4096)
     lost = record("ncu", "skipped", "no kernel")
     evidence = extract((None, nsys.write()), lost, record("nsys", counts={"64": 1}), ("64",))
-    assert [r.value for r in of(evidence, "nsys_duration_us")] == [7.0]
-    assert [e.kind for e in evidence.timeline] == ["api", "memcpy"]
+    assert [r.value for r in rows_of(evidence, "nsys_duration_us")] == [7.0]
+    assert [e.kind for e in evidence.trace] == ["api", "memcpy"]
 
 
 def pipeline(path, streams):
@@ -172,16 +172,16 @@ def test_a_launch_that_copies_tells_what_hid_the_copies(folder, streams, wall, b
     report = pipeline(folder / "v.sqlite", streams)
     lost = record("ncu", "skipped", "n/a: what this family measures is no kernel")
     evidence = extract((None, report), lost, record("nsys", counts={"64": 2}), ("64",))
-    found = {r.metric: (r.value, r.kernel, r.unit) for r in evidence.rows if r.tool == "nsys"}
-    assert found["wall_us"] == (wall, "", "us")
-    assert found["nsys_duration_us"][0] == busy, "what runs at the same time counts once"
-    assert found["copy_hidden_pct"] == (pytest.approx(hidden), "", "%")
-    assert found["longest_engine_pct"][0] == pytest.approx(longest)
-    assert [found[n][0] for n in ("kernel_us", "to_device_us", "to_host_us")] == [20.0, 20.0, 20.0]
-    assert [e.launch for e in evidence.timeline if e.kind == "kernel"] == [0, 0, 1, 1]
+    metrics = {r.metric: (r.value, r.kernel, r.unit) for r in evidence.rows if r.tool == "nsys"}
+    assert metrics["wall_us"] == (wall, "", "us")
+    assert metrics["nsys_duration_us"][0] == busy, "what runs at the same time counts once"
+    assert metrics["copy_hidden_pct"] == (pytest.approx(hidden), "", "%")
+    assert metrics["longest_engine_pct"][0] == pytest.approx(longest)
+    assert [metrics[n][0] for n in ("kernel_us", "to_device_us", "to_host_us")] == [20.0, 20.0, 20.0]
+    assert [e.launch for e in evidence.trace if e.kind == "kernel"] == [0, 0, 1, 1]
 
 
-def test_a_timeline_keeps_whole_launches_and_at_least_the_first(folder):
+def test_a_trace_keeps_whole_launches_and_at_least_the_first(folder):
     nsys = Nsys(folder / "v.sqlite")
     nsys.range("case:64", 0, 900_000)
     for launch, events in enumerate((300, 250, 600)):
@@ -191,9 +191,9 @@ def test_a_timeline_keeps_whole_launches_and_at_least_the_first(folder):
             nsys.kernel("work", at + 10 * i, 100_000 * (launch + 1) + 20 * i, 10)
     lost = record("ncu", "skipped", "n/a")
     evidence = extract((None, nsys.write()), lost, record("nsys", counts={"64": 3}), ("64",))
-    kept = [e.launch for e in evidence.timeline if e.kind == "kernel"]
+    kept = [e.launch for e in evidence.trace if e.kind == "kernel"]
     assert kept == [0] * 300, "each kernel comes with its call, so that a second launch would be too much"
-    assert of(evidence, "nsys_duration_us")[0].value == pytest.approx(3.0), "the median is still of all"
+    assert rows_of(evidence, "nsys_duration_us")[0].value == pytest.approx(3.0), "the median is still of all"
 
 
 def test_kernels_without_copies_have_no_rows_of_copies(reports):
@@ -202,8 +202,8 @@ def test_kernels_without_copies_have_no_rows_of_copies(reports):
     assert not {"wall_us", "copy_hidden_pct", "copy_us"} & set(rows)
 
 
-def test_the_timeline_starts_at_the_first_event_of_a_case_and_leaves_the_warm_up_out(reports):
-    events = extract(reports).timeline
+def test_the_trace_starts_at_the_first_event_of_a_case_and_leaves_the_warm_up_out(reports):
+    events = extract(reports).trace
     assert events[0].start_us == 0
     assert [e.start_us for e in events] == sorted(e.start_us for e in events)
     kinds = [(e.kind, e.case) for e in events]
@@ -223,15 +223,15 @@ def test_a_capture_that_was_not_made_has_every_metric_without_a_value(reports, s
     assert {r.metric for r in lost} == {name for name, m in METRICS.items() if m.formula} - not_collected
     assert {(r.value, r.status, r.reason, r.kernel) for r in lost} == {(None, status, "why", "")}
     assert {r.case for r in lost} == {"64", "128"}
-    assert of(evidence, "nsys_duration_us", case="64")[0].value == 3.5
+    assert rows_of(evidence, "nsys_duration_us", case="64")[0].value == 3.5
 
 
-def test_without_nsys_its_time_is_absent_and_the_timeline_empty(reports):
+def test_without_nsys_its_time_is_absent_and_the_trace_empty(reports):
     evidence = extract((reports[0], None), nsys=record("nsys", "missing", "nsys was not found"))
-    assert evidence.timeline == ()
-    rows = of(evidence, "nsys_duration_us")
+    assert evidence.trace == ()
+    rows = rows_of(evidence, "nsys_duration_us")
     assert [(r.value, r.status, r.reason) for r in rows] == [(None, "missing", "nsys was not found")] * 2
-    assert len(of(evidence, "duration_us")) == 3
+    assert len(rows_of(evidence, "duration_us")) == 3
 
 
 def test_one_case_may_fail_while_the_others_count(reports):
@@ -239,7 +239,7 @@ def test_one_case_may_fail_while_the_others_count(reports):
     ncu = record("ncu")
     slow = structs.replace(ncu.cases[1], status="timeout", reason="slow")
     evidence = extract(reports, ncu=structs.replace(ncu, cases=(ncu.cases[0], slow)))
-    assert [(r.case, r.status) for r in of(evidence, "duration_us")] == [
+    assert [(r.case, r.status) for r in rows_of(evidence, "duration_us")] == [
         ("128", "timeout"),
         ("64", "ok"),
         ("64", "ok"),
@@ -249,39 +249,39 @@ def test_one_case_may_fail_while_the_others_count(reports):
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        (lambda found: found[:2], "case 128: its range contains no events"),
+        (lambda launched: launched[:2], "case 128: its range contains no events"),
         (
-            lambda found: [*found, Launch("x", {}, ("case:7", "launch:0"))],
+            lambda launched: [*launched, Launch("x", {}, ("case:7", "launch:0"))],
             "case 7: was captured but not requested",
         ),
         (
-            lambda found: [*found, Launch("stranger", {})],
+            lambda launched: [*launched, Launch("stranger", {})],
             "kernel stranger: was launched outside all ranges case",
         ),
         (
-            lambda found: [*found, Launch("x", {}, ("case:64",))],
+            lambda launched: [*launched, Launch("x", {}, ("case:64",))],
             "a kernel was launched outside all ranges launch",
         ),
-        (lambda found: [*found, Launch("x", {}, ("case:64", "launch:1"))], "2 of 1 launches"),
+        (lambda launched: [*launched, Launch("x", {}, ("case:64", "launch:1"))], "2 of 1 launches"),
     ],
 )
 def test_launches_that_do_not_fit_the_cases_are_an_error(reports, changed, said):
     write_ncu(reports[0], changed(launches()))
-    found = extract(reports)
-    assert (found.status, said in found.reason, "\n" in found.reason) == ("error", True, False)
+    extracted = extract(reports)
+    assert (extracted.status, said in extracted.reason, "\n" in extracted.reason) == ("error", True, False)
 
 
 def test_a_report_that_ends_after_a_whole_launch_is_found_by_its_count(reports):
-    found = [Launch("k", {DURATION: 1.0}, ("case:64", f"launch:{i}")) for i in range(3)]
-    reports[0].write_bytes(b"".join(ncu_blocks(found)[:-1]))
+    launched = [Launch("k", {DURATION: 1.0}, ("case:64", f"launch:{i}")) for i in range(3)]
+    reports[0].write_bytes(b"".join(ncu_blocks(launched)[:-1]))
     assert "2 of 3 launches" in extract(reports, record("ncu", counts={"64": 3}), cases=("64",)).reason
 
 
 def test_the_record_names_the_worse_capture(reports):
     denied = record("ncu", "denied", "not permitted")
-    found = extract((None, reports[1]), ncu=denied)
-    assert (found.status, found.reason, found.family) == ("denied", "not permitted", "sgemm")
-    assert [(c.tool, bool(c.sha256)) for c in found.captures] == [("ncu", False), ("nsys", True)]
+    extracted = extract((None, reports[1]), ncu=denied)
+    assert (extracted.status, extracted.reason, extracted.family) == ("denied", "not permitted", "sgemm")
+    assert [(c.tool, bool(c.sha256)) for c in extracted.captures] == [("ncu", False), ("nsys", True)]
 
 
 @pytest.mark.parametrize("tool", ["ncu", "nsys"])
@@ -292,13 +292,13 @@ def test_a_report_of_no_use_costs_its_own_rows_and_they_say_why(reports, capsys,
     reports[place].unlink()
     if lost == "it is empty":
         reports[place].write_bytes(b"")
-    found = extract(given)
-    states = {t: {r.status for r in found.rows if r.tool == t} for t in ("ncu", "nsys")}
-    assert found.status == "error"
+    extracted = extract(given)
+    states = {t: {r.status for r in extracted.rows if r.tool == t} for t in ("ncu", "nsys")}
+    assert extracted.status == "error"
     assert states.pop(tool) == {"error"}
-    assert {r.case for r in found.rows if r.tool == tool} == {"64", "128"}
+    assert {r.case for r in extracted.rows if r.tool == tool} == {"64", "128"}
     assert [("ok" in kinds, "error" in kinds) for kinds in states.values()] == [(True, False)]
-    assert re.search(f"{tool} report: missing|cannot be read|is empty", found.reason)
+    assert re.search(f"{tool} report: missing|cannot be read|is empty", extracted.reason)
     assert "sgemm/naive  error" in capsys.readouterr().err
 
 
@@ -307,13 +307,13 @@ def test_a_real_report_gives_what_its_campaign_recorded(folder):
     expected = pd.read_csv(DATA / "transpose_h200.csv", index_col=["metric", "unit"])
     for variant in expected:
         ncu, nsys = record("ncu", counts={"8192": 1}), record("nsys", "missing", "not recorded")
-        named = (structs.replace(one, variant=variant) for one in (ncu, nsys))
-        found = extract((folder / "session.ncu-rep", None), *named, cases=("8192",))
-        rows = [row for row in found.rows if row.tool == "ncu"]
+        named = (structs.replace(capture, variant=variant) for capture in (ncu, nsys))
+        extracted = extract((folder / "session.ncu-rep", None), *named, cases=("8192",))
+        rows = [row for row in extracted.rows if row.tool == "ncu"]
         assert [(row.metric, row.unit) for row in rows] == list(expected.index)
         # Python 3.12 and later sum with compensation: the last digit may differ.
         values = [float("nan") if row.value is None else row.value for row in rows]
         assert values == pytest.approx(list(expected[variant]), rel=1e-12, nan_ok=True)
-        assert (found.captures[0].status, bool(found.lines)) == ("ok", variant != "cublas")
-        assert [loop.case for loop in found.loops] == ["8192"] * len(found.loops)
-        assert bool(found.loops) == (variant != "cublas")
+        assert (extracted.captures[0].status, bool(extracted.lines)) == ("ok", variant != "cublas")
+        assert [loop.case for loop in extracted.loops] == ["8192"] * len(extracted.loops)
+        assert bool(extracted.loops) == (variant != "cublas")

@@ -25,10 +25,10 @@ def launches():
 @pytest.mark.parametrize("variant", ["naive", "smem_conflict"])
 def test_the_lines_of_a_launch_add_up_to_its_counters(variant, launches):
     launch = launches[variant]
-    known = pd.read_csv(DATA / "transpose_h200.csv", index_col="metric")[variant]
-    assert sum(line.instructions for line in launch.lines) == known["instructions_executed"]
+    counters = pd.read_csv(DATA / "transpose_h200.csv", index_col="metric")[variant]
+    assert sum(line.instructions for line in launch.lines) == counters["instructions_executed"]
     excess = sum(line.shared_wavefronts - line.shared_wavefronts_ideal for line in launch.lines)
-    assert excess == known["shared_wavefronts_excess"]
+    assert excess == counters["shared_wavefronts_excess"]
     assert {Path(line.file).name for line in launch.lines} >= {f"{variant}.cu"}
 
 

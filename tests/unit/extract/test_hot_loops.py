@@ -28,12 +28,20 @@ def loops():
 def test_the_hottest_loop_of_a_real_report_has_the_instructions_of_its_source_page(loops):
     hottest, second = loops["smem_conflict"]
     assert (hottest.iterates, hottest.iterations, hottest.kernel_samples) == (True, 524288, 39276)
-    found = [
-        (f"{one.offset:x}", one.text, one.executed, one.samples, one.stall, one.stall_samples, one.line)
-        for one in hottest.instructions
+    shown = [
+        (
+            f"{instr.offset:x}",
+            instr.text,
+            instr.executed,
+            instr.samples,
+            instr.stall,
+            instr.stall_samples,
+            instr.line,
+        )
+        for instr in hottest.instructions
     ]
-    assert found == list(EXPECTED.itertuples(index=False, name=None))
-    assert {one.file for one in hottest.instructions} == {"smem_conflict.cu"}
+    assert shown == list(EXPECTED.itertuples(index=False, name=None))
+    assert {instr.file for instr in hottest.instructions} == {"smem_conflict.cu"}
     assert (second.instructions[0].offset, len(second.instructions)) == (0x440, 68)
 
 
@@ -78,16 +86,16 @@ def kernel(first, second, rest):
     ],
 )
 def test_the_two_hottest_loops_are_kept_and_the_code_around_them_if_it_is_hotter(samples, heads):
-    found = hot_loops.hottest("64", "k", 0, kernel(*samples))
-    assert [loop.instructions[0].offset for loop in found] == heads
-    assert {loop.kernel_samples for loop in found} == {sum(samples)}
-    assert [loop.iterates for loop in found] == [head > 0 for head in heads]
+    kept = hot_loops.hottest("64", "k", 0, kernel(*samples))
+    assert [loop.instructions[0].offset for loop in kept] == heads
+    assert {loop.kernel_samples for loop in kept} == {sum(samples)}
+    assert [loop.iterates for loop in kept] == [head > 0 for head in heads]
 
 
 def test_without_samples_executed_instructions_decide():
     code = [
-        instruction(one.offset // 16, one.text, 900.0 if one.offset in (0x30, 0x40) else 5.0)
-        for one in kernel(0, 0, 0)
+        instruction(plain.offset // 16, plain.text, 900.0 if plain.offset in (0x30, 0x40) else 5.0)
+        for plain in kernel(0, 0, 0)
     ]
     first, second = hot_loops.hottest("64", "k", 0, code)
     assert (first.instructions[0].offset, first.iterations, first.kernel_samples) == (0x30, 900, 0)

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from warplog.extract.timeline import busy, common, overlap_metrics, union
+from warplog.extract.trace import busy, common, overlap_metrics, union
 
 
 def ticks(intervals):
@@ -27,12 +27,12 @@ def test_intervals_agree_with_counted_ticks(seed):
 
 
 def test_engines_that_take_turns_hide_nothing():
-    found = overlap_metrics(kernels=[(10, 22)], to_device=[(0, 10)], to_host=[(22, 30)])
-    assert found["wall_us"] == 30
-    assert (found["kernel_us"], found["to_device_us"], found["to_host_us"]) == (12, 10, 8)
-    assert found["copy_us"] == 18
-    assert found["copy_hidden_pct"] == 0
-    assert found["longest_engine_pct"] == pytest.approx(40)
+    metrics = overlap_metrics(kernels=[(10, 22)], to_device=[(0, 10)], to_host=[(22, 30)])
+    assert metrics["wall_us"] == 30
+    assert (metrics["kernel_us"], metrics["to_device_us"], metrics["to_host_us"]) == (12, 10, 8)
+    assert metrics["copy_us"] == 18
+    assert metrics["copy_hidden_pct"] == 0
+    assert metrics["longest_engine_pct"] == pytest.approx(40)
 
 
 def test_a_full_pipeline_is_as_long_as_its_longest_engine_and_two_pieces():
@@ -40,15 +40,15 @@ def test_a_full_pipeline_is_as_long_as_its_longest_engine_and_two_pieces():
     to_device = [(10 * i, 10 * i + 10) for i in pieces]
     kernels = [(10 * i + 10, 10 * i + 20) for i in pieces]
     to_host = [(10 * i + 20, 10 * i + 30) for i in pieces]
-    found = overlap_metrics(kernels, to_device, to_host)
-    assert found["wall_us"] == 120
-    assert found["longest_engine_pct"] == pytest.approx(100 * 100 / 120)
-    assert found["copy_hidden_pct"] == pytest.approx(90), "the first piece in and the last one out are bare"
-    assert found["copy_us"] == 120
+    metrics = overlap_metrics(kernels, to_device, to_host)
+    assert metrics["wall_us"] == 120
+    assert metrics["longest_engine_pct"] == pytest.approx(100 * 100 / 120)
+    assert metrics["copy_hidden_pct"] == pytest.approx(90), "the first piece in and the last one out are bare"
+    assert metrics["copy_us"] == 120
 
 
 def test_copies_in_both_directions_hide_each_other():
-    found = overlap_metrics([], [(0, 10)], [(4, 14)])
-    assert found["copy_us"] == 14
-    assert found["copy_hidden_pct"] == pytest.approx(60)
-    assert found["kernel_us"] == 0
+    metrics = overlap_metrics([], [(0, 10)], [(4, 14)])
+    assert metrics["copy_us"] == 14
+    assert metrics["copy_hidden_pct"] == pytest.approx(60)
+    assert metrics["kernel_us"] == 0

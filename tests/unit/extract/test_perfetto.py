@@ -63,10 +63,10 @@ def tenths_of_ns(us):
     return round(us * 1e4)
 
 
-def threads(found):
+def threads(written):
     """The slices of each thread, as (begin, end, kind) in tenths of a nanosecond."""
     own = defaultdict(list)
-    for event in found["traceEvents"]:
+    for event in written["traceEvents"]:
         if event["ph"] == "X":
             begin = tenths_of_ns(event["ts"])
             own[event["pid"], event["tid"]].append((begin, begin + tenths_of_ns(event["dur"]), event["cat"]))
@@ -75,16 +75,16 @@ def threads(found):
 
 def faults(slices):
     """What is wrong with the slices of a thread: an order, a region outside of its block, or an overlap."""
-    found, block_end, last = [], None, 0
+    problems, block_end, last = [], None, 0
     for begin, end, kind in slices:
         if kind == "block":
-            found += ["blocks overlap"] if block_end is not None and begin < block_end else []
+            problems += ["blocks overlap"] if block_end is not None and begin < block_end else []
             block_end, last = end, begin
             continue
-        found += ["regions overlap"] if begin < last else []
-        found += ["a region is outside of its block"] if block_end is None or end > block_end else []
+        problems += ["regions overlap"] if begin < last else []
+        problems += ["a region is outside of its block"] if block_end is None or end > block_end else []
         last = end
-    return found
+    return problems
 
 
 @pytest.fixture(scope="module", params=sorted(LAUNCHES))
@@ -103,29 +103,29 @@ def test_regions_lie_within_their_block_and_do_not_overlap(launch):
 
 
 def test_the_trace_holds_every_region_in_its_order(launch):
-    found = trace(launch, ABOUT, 10_000)
-    regions = [event for event in found["traceEvents"] if event.get("cat") == "region"]
+    written = trace(launch, ABOUT, 10_000)
+    regions = [event for event in written["traceEvents"] if event.get("cat") == "region"]
     spans = [span for tracks in launch.tracks.values() for track in tracks for span in track.spans()]
     assert [event["name"] for event in regions] == [span.region for span in spans]
     assert [event["args"]["clocks"] for event in regions] == [span.clocks for span in spans]
 
 
 def test_processes_are_sms_and_threads_are_warps_named_by_their_role():
-    found = trace(pipelined().read(), ABOUT, 10_000)
-    names = [event["args"]["name"] for event in found["traceEvents"] if event["ph"] == "M"]
+    written = trace(pipelined().read(), ABOUT, 10_000)
+    names = [event["args"]["name"] for event in written["traceEvents"] if event["ph"] == "M"]
     assert names[:4] == [
         "SM 0",
         "slot 0, warp 0: producer",
         "slot 0, warp 4: consumer",
         "slot 0, warp 5: consumer",
     ]
-    assert found["otherData"] == {**ABOUT, "shown": "2 of 2 SMs"}
+    assert written["otherData"] == {**ABOUT, "shown": "2 of 2 SMs"}
 
 
 def test_a_long_trace_is_cut_at_an_sm_and_says_so():
-    found = trace(pipelined().read(), ABOUT, 200)
-    assert {event["pid"] for event in found["traceEvents"]} == {0}
-    assert found["otherData"]["shown"] == "1 of 2 SMs"
+    written = trace(pipelined().read(), ABOUT, 200)
+    assert {event["pid"] for event in written["traceEvents"]} == {0}
+    assert written["otherData"]["shown"] == "1 of 2 SMs"
 
 
 def test_the_checks_find_slices_that_overlap():

@@ -13,7 +13,7 @@ from figure_tables import vector_add
 from made_up_tables import MadeUpTables
 from warplog import figures
 from warplog.catalog.family import load_family
-from warplog.extract.timeline import overlap_metrics
+from warplog.extract.trace import overlap_metrics
 from warplog.figures.shared import style
 from warplog.figures.shared.settings import WEB
 

@@ -15,7 +15,7 @@ from warplog.judge import oracle as oracle_report
 from warplog.plan.evaluate import labels_of
 from warplog.records.verification import manifest
 from warplog.tables import files
-from warplog.tables.records import Source
+from warplog.tables.verified_records import Source
 
 
 def rows_of(*verdicts):

@@ -78,7 +78,7 @@ def test_the_gpu_is_the_first_that_cuda_visible_devices_lets_through(install, mo
 
 
 @pytest.mark.parametrize(
-    ("setting", "told"),
+    ("setting", "said"),
     [
         ("", "hides all GPUs"),
         ("-1", "hides all GPUs"),
@@ -87,11 +87,11 @@ def test_the_gpu_is_the_first_that_cuda_visible_devices_lets_through(install, mo
         ("²", "no GPU"),
     ],
 )
-def test_a_hidden_or_unknown_gpu_is_told(install, monkeypatch, setting, told):
+def test_a_hidden_or_unknown_gpu_is_told(install, monkeypatch, setting, said):
     install(H200)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", setting)
     assert detect() is None
-    assert told in why_not()
+    assert said in why_not()
 
 
 def mig():
@@ -179,10 +179,10 @@ def test_the_newest_cuda_version_of_the_driver_has_its_minor_number(install):
 def test_peaks_come_from_the_table_or_from_the_clocks(install):
     install(H200)
     gpu = detect()
-    known = peaks(gpu, known_gpus(PROJECT))
-    assert (known.fp32_tflops_peak, known.dram_gbytes_per_s_peak) == (67, 4800)
-    assert (known.bf16_tflops_peak, peaks(gpu, {}).bf16_tflops_peak) == (989, None)
-    assert "data sheet" in known.source
+    listed = peaks(gpu, known_gpus(PROJECT))
+    assert (listed.fp32_tflops_peak, listed.dram_gbytes_per_s_peak) == (67, 4800)
+    assert (listed.bf16_tflops_peak, peaks(gpu, {}).bf16_tflops_peak) == (989, None)
+    assert "data sheet" in listed.source
     unknown = peaks(gpu, {})
     assert unknown.fp32_tflops_peak == pytest.approx(66.908, abs=0.001)  # 132 x 128 x 2 x 1.98 GHz
     assert unknown.dram_gbytes_per_s_peak == pytest.approx(4916.7, abs=0.1)

@@ -149,11 +149,11 @@ def test_the_host_compiler_is_the_one_that_nvcc_will_call(bare, monkeypatch):
 
 def test_the_snapshot_names_every_tool_and_is_empty_for_missing_ones(bare):
     program(bare / "bin", "nvcc", "13.0")
-    told = snapshot()
-    assert told["nvcc"] == "13.0.88"
-    assert (told["ncu"], told["nsys"], told["host_compiler"]) == ("", "", "")
-    assert told["python"].startswith("3.")
-    assert all(isinstance(value, str) for value in told.values())
+    versions = snapshot()
+    assert versions["nvcc"] == "13.0.88"
+    assert (versions["ncu"], versions["nsys"], versions["host_compiler"]) == ("", "", "")
+    assert versions["python"].startswith("3.")
+    assert all(isinstance(value, str) for value in versions.values())
 
 
 @pytest.fixture
@@ -216,16 +216,16 @@ def test_without_network_the_error_has_uvs_words_and_the_next_job_does_not_try_a
 
 
 @pytest.mark.parametrize(
-    ("gone", "told"),
+    ("gone", "remedy"),
     [
         ("bin/uv", "uv, which would install it, was not found"),
         ("uv.lock", "has no uv.lock"),
         ("env/pyvenv.cfg", "is not a writable virtual environment"),
     ],
 )
-def test_where_nothing_can_be_fetched_the_remedy_is_told(project, gone, told):
+def test_where_nothing_can_be_fetched_the_remedy_is_told(project, gone, remedy):
     (project / gone).unlink()
-    with pytest.raises(WarplogError, match=told) as caught:
+    with pytest.raises(WarplogError, match=remedy) as caught:
         ensure("cuda", project)
     assert "nvcc is on the PATH" in str(caught.value)
     assert calls(project) == []

@@ -16,7 +16,7 @@ from warplog.core import paths
 from warplog.machine.toolchain import Tool
 from warplog.measure.job import Job
 from warplog.measure.stages import capture, check, sanitize, timeline, timing
-from warplog.measure.stages.family_stage import Stage
+from warplog.measure.stages.family_stage import FamilyStage
 from warplog.records import door
 from warplog.records.config import (
     CheckSettings,
@@ -32,7 +32,7 @@ RUN = {"right", "other"}
 CASES = dict.fromkeys(NAMES, ("64",))
 TIMER, TOOL = Path("timer.so"), Tool("tool", Path("/opt/tool"), "1.0", "")
 # Module, settings, and the stage in a place.
-STAGES: dict[str, tuple[ModuleType, object, Callable[["Place"], Stage]]] = {
+STAGES: dict[str, tuple[ModuleType, object, Callable[["Place"], FamilyStage]]] = {
     "check": (check, CheckSettings(), lambda _: check.CheckStage()),
     "time": (
         timing,
@@ -86,7 +86,7 @@ class Place:
             jobs.append(replace(job, inputs_sha256=inputs, **more))
         return [job for job in jobs if job.variant.name in (names or NAMES)]
 
-    def stage(self) -> Stage:
+    def stage(self) -> FamilyStage:
         return self._stage(self)
 
     def check(self, jobs: Sequence[Job[Any]]) -> None:

@@ -19,8 +19,8 @@ from warplog.records.config import TimelineSettings
 from warplog.records.family_file import FamilyRecord
 from warplog.records.measured import Absent
 from warplog.records.timeline import Timeline
-from warplog.records.verification import invariants, timelines
-from warplog.records.verification.campaign import record_problems
+from warplog.records.verification import invariants, marked_launch
+from warplog.records.verification.campaign_folder import record_problems
 from warplog.tables import timelines as tables
 
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
@@ -191,9 +191,9 @@ STARTS = pipelined().read().tracks[0][0].starts
 )
 def test_a_launch_that_contradicts_itself_is_not_believed(change, words, tmp_path, checked):
     case = case_of(pipelined(), "64")
-    assert timelines.inconsistent(case) == ""
+    assert marked_launch.inconsistent(case) == ""
     case = change(case)
-    assert words in timelines.inconsistent(case)
+    assert words in marked_launch.inconsistent(case)
     record = structs.replace(captured(tmp_path, checked), cases=(case,))
     found = invariants.consistent(record)
     assert (found.status, found.cases[0].status, found.cases[0].launch) == ("error", "error", None)
@@ -201,7 +201,10 @@ def test_a_launch_that_contradicts_itself_is_not_believed(change, words, tmp_pat
 
 def test_overhead_is_relative_to_the_mean_of_both_times_without_marks():
     found = times(plain=100.0, marked=102.0, again=104.0)
-    assert timelines.overhead(100.0, 102.0, 104.0) == {"overhead_pct": 0.0, "noise_pct": pytest.approx(4.0)}
+    assert marked_launch.overhead(100.0, 102.0, 104.0) == {
+        "overhead_pct": 0.0,
+        "noise_pct": pytest.approx(4.0),
+    }
     assert found.noise_pct == pytest.approx(4.0)
 
 

@@ -37,7 +37,7 @@ BUILT = [code("void k<128, true>(int)", 8, 50), code("void k<64, true>(int)", 40
 
 
 @pytest.mark.parametrize(
-    ("launched", "registers", "found"),
+    ("launched", "registers", "index"),
     [
         ("void ns::k<(int)128, (bool)1>(int)", None, 0),
         ("k(int)", 16, 0),
@@ -47,5 +47,5 @@ BUILT = [code("void k<128, true>(int)", 8, 50), code("void k<64, true>(int)", 40
         ("ampere_sgemm_128x64_nn", 40, None),
     ],
 )
-def test_the_compiled_kernel_is_told_by_name_arguments_registers_and_size(launched, registers, found):
-    assert compiled_kernel(BUILT, launched, registers) is (None if found is None else BUILT[found])
+def test_the_compiled_kernel_is_told_by_name_arguments_registers_and_size(launched, registers, index):
+    assert compiled_kernel(BUILT, launched, registers) is (None if index is None else BUILT[index])

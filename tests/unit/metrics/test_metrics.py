@@ -26,11 +26,11 @@ GROUPS = {"time", "stall", "occupancy", "shared", "memory", "compute", "launch",
 
 
 def values(counters, capability=(9, 0)):
-    return {found.metric: found for found in evaluate(counters, capability)}
+    return {metric.metric: metric for metric in evaluate(counters, capability)}
 
 
 def numbers(counters, capability=(9, 0)):
-    return {found.metric: found.value for found in evaluate(counters, capability)}
+    return {metric.metric: metric.value for metric in evaluate(counters, capability)}
 
 
 def thread_ops(**counts):
@@ -72,7 +72,7 @@ def test_the_names_that_tables_and_figures_rely_on_exist():
 
 
 def test_units_are_those_of_the_names():
-    found = values(
+    metrics = values(
         {
             "gpu__time_duration.sum": 2500.0,
             "smsp__cycles_elapsed.avg.per_second": 1.98e9,
@@ -80,18 +80,18 @@ def test_units_are_those_of_the_names():
             "dram__bytes.sum.per_second": 4.8e12,
         }
     )
-    assert found["duration_us"].value == 2.5
-    assert found["sm_mhz_in_ncu"].value == pytest.approx(1980)
-    assert found["issue_active_pct"].value == 25.0
-    assert found["dram_gbytes_per_s"].value == pytest.approx(4800)
-    assert all(found[name].status == "ok" for name in ("duration_us", "sm_mhz_in_ncu", "issue_active_pct"))
+    assert metrics["duration_us"].value == 2.5
+    assert metrics["sm_mhz_in_ncu"].value == pytest.approx(1980)
+    assert metrics["issue_active_pct"].value == 25.0
+    assert metrics["dram_gbytes_per_s"].value == pytest.approx(4800)
+    assert all(metrics[name].status == "ok" for name in ("duration_us", "sm_mhz_in_ncu", "issue_active_pct"))
 
 
 @pytest.mark.parametrize("value", [None, math.nan, math.inf, -1.0])
 def test_a_counter_without_a_number_is_missing_and_named_never_zero(value):
-    found = values({"gpu__time_duration.sum": value})["duration_us"]
-    assert (found.value, found.status) == (None, "missing")
-    assert value == math.inf or "gpu__time_duration.sum" in found.reason
+    duration = values({"gpu__time_duration.sum": value})["duration_us"]
+    assert (duration.value, duration.status) == (None, "missing")
+    assert value == math.inf or "gpu__time_duration.sum" in duration.reason
     assert all(v.value is None and v.status == "missing" and v.reason for v in values({}).values())
 
 
@@ -137,10 +137,10 @@ def test_dram_bytes_are_the_total_or_both_of_its_parts():
 
 def test_flop_counts_weigh_fused_and_packed_instructions():
     scalar = thread_ops(fadd=1, fmul=2, ffma=10, dadd=1, dmul=1, dfma=1, hadd=1, hmul=1, hfma=1)
-    found = values(scalar)
-    assert found["fp32_flops"].value == 23.0
-    assert found["fp64_flops"].value == 4.0
-    assert found["fp16_flops"].value == 8.0
+    metrics = values(scalar)
+    assert metrics["fp32_flops"].value == 23.0
+    assert metrics["fp64_flops"].value == 4.0
+    assert metrics["fp16_flops"].value == 8.0
     packed = values({**scalar, **thread_ops(fadd2=1, fmul2=1, ffma2=1)}, (10, 0))
     assert packed["fp32_flops"].value == 23.0 + 8.0
     assert values(thread_ops(fadd=1, fmul=1))["fp32_flops"].value is None
@@ -175,9 +175,11 @@ def test_an_opcode_that_did_not_run_counts_zero_but_only_where_opcodes_were_coun
 
 
 def test_bank_conflicts_are_wavefronts_beyond_the_ideal():
-    found = values({"memory_l1_wavefronts_shared": 4325376.0, "memory_l1_wavefronts_shared_ideal": 262144.0})
-    assert found["shared_wavefronts_excess"].value == 31 * 131072
-    assert found["shared_conflict_ways"].value == 16.5
+    metrics = values(
+        {"memory_l1_wavefronts_shared": 4325376.0, "memory_l1_wavefronts_shared_ideal": 262144.0}
+    )
+    assert metrics["shared_wavefronts_excess"].value == 31 * 131072
+    assert metrics["shared_conflict_ways"].value == 16.5
     unused = values({"memory_l1_wavefronts_shared": 0.0, "memory_l1_wavefronts_shared_ideal": 0.0})
     assert unused["shared_wavefronts_excess"].value == 0.0
     assert unused["shared_conflict_ways"].reason == "the kernel makes no shared-memory access"
@@ -188,9 +190,9 @@ def stalls(**cycles):
 
 
 def test_stall_shares_add_up_to_100():
-    found = values(stalls(long_scoreboard=6, selected=1, gmma=3))
+    metrics = values(stalls(long_scoreboard=6, selected=1, gmma=3))
     shares = {
-        name: v.value for name, v in found.items() if name.startswith("stall_") and name.endswith("_pct")
+        name: v.value for name, v in metrics.items() if name.startswith("stall_") and name.endswith("_pct")
     }
     assert sum(shares.values()) == pytest.approx(100)
     assert shares["stall_long_scoreboard_pct"] == pytest.approx(60)
@@ -238,9 +240,9 @@ def test_shared_memory_that_the_driver_fitted_to_the_other_limits_is_no_limiter(
 
 
 def test_a_denied_capture_has_every_metric_without_a_value():
-    found = absent("denied", "no permission")
-    assert [v.metric for v in found] == [v.metric for v in evaluate({})]
-    assert {(v.value, v.status, v.reason) for v in found} == {(None, "denied", "no permission")}
+    evaluated = absent("denied", "no permission")
+    assert [v.metric for v in evaluated] == [v.metric for v in evaluate({})]
+    assert {(v.value, v.status, v.reason) for v in evaluated} == {(None, "denied", "no permission")}
 
 
 def test_the_list_to_collect_follows_the_chip():
@@ -278,7 +280,7 @@ def test_the_collected_counters_give_every_metric_on_a_hopper():
 
 
 def of_any(counters, capability=(9, 0)):
-    return {found.metric: found for found in evaluate_any(counters, capability)}
+    return {metric.metric: metric for metric in evaluate_any(counters, capability)}
 
 
 def test_the_clock_of_a_report_is_that_of_its_cycles_and_duration():
@@ -296,8 +298,8 @@ def test_the_counters_of_every_conflict_and_of_the_memory_system_are_read_but_no
         "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum": 1160.0,
         "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed": 71.0,
     }
-    found = of_any(counters)
-    assert (found["shared_bank_conflicts"].value, found["memory_throughput_pct"].value) == (1160, 71)
+    metrics = of_any(counters)
+    assert (metrics["shared_bank_conflicts"].value, metrics["memory_throughput_pct"].value) == (1160, 71)
     campaign = {v.metric for v in (*evaluate(counters), *absent("denied", "no permission"))}
     assert not {"shared_bank_conflicts", "memory_throughput_pct"} & campaign
     for capability in [None, (8, 0), (9, 0), (12, 0)]:
@@ -316,18 +318,28 @@ def test_operations_per_cycle_and_a_traffic_rate_give_flops_and_intensity():
         "dram__bytes.sum.per_second": 650.0e9,
         "gpu__time_duration.sum": 2.0,
     }
-    found = of_any(counters, (8, 6))
-    assert (found["fp32_flops"].value, found["fp64_flops"].value) == (4500, 2000)
-    assert (found["fp16_flops"].value, found["tensor_flops"].value, found["dram_bytes"].value) == (0, 0, 1300)
-    assert found["arithmetic_intensity_flop_per_byte"].value == pytest.approx(5)
+    metrics = of_any(counters, (8, 6))
+    assert (metrics["fp32_flops"].value, metrics["fp64_flops"].value) == (4500, 2000)
+    assert (metrics["fp16_flops"].value, metrics["tensor_flops"].value, metrics["dram_bytes"].value) == (
+        0,
+        0,
+        1300,
+    )
+    assert metrics["arithmetic_intensity_flop_per_byte"].value == pytest.approx(5)
     counted = of_any(counters | thread_ops(fadd=1, fmul=1, ffma=1), (8, 6))
     assert counted["fp32_flops"].value == 4
 
 
 def test_executed_threads_per_opcode_give_flops():
     threads = "sass__thread_inst_executed_true_per_opcode"
-    found = of_any({threads: 90.0, f"{threads}:FFMA": 32.0, f"{threads}:HFMA2": 8.0, f"{threads}:IMAD": 50.0})
-    assert (found["fp32_flops"].value, found["fp16_flops"].value, found["fp64_flops"].value) == (64, 32, 0)
+    metrics = of_any(
+        {threads: 90.0, f"{threads}:FFMA": 32.0, f"{threads}:HFMA2": 8.0, f"{threads}:IMAD": 50.0}
+    )
+    assert (metrics["fp32_flops"].value, metrics["fp16_flops"].value, metrics["fp64_flops"].value) == (
+        64,
+        32,
+        0,
+    )
     assert of_any({threads: 90.0})["fp32_flops"].value is None
 
 
@@ -377,8 +389,8 @@ def test_samples_give_the_warp_states_of_a_report_without_their_counters():
 def test_samples_are_not_mixed_with_counters():
     counters = sampled(selected=20, long_scoreboard=60) | stalls(wait=3, selected=1)
     assert of_any(counters)["stall_long_scoreboard_pct"].value == 0
-    one = sampled(selected=20, long_scoreboard=60) | {STALL.format("wait"): 3.0}
-    assert of_any(one)["stall_long_scoreboard_pct"].value is None
+    partial = sampled(selected=20, long_scoreboard=60) | {STALL.format("wait"): 3.0}
+    assert of_any(partial)["stall_long_scoreboard_pct"].value is None
 
 
 def test_an_unknown_set_is_refused():
@@ -397,16 +409,16 @@ def test_kernels_with_tensor_instructions_or_unknown_code_need_the_tensor_set():
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
 def test_captures_of_others_evaluate_to_plausible_numbers(path):
     for launch in report.read(path).launches:
-        found = {v.metric: v.value for v in evaluate(launch.counters, launch.compute_capability)}
-        assert found["duration_us"] > 1
-        assert 300 < found["sm_mhz_in_ncu"] < 3000
-        assert 0 < found["theoretical_occupancy_pct"] <= 100
-        for name, value in found.items():
+        metrics = {v.metric: v.value for v in evaluate(launch.counters, launch.compute_capability)}
+        assert metrics["duration_us"] > 1
+        assert 300 < metrics["sm_mhz_in_ncu"] < 3000
+        assert 0 < metrics["theoretical_occupancy_pct"] <= 100
+        for name, value in metrics.items():
             assert value is None or not name.startswith("inst_") or value >= 0
-        latency = found["warp_cycles_per_issue"]
+        latency = metrics["warp_cycles_per_issue"]
         if latency is not None:
-            states = (found[f"stall_{reason}_cycles_per_issue"] or 0.0 for reason in STALL_REASONS)
+            states = (metrics[f"stall_{reason}_cycles_per_issue"] or 0.0 for reason in STALL_REASONS)
             assert sum(states) == pytest.approx(latency, rel=0.1)
-        if found["inst_ffma"] is not None:
+        if metrics["inst_ffma"] is not None:
             opcodes = (n for name, n in launch.counters.items() if name.startswith(f"{OPCODE_COUNTER}:"))
             assert sum(opcodes) == launch.counters[OPCODE_COUNTER]

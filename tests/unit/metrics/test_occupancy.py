@@ -24,9 +24,9 @@ CAPTURES = captured(".ncu-rep")
     ],
 )
 def test_known_launches(registers, threads, shared, capability, percent, limiters):
-    found = theoretical(registers, threads, shared, capability)
-    assert found.occupancy_pct == pytest.approx(percent)
-    assert set(found.limiters) == limiters
+    occupancy = theoretical(registers, threads, shared, capability)
+    assert occupancy.occupancy_pct == pytest.approx(percent)
+    assert set(occupancy.limiters) == limiters
 
 
 @pytest.mark.parametrize(
@@ -102,10 +102,10 @@ def test_every_captured_launch_has_the_occupancy_that_ncu_computed(path):
         shared = c["launch__shared_mem_per_block_static"] + c["launch__shared_mem_per_block_dynamic"]
         shape = (int(c["launch__registers_per_thread"]), int(c["launch__block_size"]), int(shared))
         configured = None if old else int(c["launch__shared_mem_config_size"])
-        found = theoretical(*shape, launch.compute_capability, configured)
-        assert found.occupancy_pct == pytest.approx(c["sm__maximum_warps_per_active_cycle_pct"])
+        occupancy = theoretical(*shape, launch.compute_capability, configured)
+        assert occupancy.occupancy_pct == pytest.approx(c["sm__maximum_warps_per_active_cycle_pct"])
         for ours, theirs in (("warps", "warps"), ("registers", "registers"), ("blocks", "blocks")):
-            assert getattr(found, f"limit_{ours}_blocks") == c[f"launch__occupancy_limit_{theirs}"]
-        assert found.limit_shared_memory_blocks == c["launch__occupancy_limit_shared_mem"]
-        values = {found.metric: found.value for found in evaluate(c, launch.compute_capability)}
+            assert getattr(occupancy, f"limit_{ours}_blocks") == c[f"launch__occupancy_limit_{theirs}"]
+        assert occupancy.limit_shared_memory_blocks == c["launch__occupancy_limit_shared_mem"]
+        values = {metric.metric: metric.value for metric in evaluate(c, launch.compute_capability)}
         assert set(occupancy_limiter(values)) <= set(theoretical(*shape, launch.compute_capability).limiters)

@@ -29,19 +29,19 @@ def test_roles_follow_from_the_regions(ring):
 
 
 def test_the_producer_is_ahead_of_the_consumers_by_the_stages_of_the_ring(ring):
-    found = numbers(ring, MHZ)
-    assert found.lead_steps == 3  # four stages: one is read, three are requested
-    assert 90 < found.lead_pct < 100  # the last step of all has no further one
-    assert found.producer_wait_pct > 70
+    summary = numbers(ring, MHZ)
+    assert summary.lead_steps == 3  # four stages: one is read, three are requested
+    assert 90 < summary.lead_pct < 100  # the last step of all has no further one
+    assert summary.producer_wait_pct > 70
 
 
 def test_bubbles_at_tile_ends_last_as_long_as_the_stores_and_no_step_is_starved(ring):
-    found = numbers(ring, MHZ)
-    assert found.bubbles == TILES - 1
-    assert found.bubble_us == pytest.approx(STORED / MHZ)
+    summary = numbers(ring, MHZ)
+    assert summary.bubbles == TILES - 1
+    assert summary.bubble_us == pytest.approx(STORED / MHZ)
     busy = TILES * STEPS * COMPUTED
-    assert found.bubble_pct == pytest.approx(100 * 2 * STORED / (busy + 2 * STORED))
-    assert found.starved_pct == 0
+    assert summary.bubble_pct == pytest.approx(100 * 2 * STORED / (busy + 2 * STORED))
+    assert summary.starved_pct == 0
 
 
 def test_a_gap_without_a_store_is_starvation_and_no_bubble():
@@ -76,21 +76,21 @@ def test_another_block_that_computes_fills_the_bubble():
 def test_consumers_wait_for_the_share_of_time_between_request_and_arrival():
     load = track((0, "load"), (10, "wait"), end=400)
     consumer = track((0, "wait"), (100, "compute"), (300, "store"), end=400, warp=4)
-    found = numbers([load, consumer], 1.0)
-    assert found.consumer_pct == {"wait": 25.0, "compute": 50.0, "store": 25.0}
-    assert found.producer_wait_pct == 97.5
+    summary = numbers([load, consumer], 1.0)
+    assert summary.consumer_pct == {"wait": 25.0, "compute": 50.0, "store": 25.0}
+    assert summary.producer_wait_pct == 97.5
 
 
 def test_look_back_waits_are_those_of_one_warp_per_block():
-    found = numbers(lookback().read().tracks[3], MHZ)
-    assert found.lookback_us == pytest.approx(2000 / MHZ)
-    assert found.consumer_pct["lookback"] == pytest.approx(100 * 2000 / (2 * 4450))
-    assert (found.bubbles, found.lead_steps) == (None, None)
+    summary = numbers(lookback().read().tracks[3], MHZ)
+    assert summary.lookback_us == pytest.approx(2000 / MHZ)
+    assert summary.consumer_pct["lookback"] == pytest.approx(100 * 2000 / (2 * 4450))
+    assert (summary.bubbles, summary.lead_steps) == (None, None)
 
 
 def test_a_kernel_without_regions_has_no_numbers():
-    found = numbers([], MHZ)
-    assert (found.region_us, found.bubbles, found.consumer_pct) == (None, None, {})
+    summary = numbers([], MHZ)
+    assert (summary.region_us, summary.bubbles, summary.consumer_pct) == (None, None, {})
 
 
 def test_regions_that_end_at_an_unknown_time_are_left_out():
@@ -118,5 +118,5 @@ def test_bubbles_are_found_in_any_order_of_the_spans():
 def test_a_short_wait_of_another_warp_during_the_stores_is_no_bubble_of_its_own():
     storing = track((0, "compute"), (50, "store"), (120, "compute"), end=300)
     waiting = track((0, "compute"), (60, "store"), (100, "compute"), (105, "wait"), (110, "compute"), end=200)
-    found = numbers([storing, waiting], 1.0)
-    assert (found.bubbles, found.bubble_us, found.starved_pct) == (1, 40.0, 0.0)
+    summary = numbers([storing, waiting], 1.0)
+    assert (summary.bubbles, summary.bubble_us, summary.starved_pct) == (1, 40.0, 0.0)

@@ -45,8 +45,8 @@ def version_1(record: dict[str, Any]) -> dict[str, Any]:
 def timed(case: dict[str, Any]) -> dict[str, Any]:
     absent = {"board", "no_hot", "no_sustained", "remarks"} | {key for key in case if case[key] is None}
     old = {key: value for key, value in case.items() if key not in absent} | (case["board"] or {})
-    told = [SENTENCES[one["code"]].format(**one) for one in case["remarks"]]
-    return {**old, "reason": "; ".join(told) or case["reason"]}
+    sentences = [SENTENCES[remark["code"]].format(**remark) for remark in case["remarks"]]
+    return {**old, "reason": "; ".join(sentences) or case["reason"]}
 
 
 def as_not_recorded(record: dict[str, Any]) -> dict[str, Any]:
@@ -65,12 +65,12 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for path in (*whole.glob(f"*/h200/{FAMILY}.*json"), whole / BUILD, whole / "campaign" / "h200.json"):
         data = json.loads(path.read_text())
         if "variants" in data:
-            found = {**data, "schema": 1, "variants": {n: version_1(r) for n, r in data["variants"].items()}}
+            old = {**data, "schema": 1, "variants": {n: version_1(r) for n, r in data["variants"].items()}}
         else:
-            found = version_1(data)
+            old = version_1(data)
         target = Path("results") / path.relative_to(whole)
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(json.dumps(found))
+        target.write_text(json.dumps(old))
         os.utime(target, (1e9, 1e9))
     tables = Path("results") / "tables"
     tables.mkdir()
@@ -116,9 +116,9 @@ def test_the_records_are_those_of_the_campaign_and_keep_their_times(results: Pat
     whole = unpacked("h200")
     for stage in RECORDED:
         for path in stage.files(results) if stage.of_family else []:
-            found = FamilyRecord.read(path, stage.record).variants
+            records = FamilyRecord.read(path, stage.record).variants
             before = FamilyRecord.read(whole / path.relative_to(results), stage.record).variants
-            assert {n: door.plain(r) for n, r in found.items()} == {
+            assert {n: door.plain(r) for n, r in records.items()} == {
                 n: as_not_recorded(door.plain(r)) for n, r in before.items()
             }
             assert path.stat().st_mtime == 1e9
@@ -206,7 +206,7 @@ def test_a_recorded_campaign_is_packed_and_holds_nothing_that_is_not_kept(campai
     path = campaign / "time" / "h200" / f"{FAMILY}.json"
     assert not path.exists()
     assert FamilyRecord.read(path, Time).variants
-    assert [one.name for one in campaign.parent.iterdir()] == ["old"], "nothing is left beside it"
+    assert [entry.name for entry in campaign.parent.iterdir()] == ["old"], "nothing is left beside it"
     before = contents(campaign)
     migrate(campaign, quiet)
     assert contents(campaign) == before
@@ -243,16 +243,16 @@ def test_a_migration_that_stops_at_any_step_goes_on_where_it_was(
         else:
             break
         migrate(folder, quiet)
-        found = {str(path.relative_to(folder)): data for path, data in contents(folder).items()}
-        whole = whole or found
-        assert found == whole, step
+        after = {str(path.relative_to(folder)): data for path, data in contents(folder).items()}
+        whole = whole or after
+        assert after == whole, step
     assert step > 20
 
 
 def test_a_record_of_a_tracking_store_is_carried_over_when_it_is_read(results: Path) -> None:
     path = results / "time" / "h200" / f"{FAMILY}.json"
     (record, *_) = json.loads(path.read_text())["variants"].values()
-    found = migrated(record, "run 1")
-    assert door.plain(door.decode(found, Time, "run 1")) == found
-    assert found["schema"] == 2
-    assert migrated(found, "run 1") is found
+    carried_over = migrated(record, "run 1")
+    assert door.plain(door.decode(carried_over, Time, "run 1")) == carried_over
+    assert carried_over["schema"] == 2
+    assert migrated(carried_over, "run 1") is carried_over

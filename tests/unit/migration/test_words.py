@@ -9,7 +9,7 @@ from warplog.migration import words
 
 
 @pytest.mark.parametrize(
-    ("reason", "found"),
+    ("reason", "codes"),
     [
         ("only 1 samples", [{"code": "few_samples", "samples": 1}]),
         (
@@ -24,9 +24,9 @@ from warplog.migration import words
         ]),
     ],
 )  # fmt: skip
-def test_a_sentence_is_a_code_with_its_values(reason: str, found: list[dict[str, object]]) -> None:
+def test_a_sentence_is_a_code_with_its_values(reason: str, codes: list[dict[str, object]]) -> None:
     case = {"case": "1", "status": "ok", "reason": reason}
-    assert words.of_case(case) == {"case": "1", "status": "ok", "reason": "", "remarks": found}
+    assert words.of_case(case) == {"case": "1", "status": "ok", "reason": "", "remarks": codes}
 
 
 def test_an_unknown_sentence_is_an_error() -> None:
@@ -53,12 +53,12 @@ def test_a_table_of_sentences_gets_columns_of_codes() -> None:
         "reason": ["with the host's part of each launch", "needs M to be at most 8192", "signal", None],
         "agreement": ["ok (ncu not compared: 2 kernels)", "", "", "disagree: rest 1 us, ncu 2 us"],
     }
-    found = words.of_table(pd.DataFrame(rows), "measurements")
-    assert list(found["remarks"]) == ['[{"code": "host_time"}]', "", "", ""]
-    assert list(found["own_limits"]) == ["", json.dumps({"M": 8192}), "", ""]
-    assert list(found["reason"]) == ["", *rows["reason"][1:3], ""]
-    assert list(found["agreement"]) == ["ok", "", "", "disagree"]
-    assert words.of_table(found, "measurements") is found
+    table = words.of_table(pd.DataFrame(rows), "measurements")
+    assert list(table["remarks"]) == ['[{"code": "host_time"}]', "", "", ""]
+    assert list(table["own_limits"]) == ["", json.dumps({"M": 8192}), "", ""]
+    assert list(table["reason"]) == ["", *rows["reason"][1:3], ""]
+    assert list(table["agreement"]) == ["ok", "", "", "disagree"]
+    assert words.of_table(table, "measurements") is table
 
 
 def test_the_cases_of_a_claim_are_those_of_its_evidence() -> None:
@@ -67,6 +67,6 @@ def test_the_cases_of_a_claim_are_those_of_its_evidence() -> None:
         "evidence": ["median_us(naive, 8192) = 9 us; ipc(a) = 1; M = 2", 'sass(a, LDG) = 3 instructions', ""],
         "reason": ["", "about an A6000: its L2", "b was not measured"],
     })  # fmt: skip
-    found = words.of_table(claims, "claims")
-    assert list(found["cases"]) == ["8192, 4096", "4096", "4096"]
-    assert list(found["about"]) == ["", "an A6000", ""]
+    table = words.of_table(claims, "claims")
+    assert list(table["cases"]) == ["8192, 4096", "4096", "4096"]
+    assert list(table["about"]) == ["", "an A6000", ""]

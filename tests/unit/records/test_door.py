@@ -113,16 +113,16 @@ def test_one_bad_record_of_a_family_costs_one_variant(tmp_path: Path) -> None:
     file.write()
     assert FamilyRecord.read(path, Check).variants == file.variants
     path.write_text(path.read_text().replace('"variant": "other"', '"variant": "another"'))
-    found = FamilyRecord.inspect(path, Check)
-    assert list(found.variants) == ["right"]
-    assert "variant is 'another', but its place is that of 'other'" in found.faults["other"]
+    inspected = FamilyRecord.inspect(path, Check)
+    assert list(inspected.variants) == ["right"]
+    assert "variant is 'another', but its place is that of 'other'" in inspected.faults["other"]
     with pytest.raises(WarplogError, match="but its place is that of 'other'"):
         FamilyRecord.read(path, Check)
 
 
 def test_an_extract_of_an_earlier_release_has_no_loops_and_one_of_this_one_keeps_them(tmp_path: Path) -> None:
-    one = LoopInstruction(0x40, "FADD R1, R1, R2", 64, 10, "wait", 5, "k.cu", 7)
-    told = {
+    instruction = LoopInstruction(0x40, "FADD R1, R1, R2", 64, 10, "wait", 5, "k.cu", 7)
+    facts = {
         "case": "64",
         "kernel": "k",
         "launch": 0,
@@ -130,13 +130,13 @@ def test_an_extract_of_an_earlier_release_has_no_loops_and_one_of_this_one_keeps
         "iterations": 64,
         "kernel_samples": 20,
     }
-    extract = made_up_records.extract(loops=[HotLoop(**told, instructions=(one,))])
+    extract = made_up_records.extract(loops=[HotLoop(**facts, instructions=(instruction,))])
     door.write(tmp_path / "r.json", extract)
     assert door.read(tmp_path / "r.json", Extract) == extract
     data = door.read_json(tmp_path / "r.json")
     assert data["loops"][0]["instructions"] == [[0x40, "FADD R1, R1, R2", 64, 10, "wait", 5, "k.cu", 7]]
     del data["loops"]
     assert door.decode(data, Extract, "r.json").loops is None
-    data["loops"] = [{**told, "instructions": [[0x40, "FADD R1, R1, R2", -1, 10, "wait", 5, "k.cu", 7]]}]
+    data["loops"] = [{**facts, "instructions": [[0x40, "FADD R1, R1, R2", -1, 10, "wait", 5, "k.cu", 7]]}]
     with pytest.raises(WarplogError, match=r"r\.json: loops\.0\.instructions\.0\.2: -1"):
         door.decode(data, Extract, "r.json")

@@ -67,9 +67,9 @@ def test_a_statistic_that_is_not_that_of_the_samples_is_an_error_of_the_case(
     changed: TimeCase, words: str
 ) -> None:
     other = replace(CASE, case="128")
-    found = invariants.believed(replace(TIME, cases=(changed, other)), CHECK, BUILD)
-    bad, good = found.cases
-    assert bad.status == found.status == "error"
+    believed = invariants.believed(replace(TIME, cases=(changed, other)), CHECK, BUILD)
+    bad, good = believed.cases
+    assert bad.status == believed.status == "error"
     assert re.search(words, bad.reason)
     assert "time the variant again" in bad.reason
     assert (bad.cold, bad.hot, bad.processes, bad.sustained) == (None, None, (), None)
@@ -78,7 +78,7 @@ def test_a_statistic_that_is_not_that_of_the_samples_is_an_error_of_the_case(
 
 def test_processes_are_compared_with_their_own_samples() -> None:
     processes = [
-        replace(one, median_us=us) for one, us in zip(PROCESSES, (11.0, 13.0), strict=True)
+        replace(timed, median_us=us) for timed, us in zip(PROCESSES, (11.0, 13.0), strict=True)
     ]  # their median is still 12
     time = replace(TIME, cases=(replace(CASE, processes=tuple(processes)),))
     assert "processes.1.median_us is 11, its samples give 10" in invariants.believed(time, CHECK).reason
@@ -109,10 +109,10 @@ def test_a_time_is_above_zero() -> None:
 def test_there_is_no_time_without_the_passed_check_of_the_same_library(
     check: Check | Absent, build: Build | None, words: str
 ) -> None:
-    found = invariants.believed(TIME, check, build)
-    assert [found.status, found.cases[0].status] == ["error", "error"]
-    assert words in found.cases[0].reason
-    assert found.cases[0].cold is None
+    believed = invariants.believed(TIME, check, build)
+    assert [believed.status, believed.cases[0].status] == ["error", "error"]
+    assert words in believed.cases[0].reason
+    assert believed.cases[0].cold is None
 
 
 def test_a_build_of_another_source_says_nothing_about_the_time() -> None:

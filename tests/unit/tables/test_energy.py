@@ -65,7 +65,7 @@ def test_a_sustained_run_gives_time_rate_and_energy() -> None:
 
 
 @pytest.mark.parametrize(
-    ("limits", "told"),
+    ("limits", "kind"),
     [
         ((), "other"),
         (("sw_power_cap", "sw_thermal_slowdown"), "power"),
@@ -74,8 +74,8 @@ def test_a_sustained_run_gives_time_rate_and_energy() -> None:
         (("hw_slowdown",), "other"),
     ],
 )
-def test_what_lowers_the_clock_has_a_kind(limits: tuple[str, ...], told: str) -> None:
-    assert tables.sustained_columns(measured(run(limits=limits)), FLOPS)["limited_by"] == told
+def test_what_lowers_the_clock_has_a_kind(limits: tuple[str, ...], kind: str) -> None:
+    assert tables.sustained_columns(measured(run(limits=limits)), FLOPS)["limited_by"] == kind
 
 
 def test_a_reason_that_does_not_lower_the_clock_is_no_limit() -> None:

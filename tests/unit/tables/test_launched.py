@@ -64,33 +64,33 @@ def test_the_capture_names_the_longest_kernel_and_its_template_arguments(family)
     name = "void tile<(int)128, (bool)1>(const float *, int)"
     reduce = "void <unnamed>::reduce(float *)"
     both = ("64", "ncu", ((reduce, 2.0, 16), (name, 9.0, 64))), ("1000", "ncu", ((reduce, 99.0, 16),))
-    found = launched_columns(family, BUILT, captured(*both))
-    assert (found["kernel"], found["registers_per_thread"], found["spill_bytes"]) == (name, 64, 12)
+    columns = launched_columns(family, BUILT, captured(*both))
+    assert (columns["kernel"], columns["registers_per_thread"], columns["spill_bytes"]) == (name, 64, 12)
 
 
 @pytest.mark.parametrize(("registers", "expected"), [(40, 40), (64, 64), (99, 40)])
 def test_an_instance_whose_arguments_cannot_be_read_is_told_by_its_registers(
     family, registers: int, expected: int
 ) -> None:
-    found = launched_columns(family, BUILT, captured(("64", "nsys", (("tile", 1.0, registers),))))
-    assert found["registers_per_thread"] == expected
+    columns = launched_columns(family, BUILT, captured(("64", "nsys", (("tile", 1.0, registers),))))
+    assert columns["registers_per_thread"] == expected
 
 
 def test_a_kernel_in_an_anonymous_namespace_is_found_and_a_copy_is_no_kernel(family) -> None:
     launches = ("Host-to-Device", 90.0, 0), ("<unnamed>::reduce(float *)", 2.0, 16)
-    found = launched_columns(family, BUILT, captured(("1000", "nsys", launches)))
-    assert (found["kernel"], found["spill_bytes"]) == ("<unnamed>::reduce(float *)", 24)
+    columns = launched_columns(family, BUILT, captured(("1000", "nsys", launches)))
+    assert (columns["kernel"], columns["spill_bytes"]) == ("<unnamed>::reduce(float *)", 24)
 
 
 def test_ncu_reports_at_least_sixteen_registers(family) -> None:
     built = [kernel("k<1>(int)", 10, 50), kernel("k<2>(int)", 20, 90)]
-    found = launched_columns(family, built, captured(("64", "ncu", (("k", 1.0, 16),))))
-    assert found["registers_per_thread"] == 10
+    columns = launched_columns(family, built, captured(("64", "ncu", (("k", 1.0, 16),))))
+    assert columns["registers_per_thread"] == 10
 
 
 def test_a_kernel_of_a_library_has_a_name_and_no_resources(family) -> None:
-    found = launched_columns(family, BUILT, captured(("64", "ncu", (("sm90_xmma_gemm", 1.0, 128),))))
-    assert found == {"kernel": "sm90_xmma_gemm"}
+    columns = launched_columns(family, BUILT, captured(("64", "ncu", (("sm90_xmma_gemm", 1.0, 128),))))
+    assert columns == {"kernel": "sm90_xmma_gemm"}
     assert launched_columns(family, [], None)["kernel"] == ""
 
 

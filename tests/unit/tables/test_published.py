@@ -37,31 +37,31 @@ def test_every_measurement_has_a_row_and_every_figure_of_its_variant_one(rows, m
 
 def test_a_row_holds_ours_theirs_and_both_ratios_to_the_baseline(rows, measured):
     ours = next(r for r in measured if (r["variant"], r["case"]) == ("warptile", "4096"))
-    found = next(r for r in rows if r["variant"] == "warptile" and r.get("published_gpu") == "RTX A6000")
-    assert found["value"] == ours["gflops"]
-    assert found["ratio_to_baseline"] == ours["ratio_to_baseline"]
-    assert (found["case"], found["published_case"], found["published"]) == ("4096", "", 21779)
-    assert found["published_ratio"] == pytest.approx(21779 / 23250)
+    row = next(r for r in rows if r["variant"] == "warptile" and r.get("published_gpu") == "RTX A6000")
+    assert row["value"] == ours["gflops"]
+    assert row["ratio_to_baseline"] == ours["ratio_to_baseline"]
+    assert (row["case"], row["published_case"], row["published"]) == ("4096", "", 21779)
+    assert row["published_ratio"] == pytest.approx(21779 / 23250)
 
 
 def test_a_figure_stands_at_its_own_size(rows):
-    found = {
+    by_case = {
         r["case"]: r.get("published") for r in rows if r["variant"] == "cublas" and r.get("published_case")
     }
-    assert found == {"1024": 36900, "2048": 50200, "4096": 51200, "8192": 51100}
+    assert by_case == {"1024": 36900, "2048": 50200, "4096": 51200, "8192": 51100}
 
 
 def test_without_the_sources_own_baseline_there_is_no_ratio(rows):
-    found = [r for r in rows if r.get("published_gpu") == "RTX 4090"]
-    assert len(found) == 7
-    assert {r["published_ratio"] for r in found} == {None}
+    other_gpu = [r for r in rows if r.get("published_gpu") == "RTX 4090"]
+    assert len(other_gpu) == 7
+    assert {r["published_ratio"] for r in other_gpu} == {None}
 
 
 def test_units_are_made_the_same():
     family = FAMILIES["bf16_gemm"]
     row = {"family": "bf16_gemm", "variant": "wgmma_tma", "case": "4096", "status": "ok", "gflops": 400e3}
-    found = published.rows(family, [row])
-    assert [(r["value"], r["unit"], r["published"]) for r in found] == [
+    rates = published.rows(family, [row])
+    assert [(r["value"], r["unit"], r["published"]) for r in rates] == [
         (400.0, "TFLOP/s", 317),
         (400.0, "TFLOP/s", 376),
     ]
@@ -91,8 +91,8 @@ def test_a_document_gets_the_tables_between_its_marks(tmp_path, capsys):
     printed = capsys.readouterr().out
     for _ in range(2):
         assert main.main([*command, "--into", str(document)]) == 0
-        told = document.read_text()
-        assert told == f"before\n<!-- warplog published -->\n\n{printed}\n<!-- end -->\nafter\n"
+        text = document.read_text()
+        assert text == f"before\n<!-- warplog published -->\n\n{printed}\n<!-- end -->\nafter\n"
     document.write_text("nothing of the kind")
     assert main.main([*command, "--into", str(document)]) == 1
     assert "page.md: has no lines <!-- warplog published -->" in capsys.readouterr().err

@@ -49,13 +49,13 @@ def test_nsys_tells_the_launch_and_copies_say_so() -> None:
         row("nsys_kernel_duration_us", "8", "void f<int>(int)", 0, 6.0, "nsys"),
         row("nsys_kernel_duration_us", "8", "Memset", 1, 2.0, "nsys"),
     ]
-    timeline = [event("Memset", "memset", "8"), event("f", "kernel", "8")]
-    found = list(library_kernels(extract(rows, [kernel], timeline)))
-    assert [(r["kind"], r["short_name"], r["share_pct"]) for r in found] == [
+    trace = [event("Memset", "memset", "8"), event("f", "kernel", "8")]
+    parts = list(library_kernels(extract(rows, [kernel], trace)))
+    assert [(r["kind"], r["short_name"], r["share_pct"]) for r in parts] == [
         ("kernel", "f", 75.0),
         ("memset", "Memset", 25.0),
     ]
-    first = found[0]
+    first = parts[0]
     assert (first["grid"], first["grid_blocks"], first["block"], first["block_threads"]) == (
         "4x2x3",
         24,

@@ -18,10 +18,10 @@ from warplog.records.extract import HotLoop, LoopInstruction
 from warplog.records.measured import Absent, Session
 from warplog.records.profile import CapturedCase
 from warplog.records.time import TimeCase, Trace
+from warplog.tables import costs
 from warplog.tables import rows as table_rows
-from warplog.tables import stages
 from warplog.tables.files import as_frame
-from warplog.tables.records import FamilyRecords, Source, VariantRecords
+from warplog.tables.verified_records import FamilyRecords, Source, VariantRecords
 
 MISSING = Absent(status="missing", reason="")
 Rows = dict[str, list[dict[str, Any]]]
@@ -36,7 +36,7 @@ TRACE = Trace(
 
 
 def loop(case: str, offset: int, text: str, samples: int, kernel_samples: int) -> HotLoop:
-    one = LoopInstruction(offset, text, 64, samples, "wait", samples // 2, "k.cu", 7)
+    load = LoopInstruction(offset, text, 64, samples, "wait", samples // 2, "k.cu", 7)
     return HotLoop(
         case=case,
         kernel="k",
@@ -44,7 +44,7 @@ def loop(case: str, offset: int, text: str, samples: int, kernel_samples: int) -
         iterates=True,
         iterations=64,
         kernel_samples=kernel_samples,
-        instructions=(one, LoopInstruction(offset + 16, "@P0 BRA 0x40", 64, 0, "", 0, "", 0)),
+        instructions=(load, LoopInstruction(offset + 16, "@P0 BRA 0x40", 64, 0, "", 0, "", 0)),
     )
 
 
@@ -99,7 +99,7 @@ def rows_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ro
             extract=made_up_records.extract([nsys, *ncu], loops=LOOPS),
             captures={"ncu": MISSING, "nsys": made_up_records.profile(traced)},
         )
-        monkeypatch.setattr(FamilyRecords, "of", lambda *_: records)
+        monkeypatch.setattr(FamilyRecords, "records_of", lambda *_: records)
         changed = structs.replace(
             family, measuring=measuring or Measuring(), work=structs.replace(family.work, flops=4000000000)
         )
@@ -191,16 +191,16 @@ def test_the_error_of_a_variant_is_the_largest_of_its_check(rows_of: Callable[..
 
 def test_where_the_time_goes_is_a_table(rows_of: Callable[..., Rows]) -> None:
     rows = rows_of(measured())["stages"]
-    told = [(r["stage"], r.get("cases"), r["seconds"], r.get("start_seconds")) for r in rows]
+    seconds = [(r["stage"], r.get("cases"), r["seconds"], r.get("start_seconds")) for r in rows]
     stages_of_gpu = [("check", 0, 0, None), ("time", 2, 2.75, 0.5), ("nsys", 0, 0, None)]
-    assert told == [("build", None, 3.0, None), *stages_of_gpu]
-    assert stages.summary(rows) == "3 s on the GPU (check 0, time 3, nsys 0); 3 s of compiler"
+    assert seconds == [("build", None, 3.0, None), *stages_of_gpu]
+    assert costs.summary(rows) == "3 s on the GPU (check 0, time 3, nsys 0); 3 s of compiler"
 
 
 def test_instructions_of_hot_loops_are_a_table(rows_of: Callable[..., Rows]) -> None:
-    found = rows_of(measured())["instructions"]
+    instructions = rows_of(measured())["instructions"]
     assert [
-        (row["case"], row["loop"], row["place"], row["offset"], row["sample_share"]) for row in found
+        (row["case"], row["loop"], row["place"], row["offset"], row["sample_share"]) for row in instructions
     ] == [
         ("64", 0, 0, 0x40, 0.75),
         ("64", 0, 1, 0x50, 0.0),
@@ -209,11 +209,11 @@ def test_instructions_of_hot_loops_are_a_table(rows_of: Callable[..., Rows]) -> 
         ("1000", 0, 0, 0x40, None),
         ("1000", 0, 1, 0x50, None),
     ]
-    first = found[0]
+    first = instructions[0]
     assert (first["opcode"], first["text"]) == ("LDS.128", "@!P1 LDS.128 R4, [R2]")
     assert (first["kernel"], first["launch"], first["iterations"], first["executed"]) == ("k", 1, 64, 64)
     assert (first["stall"], first["stall_samples"], first["file"], first["line"]) == ("wait", 15, "k.cu", 7)
-    assert len(as_frame(found, TABLES["instructions"], "instructions")) == len(found)
+    assert len(as_frame(instructions, TABLES["instructions"], "instructions")) == len(instructions)
 
 
 def test_a_trace_is_a_table(rows_of: Callable[..., Rows]) -> None:
@@ -273,7 +273,7 @@ def test_variants_of_one_source_can_expect_different_things(tmp_path: Path) -> N
         file.write(entry)
     family = load_family(place / "family.yaml")
     nothing = VariantRecords(MISSING, MISSING, MISSING, MISSING, {"ncu": MISSING, "nsys": MISSING})
-    rows = [table_rows._variant(family, one, family.variants, nothing) for one in family.variants]
+    rows = [table_rows._variant(family, variant, family.variants, nothing) for variant in family.variants]
     assert [row["expected"] for row in rows] == ["half the time.", "the same time"]
 
 

@@ -14,8 +14,8 @@ from warplog.core import paths
 from warplog.machine import device
 from warplog.records import door
 from warplog.records.campaign import Campaign
-from warplog.tables.records import Source
 from warplog.tables.rows import make_rows
+from warplog.tables.verified_records import Source
 
 FAMILY = shipped_families.FAMILIES["sgemm"]
 VARIANTS = tuple(v for v in FAMILY.variants if v.name in ("naive", "warptile"))
@@ -45,12 +45,12 @@ def edit(root: Path, stage: str, change: Callable[[Any], object]) -> None:
     path.write_text(json.dumps(data))
 
 
-def of(rows: Rows, variant: str, table: str = "measurements") -> list[dict[str, Any]]:
+def rows_of(rows: Rows, variant: str, table: str = "measurements") -> list[dict[str, Any]]:
     return [row for row in rows[table] if row["variant"] == variant]
 
 
 def timed(rows: Rows, variant: str) -> set[str]:
-    return {row["case"] for row in of(rows, variant) if row["status"] == "ok"}
+    return {row["case"] for row in rows_of(rows, variant) if row["status"] == "ok"}
 
 
 def test_the_untouched_campaign_is_believed(campaign: Path) -> None:
@@ -98,12 +98,12 @@ def test_an_edited_record_is_an_error_of_its_variant_only(
     before = tables(campaign)
     edit(campaign, stage, lambda data: change(data["variants"]))
     after = tables(campaign)
-    lost = [row for row in of(after, "warptile") if row["case"] in timed(before, "warptile")]
+    lost = [row for row in rows_of(after, "warptile") if row["case"] in timed(before, "warptile")]
     assert {row["status"] for row in lost} == {"error"}
     assert all(words in row["reason"] for row in lost)
-    assert not any(row.get("median_us") for row in of(after, "warptile"))
-    assert of(after, "naive") == of(before, "naive")
-    assert of(after, "warptile", "variants")[0]["status"] in ("error", "wrong", "missing")
+    assert not any(row.get("median_us") for row in rows_of(after, "warptile"))
+    assert rows_of(after, "naive") == rows_of(before, "naive")
+    assert rows_of(after, "warptile", "variants")[0]["status"] in ("error", "wrong", "missing")
 
 
 def test_a_halved_median_is_an_error_of_its_case_only(campaign: Path) -> None:
@@ -115,7 +115,7 @@ def test_a_halved_median_is_an_error_of_its_case_only(campaign: Path) -> None:
 
     edit(campaign, "time", halve)
     after = tables(campaign)
-    bad = of(after, "warptile")[0]
+    bad = rows_of(after, "warptile")[0]
     assert bad["status"] == "error"
     assert "cold.median_us is" in bad["reason"]
     assert timed(after, "warptile") == timed(before, "warptile") - {bad["case"]}
@@ -123,7 +123,7 @@ def test_a_halved_median_is_an_error_of_its_case_only(campaign: Path) -> None:
 
 def test_counters_of_another_library_have_no_value(campaign: Path) -> None:
     edit(campaign, "profile", lambda data: data["variants"]["warptile"].update(library_sha256="0" * 64))
-    rows = [row for row in of(tables(campaign), "warptile", "metrics") if row["tool"] == "ncu"]
+    rows = [row for row in rows_of(tables(campaign), "warptile", "metrics") if row["tool"] == "ncu"]
     assert {(row["status"], row["value"]) for row in rows} == {("error", None)}
     assert all("its check is of library" in row["reason"] for row in rows)
 
@@ -136,6 +136,6 @@ def test_a_file_in_the_place_of_another_family_has_no_times(campaign: Path) -> N
 def test_a_build_record_of_another_variant_is_an_error(campaign: Path) -> None:
     builds = campaign / "build" / "sm_90" / "sgemm"
     shutil.copy(builds / "naive" / "record.json", builds / "warptile" / "record.json")
-    row = of(tables(campaign), "warptile", "variants")[0]
+    row = rows_of(tables(campaign), "warptile", "variants")[0]
     assert row["status"] == "error"
     assert "variant is 'naive', but its place is that of 'warptile'" in row["reason"]

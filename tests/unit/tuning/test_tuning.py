@@ -31,7 +31,7 @@ from warplog.records.config import TuneSettings
 from warplog.records.measured import Session
 from warplog.records.tune import Tune
 from warplog.tables import rows as table_rows
-from warplog.tables.records import Source
+from warplog.tables.verified_records import Source
 
 SETTINGS = 11
 

@@ -63,7 +63,7 @@ def bound(variant: str, values: Mapping[str, float], sms: float) -> Bound:
 
     `values` may hold GLOBAL_ATOMICS. What the counters do not tell is left empty.
     """
-    known = ceilings(values, sms)
+    used_pct = ceilings(values, sms)
     counted = Bound(
         family="",
         variant=variant,
@@ -72,23 +72,23 @@ def bound(variant: str, values: Mapping[str, float], sms: float) -> Bound:
         dram_bytes=values.get("dram_bytes", math.nan),
         conflicts_pct=_conflicts_pct(values),
     )
-    if not known:
+    if not used_pct:
         return replace(counted, gap="no_throughput")
-    first, second = _closest(known)
+    first, second = _closest(used_pct)
     stall = dominant_stall(values) or ""
-    beside = _beside(first, known)
+    beside = _beside(first, used_pct)
     is_partial = values.get("waves_per_sm", math.nan) < 1
     return replace(
         counted,
-        kind=_kind(first, known, values, sms, stall),
+        kind=_kind(first, used_pct, values, sms, stall),
         ceiling=first,
-        ceiling_pct=known[first],
+        ceiling_pct=used_pct[first],
         ceiling_2=second,
-        ceiling_2_pct=known.get(second, math.nan),
+        ceiling_2_pct=used_pct.get(second, math.nan),
         beside=beside,
-        beside_pct=known.get(beside, math.nan),
+        beside_pct=used_pct.get(beside, math.nan),
         l1_bytes_pct=_l1_bytes_pct(values, sms) if first == L1 else math.nan,
-        shared_wavefronts=_shared(values, sms, known[first]) if first == L1 else math.nan,
+        shared_wavefronts=_shared(values, sms, used_pct[first]) if first == L1 else math.nan,
         stall=stall,
         stall_pct=values.get(f"stall_{stall}_pct", math.nan),
         theoretical_pct=values.get("theoretical_occupancy_pct", math.nan),
@@ -105,11 +105,11 @@ def _conflicts_pct(values: Mapping[str, float]) -> float:
     return 100 * values.get(_EXCESS, math.nan) / whole if whole > 0 else math.nan
 
 
-def _beside(first: str, known: Mapping[str, float]) -> str:
+def _beside(first: str, used_pct: Mapping[str, float]) -> str:
     """Returns L2 beside device memory, if it is used more, or device memory beside L2; otherwise ""."""
     if first == L2:
-        return DRAM if DRAM in known else ""
-    return L2 if first == DRAM and known.get(L2, 0.0) > known[DRAM] else ""
+        return DRAM if DRAM in used_pct else ""
+    return L2 if first == DRAM and used_pct.get(L2, 0.0) > used_pct[DRAM] else ""
 
 
 def _shared(values: Mapping[str, float], sms: float, used_pct: float) -> float:
@@ -121,17 +121,17 @@ def _shared(values: Mapping[str, float], sms: float, used_pct: float) -> float:
 
 def ceilings(values: Mapping[str, float], sms: float) -> dict[str, float]:
     """Returns how much of each ceiling is used, by counter, in percent of elapsed cycles; without those unknown."""
-    found = {name: values.get(name, math.nan) for name in (_MEMORY_SPEED, *_MEMORY, *_COMPUTE)}
+    used_pct = {name: values.get(name, math.nan) for name in (_MEMORY_SPEED, *_MEMORY, *_COMPUTE)}
     busy = busy_share(values, sms)
     if busy < 1:  # these two refer to the cycles in which an SM is active, all others to elapsed cycles
-        found[L1] *= busy
-        found[ISSUE] *= busy
-    return {name: value for name, value in found.items() if not math.isnan(value)}
+        used_pct[L1] *= busy
+        used_pct[ISSUE] *= busy
+    return {name: value for name, value in used_pct.items() if not math.isnan(value)}
 
 
-def busiest(known: Mapping[str, float]) -> str:
+def busiest(used_pct: Mapping[str, float]) -> str:
     """Returns the counter of the closest ceiling of `ceilings`; "" if none is known."""
-    return _closest(known)[0] if known else ""
+    return _closest(used_pct)[0] if used_pct else ""
 
 
 def blocks_per_sm(values: Mapping[str, float]) -> float:
@@ -145,46 +145,50 @@ def _l1_bytes_pct(values: Mapping[str, float], sms: float) -> float:
     return 100 * values.get("l1_bytes", math.nan) / peak if peak > 0 else math.nan
 
 
-def _closest(known: Mapping[str, float]) -> tuple[str, str]:
+def _closest(used_pct: Mapping[str, float]) -> tuple[str, str]:
     """Returns the ceiling that is used most, and another one that is as close or explains it; "" for none.
 
     It is device memory if L2 is used most and device memory is close behind it. The unit of an SM without a name, and
     the whole memory system of a report, stand for their parts where one of these is as close.
     """
-    found = dict(known)
+    candidates = dict(used_pct)
     for whole, parts in ((SM, (*PIPES, ISSUE)), (_MEMORY_SPEED, _MEMORY)):
-        if whole in found and any(found.get(part, 0.0) >= found[whole] - _CLOSE for part in parts):
-            del found[whole]
-    first = max(found, key=found.__getitem__)
-    if first == L2 and found.get(DRAM, -math.inf) >= found[L2] - _DRAM_BEHIND_L2:
+        if whole in candidates and any(
+            candidates.get(part, 0.0) >= candidates[whole] - _CLOSE for part in parts
+        ):
+            del candidates[whole]
+    first = max(candidates, key=candidates.__getitem__)
+    if first == L2 and candidates.get(DRAM, -math.inf) >= candidates[L2] - _DRAM_BEHIND_L2:
         first = DRAM
     near = {
         name: used
-        for name, used in found.items()
+        for name, used in candidates.items()
         if name not in (first, L2 if first == DRAM else "")
-        and used >= found[first] - (_PIPE_BEHIND_ISSUE if first == ISSUE and name in PIPES else _CLOSE)
+        and used >= candidates[first] - (_PIPE_BEHIND_ISSUE if first == ISSUE and name in PIPES else _CLOSE)
     }
     return first, max(near, key=near.__getitem__, default="")
 
 
-def _kind(first: str, known: Mapping[str, float], values: Mapping[str, float], sms: float, stall: str) -> str:
-    if known[first] >= (_DRAM_BOUND_PCT if first == DRAM else _BOUND_PCT):
+def _kind(
+    first: str, used_pct: Mapping[str, float], values: Mapping[str, float], sms: float, stall: str
+) -> str:
+    if used_pct[first] >= (_DRAM_BOUND_PCT if first == DRAM else _BOUND_PCT):
         return "compute" if first in _COMPUTE else "memory"
-    if known[first] >= _NEAR_PCT:
+    if used_pct[first] >= _NEAR_PCT:
         return "near"
     if values.get("waves_per_sm", math.nan) < 1:
         return "launch"
-    if _contended(known, values, stall):
+    if _contended(used_pct, values, stall):
         return "atomics"
     if busy_share(values, sms) < _FILLED:
         return "launch"
     return "queue" if stall in _QUEUES else "latency"
 
 
-def _contended(known: Mapping[str, float], values: Mapping[str, float], stall: str) -> bool:
+def _contended(used_pct: Mapping[str, float], values: Mapping[str, float], stall: str) -> bool:
     return (
         values.get(GLOBAL_ATOMICS, 0.0) > 0
-        and max(known.values()) < _IDLE_PCT
+        and max(used_pct.values()) < _IDLE_PCT
         and values.get("achieved_occupancy_pct", 0.0) >= _OCCUPIED_PCT
         and stall in _MEMORY_STALLS
     )

@@ -32,8 +32,8 @@ class Conclusions:
 
     def rows(self, table: str) -> Sequence[Conclusion]:
         """Returns the rows of a table, by its name."""
-        found: Sequence[Conclusion] = getattr(self, table)
-        return found
+        conclusions: Sequence[Conclusion] = getattr(self, table)
+        return conclusions
 
 
 def conclude(tables: FigureTables, sources: Sources) -> Conclusions:
@@ -43,39 +43,43 @@ def conclude(tables: FigureTables, sources: Sources) -> Conclusions:
         tables: of the family.
         sources: the text of each variant's source and headers, as far as they are known.
     """
-    known = Explanation(tables, sources)
-    limits = {one.variant: one for one in known.bounds}
-    changes = {step.variant: roles.changes(step, limits) for step in known.steps}
+    explanation = Explanation(tables, sources)
+    limits = {bound.variant: bound for bound in explanation.bounds}
+    changes = {step.variant: roles.changes(step, limits) for step in explanation.steps}
     return Conclusions(
-        tuple(_verdicts(known)),
-        tuple(_places(known)),
-        tuple(_step(known, step, changes[step.variant]) for step in known.steps),
-        tuple(change for step in known.steps for change in changes[step.variant]),
-        known.bounds,
+        tuple(_verdicts(explanation)),
+        tuple(_places(explanation)),
+        tuple(_step(explanation, step, changes[step.variant]) for step in explanation.steps),
+        tuple(change for step in explanation.steps for change in changes[step.variant]),
+        explanation.bounds,
         tuple(sass_steps.rows(as_rows(tables.instructions), as_rows(tables.variants))),
     )
 
 
-def _verdicts(known: Explanation) -> Iterator[Verdict]:
+def _verdicts(explanation: Explanation) -> Iterator[Verdict]:
     """Yields each variant against its ancestors, the baseline, the fastest one of the case and of the ladder."""
-    baseline = next((name for name, row in known.rows.items() if row["is_baseline"]), "")
-    sustained = _sustained(known.tables)
-    for case, by_variant in known.by_case.items():
+    baseline = next((name for name, row in explanation.rows.items() if row["is_baseline"]), "")
+    sustained = _sustained(explanation.tables)
+    for case, by_variant in explanation.by_case.items():
         rest = {name: us for name, row in by_variant.items() if (us := _at_rest(row))}
         own = [name for name in rest if name != baseline]
         fastest = min(own, key=lambda name: rest[name].us, default="")
         for regime, times in ((REST, rest), (regimes.SUSTAINED, sustained.get(case, {}))):
             for name, timed in times.items():
-                for other in dict.fromkeys((*_ancestors(known.rows, name), baseline, fastest, known.best)):
+                for other in dict.fromkeys(
+                    (*_ancestors(explanation.rows, name), baseline, fastest, explanation.best)
+                ):
                     if other != name and other in times:
-                        yield _verdict(known.tables.family, name, other, case, regime, timed, times[other])
+                        yield _verdict(
+                            explanation.tables.family, name, other, case, regime, timed, times[other]
+                        )
 
 
 def _ancestors(rows: Mapping[str, Row], name: str) -> list[str]:
-    found: list[str] = []
-    while (name := text(rows.get(name, {}), "parent")) in rows and name not in found:
-        found.append(name)
-    return found
+    ancestors: list[str] = []
+    while (name := text(rows.get(name, {}), "parent")) in rows and name not in ancestors:
+        ancestors.append(name)
+    return ancestors
 
 
 def _at_rest(row: Row) -> Timed | None:
@@ -89,43 +93,44 @@ def _sustained(tables: FigureTables) -> dict[str, dict[str, Timed]]:
         for row in as_rows(tables.floors)
         if row["regime"] == regimes.SUSTAINED
     }
-    found: dict[str, dict[str, Timed]] = {}
+    times: dict[str, dict[str, Timed]] = {}
     for row in as_rows(tables.measurements):
         key, us = (str(row["variant"]), str(row["case"])), number(row, "sustained_us")
         if key in floors and us > 0 and row["status"] == "ok":
-            found.setdefault(key[1], {})[key[0]] = Timed(us, floors[key])
-    return found
+            times.setdefault(key[1], {})[key[0]] = Timed(us, floors[key])
+    return times
 
 
 def _verdict(
-    family: str, name: str, other: str, case: str, regime: str, mine: Timed, theirs: Timed
+    family: str, name: str, other: str, case: str, regime: str, own: Timed, theirs: Timed
 ) -> Verdict:
-    found = verdicts.judge(theirs, mine)
+    judgement = verdicts.judge(theirs, own)
     return Verdict(
-        family, name, other, case, regime, found.word, found.reason, mine.us, theirs.us, 1 / found.ratio,
-        1 / found.high, 1 / found.low, 100 * found.floor, found.p,
+        family, name, other, case, regime, judgement.word, judgement.reason, own.us, theirs.us, 1 / judgement.ratio,
+        1 / judgement.high, 1 / judgement.low, 100 * judgement.floor, judgement.p,
     )  # fmt: skip
 
 
 def _compared(rows: Mapping[str, Row], name: str, other: str) -> _Compared:
     """Returns word, speed-up and interval of a variant against another one, given the rows of a case."""
-    mine, theirs = (_at_rest(rows[one]) if one in rows else None for one in (name, other))
-    if mine is None or theirs is None:
+    own, theirs = (_at_rest(rows[variant]) if variant in rows else None for variant in (name, other))
+    if own is None or theirs is None:
         return "", NAN, NAN, NAN
-    found = _verdict("", name, other, "", REST, mine, theirs)
-    return found.word, found.speedup, found.low, found.high
+    verdict = _verdict("", name, other, "", REST, own, theirs)
+    return verdict.word, verdict.speedup, verdict.low, verdict.high
 
 
-def _places(known: Explanation) -> Iterator[Place]:
-    quantity = known.tables.quantity()
-    rates = (number(row, quantity.column) for row in as_rows(known.tables.measurements))
+def _places(explanation: Explanation) -> Iterator[Place]:
+    tables = explanation.tables
+    quantity = tables.quantity()
+    rates = (number(row, quantity.column) for row in as_rows(tables.measurements))
     unit, factor = rate_unit(quantity.unit, rates)
-    path, rows, best = known.path, known.rows, known.best
+    path, rows, best = explanation.path, explanation.rows, explanation.best
     for order, (name, row) in enumerate(rows.items()):
         place = path.index(name) + 1 if name in path else 0
-        beside = (one for one in _ancestors(rows, name) if one in path)
+        beside = (ancestor for ancestor in _ancestors(rows, name) if ancestor in path)
         previous = path[place - 2] if place > 1 else "" if place else next(beside, "")
-        first = known.alike.get(name, (name,))[0]
+        first = explanation.alike.get(name, (name,))[0]
         is_timed = row["status"] == "ok"
         run = regimes.long_run(row) if is_timed else None
         speed = number(row, quantity.column) * factor if is_timed else NAN
@@ -134,7 +139,7 @@ def _places(known: Explanation) -> Iterator[Place]:
         )
         tied = name != best and best in rows and verdicts.tied(row, rows[best])
         yield Place(
-            known.tables.family, name, known.tables.case, order, place, previous, *_compared(rows, name, previous),
+            tables.family, name, tables.case, order, place, previous, *_compared(rows, name, previous),
             first if first != name else "", "best" if name == best else "tied" if tied else "", speed, slower,
             unit, 100 * number(row, "ratio_to_baseline"), _regime(run), run.limited_by if run else "",
         )  # fmt: skip
@@ -144,8 +149,8 @@ def _regime(run: regimes.LongRun | None) -> str:
     return run.regime.replace(" ", "_") if run else ""
 
 
-def _step(known: Explanation, step: Decomposed, changes: Sequence[Change]) -> Step:
-    at_case = {str(row["variant"]): row for row in as_rows(known.tables.ladder(step.case))}
+def _step(explanation: Explanation, step: Decomposed, changes: Sequence[Change]) -> Step:
+    at_case = {str(row["variant"]): row for row in as_rows(explanation.tables.ladder(step.case))}
     twin, ancestor = step.twin, step.ancestor or ("", NAN)
     alike = ("", NAN) if twin is None else _compared(at_case, step.variant, twin.variant)[:2]
     (parent_us, own_us), (parent_others, own_others) = step.kernel_us, step.others_us
@@ -172,7 +177,7 @@ def _explained(step: Decomposed, changes: Sequence[Change]) -> str:
         return "within_runs"
     if not step.explicable:
         return "little"
-    return "counters" if any(one.role == roles.CAUSE for one in changes) else "no_cause"
+    return "counters" if any(change.role == roles.CAUSE for change in changes) else "no_cause"
 
 
 def _share_pct(kernel_us: float, others_us: float) -> float:

@@ -19,8 +19,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from warplog.analysis.kinship import Twin
-from warplog.analysis.waits import Wait
+from warplog.analysis.shared_code import Twin
+from warplog.analysis.stall_reasons import Wait
 from warplog.metrics import NO_STALL, STALL_REASONS
 from warplog.metrics.names import OPCODES
 from warplog.metrics.occupancy import busy_share
@@ -193,7 +193,7 @@ class Step:
         """Whether the counters explain the step: at least half of the ratio, on a log scale, and not a tie."""
         if self.tied or self.same_kernel or self.ratio == 1 or self.is_elsewhere or self.is_within_runs:
             return False
-        counted = sum(math.log(one.factor) for one in self.factors if one.change.name != CLOCK)
+        counted = sum(math.log(factor.factor) for factor in self.factors if factor.change.name != CLOCK)
         return counted / math.log(self.ratio) >= _LEAST_COUNTED
 
     @property
@@ -213,12 +213,12 @@ class Step:
     def causes(self) -> tuple[Factor, ...]:
         """The factors without the clock, and without instructions if schedulers are idle most of the time."""
         no_cause = (CLOCK, "instructions_executed", "ipc") if self.use.idle else (CLOCK,)
-        return tuple(one for one in self.factors if one.change.name not in no_cause)
+        return tuple(factor for factor in self.factors if factor.change.name not in no_cause)
 
     @property
     def clock(self) -> Factor | None:
         """The factor of the SM clock: no cause, since the power that a kernel draws sets it."""
-        return next((one for one in self.factors if one.change.name == CLOCK), None)
+        return next((factor for factor in self.factors if factor.change.name == CLOCK), None)
 
 
 def missing(values: Values) -> list[str]:
@@ -233,17 +233,17 @@ def factors(before: Values, after: Values, clocks: tuple[float, float], sms: flo
     of SMs. A factor that is unknown becomes part of the remainder.
     """
     instructions = _factor("instructions_executed", before, after, 1)
-    found = [
+    changed = [
         replace(instructions, evidence=_opcodes(before, after)),
         _factor("ipc", before, after, -1),
     ]
     busy = [{"sm_busy_pct": 100 * busy_share(values, sms)} for values in (before, after)]
     if all(values["sm_busy_pct"] > 0 for values in busy):
         share = _factor("sm_busy_pct", busy[0], busy[1], -1)
-        found.append(replace(share, evidence=_waves(before, after, share.factor)))
+        changed.append(replace(share, evidence=_waves(before, after, share.factor)))
     if all(0 < mhz < math.inf for mhz in clocks):
-        found.append(_factor(CLOCK, {CLOCK: clocks[0]}, {CLOCK: clocks[1]}, -1))
-    return tuple(sorted(found, key=lambda f: -abs(math.log(f.factor))))
+        changed.append(_factor(CLOCK, {CLOCK: clocks[0]}, {CLOCK: clocks[1]}, -1))
+    return tuple(sorted(changed, key=lambda f: -abs(math.log(f.factor))))
 
 
 def states(before: Values, after: Values) -> tuple[StateChange, ...]:
@@ -253,15 +253,15 @@ def states(before: Values, after: Values) -> tuple[StateChange, ...]:
     """
     split = [_split(values) for values in (before, after)]
     longer = after.get(TIME, math.nan) / before.get(TIME, math.nan)
-    found = []
+    changes = []
     for state in (*STATES, ISSUING):
         if state in NO_STALL or any(state not in shares for shares in split):
             continue
         old, new = split[0][state], split[1][state] * longer
         if abs(old - new) >= _LEAST_SHARE:
             evidence = _evidence(state, before, after, old > new, _LEAST_PART * abs(_log_ratio(old, new)))
-            found.append(StateChange(state, old, new, evidence))
-    return tuple(sorted(found, key=lambda s: -abs(s.share)))
+            changes.append(StateChange(state, old, new, evidence))
+    return tuple(sorted(changes, key=lambda s: -abs(s.share)))
 
 
 def _factor(name: str, before: Values, after: Values, power: int) -> Factor:
@@ -271,9 +271,9 @@ def _factor(name: str, before: Values, after: Values, power: int) -> Factor:
 def _waves(before: Values, after: Values, factor: float) -> tuple[Change, ...]:
     """Returns the waves of blocks, if filling the last one accounts for at least half of the busy share's factor."""
     waves = [values.get(WAVES, math.nan) for values in (before, after)]
-    if not all(one > 1 for one in waves) or factor == 1:
+    if not all(count > 1 for count in waves) or factor == 1:
         return ()
-    filled = [one / math.ceil(one - 1e-6) for one in waves]
+    filled = [count / math.ceil(count - 1e-6) for count in waves]
     part = math.log(filled[1] / filled[0]) / math.log(factor)
     return (Change(WAVES, *waves),) if part >= _LEAST_COUNTED else ()
 

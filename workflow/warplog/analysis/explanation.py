@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from warplog.analysis import bounds, decomposition, kinship, paths, use, verdicts, waits
+from warplog.analysis import bounds, decomposition, shared_code, stall_reasons, use, verdicts
 from warplog.analysis.decomposition import StateChange, Step
-from warplog.analysis.waits import Wait
+from warplog.analysis.main_path import main_path
+from warplog.analysis.stall_reasons import Wait
 from warplog.catalog.family import Variant
 from warplog.catalog.header import read_source
 from warplog.core.columns import Row, number, text
@@ -59,10 +60,10 @@ class Explanation:
     @cached_property
     def by_case(self) -> dict[str, dict[str, Row]]:
         """The rows of `measurements` by case and variant."""
-        found: dict[str, dict[str, Row]] = {}
+        cases: dict[str, dict[str, Row]] = {}
         for row in as_rows(self.tables.measurements):
-            found.setdefault(str(row["case"]), {})[str(row["variant"])] = row
-        return found
+            cases.setdefault(str(row["case"]), {})[str(row["variant"])] = row
+        return cases
 
     @cached_property
     def alike(self) -> dict[str, tuple[str, ...]]:
@@ -70,17 +71,17 @@ class Explanation:
         if self.tables.profiled_case != self.tables.case:
             return {}
         twins = {step.variant: step.twin for step in self.steps if step.twin}
-        return kinship.classes(twins, list(self.rows))
+        return shared_code.classes(twins, list(self.rows))
 
     @cached_property
     def best(self) -> str:
         """The fastest variant besides the baseline: of several with its kernel, the best over all cases."""
-        return kinship.best(self.rows, self.alike, list(self.by_case.values()))
+        return shared_code.best(self.rows, self.alike, list(self.by_case.values()))
 
     @cached_property
     def path(self) -> tuple[str, ...]:
         """The main path: the steps from a variant without a parent to the fastest one."""
-        return paths.main_path(self.rows, self.best)
+        return main_path(self.rows, self.best)
 
     @cached_property
     def kernels(self) -> dict[str, str]:
@@ -102,12 +103,12 @@ class Explanation:
         """A step for each variant with a parent, in ladder order, at the profiled case."""
         rows = {str(r["variant"]): r for r in as_rows(self.tables.ladder(self.tables.profiled_case))}
         counters = _counters(self.tables, (*decomposition.COUNTERS, *use.COUNTERS))
-        contended = {one.variant for one in self.bounds if one.kind == "atomics"}
+        contended = {bound.variant for bound in self.bounds if bound.kind == "atomics"}
         gaps = _tile_ends(self.tables)
-        found = [
+        steps = [
             _step(self.tables, rows, counters, name) for name, row in rows.items() if text(row, "parent")
         ]
-        twins = kinship.twins(self.tables, {name: list(texts) for name, texts in self.sources.items()})
+        twins = shared_code.twins(self.tables, {name: list(texts) for name, texts in self.sources.items()})
         return tuple(
             replace(
                 step,
@@ -120,7 +121,7 @@ class Explanation:
                     contended=(step.parent in contended, step.variant in contended),
                 ),
             )
-            for step in found
+            for step in steps
         )
 
     @cached_property
@@ -128,45 +129,47 @@ class Explanation:
         """What the longest kernel of each variant waits for in the states whose names do not say it."""
         names = {state: f"stall_{state}_pct" for state in STALL_REASONS}
         executed = {f"inst_{opcode.lower()}": opcode for opcode in OPCODES}
-        found = {}
+        by_variant = {}
         for name, values in _counters(self.tables, [*names.values(), *executed]).items():
             shares = {s: pct / 100 for s, metric in names.items() if (pct := number(values, metric)) > 0}
             counted = {opcode: number(values, metric) for metric, opcode in executed.items()}
             codes = self._opcodes.get((name, bare_name(str(values["kernel"])))) or counted
             # A template's name stands for all of its kernels: one that executes no such instruction does not wait.
-            idle = tuple(opcode for opcode in waits.OPCODES if counted.get(opcode) == 0)
-            known = [code for code, count in codes.items() if count > 0 and not code.startswith(idle)]
+            idle = tuple(opcode for opcode in stall_reasons.OPCODES if counted.get(opcode) == 0)
+            present = [code for code, count in codes.items() if count > 0 and not code.startswith(idle)]
             lines = self.tables.kernel_lines.get(name, ())
-            found[name] = waits.waits(lines, self.sources.get(name, {}), known, shares, counted)
-        return found
+            by_variant[name] = stall_reasons.waits(
+                lines, self.sources.get(name, {}), present, shares, counted
+            )
+        return by_variant
 
     @cached_property
     def bounds(self) -> tuple[Bound, ...]:
         """What bounds each variant's longest kernel, in ladder order, and what limits its long runs."""
         rows = {str(row["variant"]): row for row in as_rows(self.tables.ladder(self.tables.profiled_case))}
         copies = _copies(self.tables)
-        found = []
+        limits = []
         for name, values in _counters(self.tables, (*bounds.COUNTERS, "duration_us")).items():
             compulsory = self.compulsory_bytes(name)
-            one = self._limit(name, values)
-            wait = self.waits.get(name, {}).get(one.stall)
+            bound = self._limit(name, values)
+            wait = self.waits.get(name, {}).get(bound.stall)
             stored, loaded = self.spills(name) or (-1, -1)
-            one = replace(
-                one,
+            bound = replace(
+                bound,
                 family=self.tables.family,
                 case=self.tables.profiled_case,
                 kernel=self.kernels.get(name, ""),
-                wait=wait.what if wait else "",
+                wait=wait.awaited if wait else "",
                 wait_line=wait.line if wait else "",
                 profiled_cycles=_profiled_cycles(rows[name], _numbers(values)),
-                copies_us=0.0 if one.gap == "no_counters" else copies.get(name, 0.0),
+                copies_us=0.0 if bound.gap == "no_counters" else copies.get(name, 0.0),
                 compulsory_bytes=compulsory,
-                traffic=one.dram_bytes / compulsory if compulsory > 0 else math.nan,
+                traffic=bound.dram_bytes / compulsory if compulsory > 0 else math.nan,
                 spill_store_bytes=stored,
                 spill_load_bytes=loaded,
             )
-            found.append(_with_long_run(one, regimes.long_run(rows[name])))
-        return tuple(found)
+            limits.append(_with_long_run(bound, regimes.long_run(rows[name])))
+        return tuple(limits)
 
     def _limit(self, variant: str, values: Row) -> Bound:
         """Returns what the counters of a variant's longest kernel, and the atomics in its machine code, tell of it."""
@@ -192,8 +195,8 @@ class Explanation:
 
 def _ancestor(rows: Mapping[str, Row], step: Step) -> tuple[str, float] | None:
     """Returns an ancestor that is faster than the parent, and its time over the variant's."""
-    name = "" if math.isnan(step.ratio) else kinship.faster_ancestor(rows, step.variant)
-    return (name, kinship.time_us(rows[name]) / kinship.time_us(rows[step.variant])) if name else None
+    name = "" if math.isnan(step.ratio) else shared_code.faster_ancestor(rows, step.variant)
+    return (name, shared_code.time_us(rows[name]) / shared_code.time_us(rows[step.variant])) if name else None
 
 
 def _tile_ends(tables: FigureTables) -> dict[str, float]:
@@ -210,24 +213,24 @@ def _tile_end(
     while above in rows and above not in gaps and above not in seen:
         seen.add(above)
         above = text(rows[above], "parent")
-    known = step.variant in gaps and above in gaps
-    return (above, gaps[above], gaps[step.variant]) if known else None
+    both = step.variant in gaps and above in gaps
+    return (above, gaps[above], gaps[step.variant]) if both else None
 
 
-def _waiting(state: StateChange, step: Step, known: Mapping[str, Mapping[str, Wait]]) -> StateChange:
+def _waiting(state: StateChange, step: Step, waits: Mapping[str, Mapping[str, Wait]]) -> StateChange:
     """Returns the state with what it waits for in the kernels of the variant and of its parent."""
-    wait, parents = (known.get(name, {}).get(state.name) for name in (step.variant, step.parent))
-    if state.name in waits.MIO_STATES and wait != parents:  # one name for both
+    wait, parents = (waits.get(name, {}).get(state.name) for name in (step.variant, step.parent))
+    if state.name in stall_reasons.MIO_STATES and wait != parents:  # one name for both
         wait = parents = None
-    is_placed = any(one and one.line for one in (wait, parents))
+    is_placed = any(side and side.line for side in (wait, parents))
     return replace(state, wait=wait, parents=parents, evidence=() if is_placed else state.evidence)
 
 
-def _with_long_run(one: Bound, run: regimes.LongRun | None) -> Bound:
+def _with_long_run(bound: Bound, run: regimes.LongRun | None) -> Bound:
     if run is None:
-        return one
+        return bound
     return replace(
-        one,
+        bound,
         rest_us=run.rest_us,
         long_us=run.long_us,
         long_slowdown=1 / run.factor,
@@ -245,10 +248,10 @@ def _copies(tables: FigureTables) -> dict[str, float]:
         (tables.metrics["metric"] == "nsys_kernel_duration_us")
         & (tables.metrics["case"] == tables.profiled_case)
     ]
-    found: dict[str, float] = {}
+    copy_us: dict[str, float] = {}
     for row in as_rows(rows[rows["kernel"].astype(str).str.contains("-to-", regex=False)]):
-        found[str(row["variant"])] = found.get(str(row["variant"]), 0.0) + number(row, "value")
-    return found
+        copy_us[str(row["variant"])] = copy_us.get(str(row["variant"]), 0.0) + number(row, "value")
+    return copy_us
 
 
 def _profiled_cycles(row: Row, values: Mapping[str, float]) -> float:
@@ -277,8 +280,8 @@ def _step(tables: FigureTables, rows: Mapping[str, Row], counters: Mapping[str, 
             return Step(*key, ratio, gap="no_counters", gap_of=(side,), gap_detail=absent, tied=tied)
     before, after = _numbers(counters[parent]), _numbers(counters[name])
     clocks = number(pair[0], "sm_mhz"), number(pair[1], "sm_mhz")
-    found = decomposition.factors(before, after, clocks, tables.peak("sms"))
-    rest = ratio / math.prod(factor.factor for factor in found)
+    factors = decomposition.factors(before, after, clocks, tables.peak("sms"))
+    rest = ratio / math.prod(factor.factor for factor in factors)
     states = decomposition.states(before, after)
     changed = use.use(before, after, tables.peak("sms"))
     first, last = (values.get(decomposition.TIME, math.nan) for values in (before, after))
@@ -286,7 +289,7 @@ def _step(tables: FigureTables, rows: Mapping[str, Row], counters: Mapping[str, 
     return Step(
         *key,
         ratio,
-        found,
+        factors,
         states,
         rest,
         tied=tied,

@@ -125,8 +125,8 @@ def _inverse_trigamma(value: float) -> float:
 
     x = 0.5 + 1 / value
     for _ in range(50):
-        found = float(polygamma(1, x))
-        step = found * (1 - found / value) / float(polygamma(2, x))
+        trigamma = float(polygamma(1, x))
+        step = trigamma * (1 - trigamma / value) / float(polygamma(2, x))
         x += step
         if -step / x < 1e-8:
             break

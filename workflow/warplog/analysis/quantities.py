@@ -92,10 +92,10 @@ class Quantities:
         if row["status"] != "ok":
             why = f"{variant} at {case}: {row['status']}: {row['reason']}"
             return Found(math.nan, "", why, str(row["status"]))
-        found = remarks.read(row.get("remarks"))
+        notes = remarks.read(row.get("remarks"))
         if name not in MEASUREMENTS:  # a counter does not depend on how the times were taken
-            found = tuple(one for one in found if not isinstance(one, TimeRemark))
-        return replace(self._number(family, variant, case, name, row), remarks=found)
+            notes = tuple(remark for remark in notes if not isinstance(remark, TimeRemark))
+        return replace(self._number(family, variant, case, name, row), remarks=notes)
 
     def _number(self, family: str, variant: str, case: str, name: str, row: Row) -> Found:
         if name in MEASUREMENTS:
@@ -118,11 +118,11 @@ class Quantities:
         if name not in _OF_TIMES and regime == "rest":
             return EXACT
         variants = [row["variant"], *([row["baseline"]] if name.endswith("ratio_to_baseline") else [])]
-        known = [
-            self._noise.get((str(row["family"]), str(one), str(row["case"]), regime), ASSUMED)
-            for one in variants
+        noises = [
+            self._noise.get((str(row["family"]), str(variant), str(row["case"]), regime), ASSUMED)
+            for variant in variants
         ]
-        return between(*known) if len(known) > 1 else known[0]
+        return between(*noises) if len(noises) > 1 else noises[0]
 
     def opcodes(self, family: str, variant: str, prefix: str) -> Found:
         """Counts the instructions with the opcode `prefix` and any modifiers in the SASS of the variant's kernels.
@@ -133,22 +133,22 @@ class Quantities:
         if "instructions" not in counts:
             return Found(math.nan, "", f"{variant} has no recorded SASS", "not_compiled")
         if prefix.endswith("*"):
-            found = sum(count for opcode, count in counts.items() if opcode.startswith(prefix[:-1]))
+            count = sum(count for opcode, count in counts.items() if opcode.startswith(prefix[:-1]))
         else:
-            found = matching(counts, prefix)
-        return Found(float(found), "instructions")
+            count = matching(counts, prefix)
+        return Found(float(count), "instructions")
 
     @cached_property
     def _opcodes(self) -> dict[tuple[str, str], dict[str, int]]:
         """The number of instructions by family and variant, and by opcode, in the SASS of its kernels."""
-        metrics, found = self._rows, defaultdict[tuple[str, str], Counter[str]](Counter)
+        metrics, counts = self._rows, defaultdict[tuple[str, str], Counter[str]](Counter)
         compiled = metrics[
             (metrics["case"] == "") & metrics["metric"].str.startswith(_SASS) & metrics["value"].notna()
         ]
         for row in as_rows(compiled[["family", "variant", "metric", "value"]]):
             opcode = str(row["metric"]).removeprefix(_SASS)
-            found[str(row["family"]), str(row["variant"])][opcode] += int(number(row, "value"))
-        return dict(found)
+            counts[str(row["family"]), str(row["variant"])][opcode] += int(number(row, "value"))
+        return dict(counts)
 
     def _metric(self, family: str, variant: str, case: str, name: str) -> Found:
         metric = name.removeprefix(_TOTAL)

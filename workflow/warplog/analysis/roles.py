@@ -40,17 +40,17 @@ def changes(step: Step, bounds: Mapping[str, Bound]) -> list[rows.Change]:
     if step.gap:
         return []
     sides = [bounds[name] for name in (step.parent, step.variant) if name in bounds]
-    found: dict[str, rows.Change] = {}
-    for one in sorted(_told(step, sides), key=lambda one: ROLES.index(one.role)):
-        first = found.setdefault(one.quantity, one)
+    by_quantity: dict[str, rows.Change] = {}
+    for change in sorted(_ordered(step, sides), key=lambda change: ROLES.index(change.role)):
+        first = by_quantity.setdefault(change.quantity, change)
         if (
-            one.kind == "factor" and first.kind != "factor"
+            change.kind == "factor" and first.kind != "factor"
         ):  # a counter of a state before, but it stays a factor
-            found[one.quantity] = replace(one, role=first.role, of=first.of)
-    return [replace(one, rank=rank) for rank, one in enumerate(found.values())]
+            by_quantity[change.quantity] = replace(change, role=first.role, of=first.of)
+    return [replace(change, rank=rank) for rank, change in enumerate(by_quantity.values())]
 
 
-def _told(step: Step, sides: list[Bound]) -> Iterator[rows.Change]:
+def _ordered(step: Step, sides: list[Bound]) -> Iterator[rows.Change]:
     """Yields the changes in the order in which those of a role are told; a quantity may occur again."""
     if step.explicable:
         yield from _parallelism(step)
@@ -58,9 +58,9 @@ def _told(step: Step, sides: list[Bound]) -> Iterator[rows.Change]:
         yield from _traffic(step, sides)
         yield from _states(step)
     use = step.use
-    yield from (_row(step, EFFECT if step.explicable else DETAIL, "unit", one) for one in use.units)
-    for kind, moved in (("grid", use.grid or ()), ("sectors", use.sectors), ("traffic", use.traffic)):
-        yield from (_row(step, DETAIL, kind, one) for one in moved)
+    yield from (_row(step, EFFECT if step.explicable else DETAIL, "unit", moved) for moved in use.units)
+    for kind, changed in (("grid", use.grid or ()), ("sectors", use.sectors), ("traffic", use.traffic)):
+        yield from (_row(step, DETAIL, kind, change) for change in changed)
     if use.occupancy:
         yield _row(step, DETAIL, "occupancy", use.occupancy)
     if use.blocks:
@@ -81,7 +81,7 @@ def _parallelism(step: Step) -> Iterator[rows.Change]:
         yield _row(step, _role(step, before), "atomics", contended)
     if grid := _grid(step):
         yield _row(step, CAUSE, "grid", grid[0])
-    yield from (_row(step, CAUSE, "sectors", one) for one in _sectors(step))
+    yield from (_row(step, CAUSE, "sectors", change) for change in _sectors(step))
     if excess := step.use.excess:
         yield _row(step, _role(step, excess.after < excess.before), "counter", excess)
     if step.use.tile_end:
@@ -95,7 +95,7 @@ def _factors(step: Step, sides: list[Bound]) -> Iterator[rows.Change]:
     if any(step.use.contended) or _grid(step) or _sectors(step):
         return
     by_memory = any(
-        one.kind in ("memory", "near") and {one.ceiling, one.ceiling_2} & {DRAM, L2} for one in sides
+        bound.kind in ("memory", "near") and {bound.ceiling, bound.ceiling_2} & {DRAM, L2} for bound in sides
     )
     for factor in step.factors:
         if _weight(factor, step) < _LEAST_FACTOR or (factor not in step.causes and factor != step.clock):
@@ -107,28 +107,28 @@ def _factors(step: Step, sides: list[Bound]) -> Iterator[rows.Change]:
 
 def _traffic(step: Step, sides: list[Bound]) -> Iterator[rows.Change]:
     """Yields the traffic of a unit that is a ceiling on either side, and the occupancy of a kernel bound by latency."""
-    near = {TRAFFIC_OF.get(name) for one in sides for name in (one.ceiling, one.ceiling_2)}
+    near = {TRAFFIC_OF.get(name) for bound in sides for name in (bound.ceiling, bound.ceiling_2)}
     for moved in step.use.traffic:
         if moved.name in near:
             yield _row(step, _role(step, moved.after < moved.before), "traffic", moved)
     if occupancy := step.use.occupancy:
         fewer = step.parent if occupancy.before < occupancy.after else step.variant
-        if any(one.variant == fewer and one.kind == "latency" for one in sides):
+        if any(bound.variant == fewer and bound.kind == "latency" for bound in sides):
             yield _row(step, _role(step, occupancy.after > occupancy.before), "occupancy", occupancy)
 
 
 def _states(step: Step) -> Iterator[rows.Change]:
     """Yields the two states that changed most in the step's direction, and the largest one against it."""
-    found = [one for one in step.states if abs(one.share) >= _LEAST_STATE]
-    for one in found:
-        if one.name == ISSUING and not _by_instructions(step, one):
-            yield from _state(step, EFFECT, one)
-    found = [one for one in found if one.name != ISSUING or _by_instructions(step, one)]
-    mine = [one for one in found if (one.share > 0) == (step.ratio > 1)]
-    for one in mine[:_MOST_STATES]:
-        yield from _state(step, CAUSE, one)
-    for one in [one for one in found if one not in mine][: 1 if mine else 0]:
-        yield from _state(step, COST, one)
+    large = [state for state in step.states if abs(state.share) >= _LEAST_STATE]
+    for state in large:
+        if state.name == ISSUING and not _by_instructions(step, state):
+            yield from _state(step, EFFECT, state)
+    large = [state for state in large if state.name != ISSUING or _by_instructions(step, state)]
+    along = [state for state in large if (state.share > 0) == (step.ratio > 1)]
+    for state in along[:_MOST_STATES]:
+        yield from _state(step, CAUSE, state)
+    for state in [state for state in large if state not in along][: 1 if along else 0]:
+        yield from _state(step, COST, state)
 
 
 def _role(step: Step, saves_time: bool) -> str:
@@ -146,7 +146,9 @@ def _grid(step: Step) -> tuple[Change, ...]:
 def _sectors(step: Step) -> list[Change]:
     """Returns sectors per request, if the ratio is large and they change in its direction."""
     large = abs(math.log(step.ratio)) > _LARGE
-    return [one for one in step.use.sectors if large and (one.after < one.before) == (step.ratio > 1)]
+    return [
+        change for change in step.use.sectors if large and (change.after < change.before) == (step.ratio > 1)
+    ]
 
 
 def _weight(factor: Factor, step: Step) -> float:
@@ -158,7 +160,7 @@ def _weight(factor: Factor, step: Step) -> float:
 
 def _instructions(step: Step) -> float:
     """Returns the logarithm of the factor that the executed instructions changed by."""
-    changed = next((one.change for one in step.factors if one.change.name == _INSTRUCTIONS), None)
+    changed = next((factor.change for factor in step.factors if factor.change.name == _INSTRUCTIONS), None)
     return math.log(changed.after / changed.before) if changed else 0.0
 
 
@@ -174,14 +176,14 @@ def _by_instructions(step: Step, state: StateChange) -> bool:
 def _factor(step: Step, role: str, factor: Factor) -> Iterator[rows.Change]:
     kind = "clock" if factor.change.name == CLOCK else "factor"
     yield _row(step, role, kind, factor.change, factor=factor.factor)
-    yield from (_row(step, DETAIL, "counter", one, of=factor.change.name) for one in factor.evidence)
+    yield from (_row(step, DETAIL, "counter", counter, of=factor.change.name) for counter in factor.evidence)
 
 
 def _state(step: Step, role: str, state: StateChange) -> Iterator[rows.Change]:
     us = Change(state.name, state.before * step.kernel_us[0], state.after * step.kernel_us[0])
-    waits = [(one.what, one.line) if one else ("", "") for one in (state.wait, state.parents)]
+    waits = [(wait.awaited, wait.line) if wait else ("", "") for wait in (state.wait, state.parents)]
     yield _row(step, role, "state", us, saved_us=us.before - us.after, waits=(*waits[0], *waits[1]))
-    yield from (_row(step, DETAIL, "counter", one, of=state.name) for one in state.evidence)
+    yield from (_row(step, DETAIL, "counter", counter, of=state.name) for counter in state.evidence)
 
 
 def _bubble(step: Step, role: str) -> rows.Change:

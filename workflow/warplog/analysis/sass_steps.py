@@ -64,7 +64,7 @@ class Loop:
     @property
     def samples(self) -> float:
         """Warp samples in the loop."""
-        return sum(one.samples for one in self.instructions)
+        return sum(instruction.samples for instruction in self.instructions)
 
     @property
     def sample_share(self) -> float:
@@ -74,13 +74,13 @@ class Loop:
     @property
     def mix(self) -> dict[str, float]:
         """Share of each kind of instructions."""
-        kinds = Counter(one.code.kind for one in self.instructions)
+        kinds = Counter(instruction.code.kind for instruction in self.instructions)
         return {kind: count / kinds.total() for kind, count in kinds.items()}
 
-    def times(self, one: HotInstruction) -> float:
+    def times(self, instruction: HotInstruction) -> float:
         """Returns how often an instruction is executed in an iteration; 1 if that is not known."""
-        found = one.executed / self.iterations if self.iterations else math.nan
-        return 1.0 if math.isnan(found) else found
+        executions = instruction.executed / self.iterations if self.iterations else math.nan
+        return 1.0 if math.isnan(executions) else executions
 
 
 @dataclass(frozen=True)
@@ -98,11 +98,11 @@ class Pair:
 
 def hot_loops(rows: Iterable[Row]) -> dict[Key, list[Loop]]:
     """Returns the loops in rows of the table `instructions`, the hottest first."""
-    found: dict[Key, list[Loop]] = {}
+    by_kernel: dict[Key, list[Loop]] = {}
     ordered = sorted(rows, key=lambda row: (*_key(row), number(row, "loop"), number(row, "place")))
     for (key, _), group in groupby(ordered, lambda row: (_key(row), number(row, "loop"))):
-        found.setdefault(key, []).append(_loop(list(islice(group, MOST_INSTRUCTIONS))))
-    return found
+        by_kernel.setdefault(key, []).append(_loop(list(islice(group, MOST_INSTRUCTIONS))))
+    return by_kernel
 
 
 def loop_pairs(of_parent: Sequence[Loop], own: Sequence[Loop]) -> list[tuple[Loop, Loop]]:
@@ -135,9 +135,10 @@ def align(parent: Loop, child: Loop) -> tuple[Pair, ...]:
     instructions count twice as much as changed ones, and others by how much they say of where code belongs: a rare LDS
     more than one of many FFMA, and those more than arithmetic on addresses.
     """
-    before, after = ([one.code for one in loop.instructions] for loop in (parent, child))
+    before, after = ([instruction.code for instruction in loop.instructions] for loop in (parent, child))
     shapes, opcodes = (
-        _numbered([of(one) for one in before], [of(one) for one in after]) for of in (_shape, _opcode)
+        _numbered([property_of(code) for code in before], [property_of(code) for code in after])
+        for property_of in (_shape, _opcode)
     )
     weights = [_weights(codes, side) for codes, side in zip((before, after), shapes, strict=True)]
     best = np.zeros((len(before) + 1, len(after) + 1), np.uint16)
@@ -150,25 +151,25 @@ def align(parent: Loop, child: Loop) -> tuple[Pair, ...]:
 
 def _weights(codes: Sequence[Instruction], shapes: Numbers) -> Numbers:
     frequent = np.bincount(shapes)[shapes] >= _FREQUENT * len(shapes)
-    return np.where([one.kind == "integer" for one in codes], 1, np.where(frequent, 2, 5))
+    return np.where([code.kind == "integer" for code in codes], 1, np.where(frequent, 2, 5))
 
 
 def _pairs(best: Numbers, shapes: tuple[Numbers, Numbers]) -> Iterable[Pair]:
     """Returns the pairs behind the last cell of the table of the best scores, found from its end."""
-    found: list[Pair] = []
+    pairs: list[Pair] = []
     row, column = (length - 1 for length in best.shape)
     while row or column:
         if column and best[row, column] == best[row, column - 1]:
             column -= 1
-            found.append(Pair("new", None, column))
+            pairs.append(Pair("new", None, column))
         elif row and best[row, column] == best[row - 1, column]:
             row -= 1
-            found.append(Pair("gone", row, None))
+            pairs.append(Pair("gone", row, None))
         else:
             row, column = row - 1, column - 1
             is_same = shapes[0][row] == shapes[1][column]
-            found.append(Pair("same" if is_same else "changed", row, column))
-    return reversed(found)
+            pairs.append(Pair("same" if is_same else "changed", row, column))
+    return reversed(pairs)
 
 
 def bank_conflicts(loop: Loop) -> tuple[bool, ...]:
@@ -179,22 +180,24 @@ def bank_conflicts(loop: Loop) -> tuple[bool, ...]:
     2018), unless the reuse cache has one of them: an operand that is marked `.reuse` stays there for the next
     instruction, which finds the same register in the same position. Constants and uniform registers are in no bank.
     """
-    found = []
+    delayed = []
     cached: set[tuple[int, int]] = set()
-    for one in loop.instructions:
-        read = dict(enumerate(one.code.sources))
+    for instruction in loop.instructions:
+        read = dict(enumerate(instruction.code.sources))
         missing = {
             source for place, source in read.items() if source is not None and (place, source) not in cached
         }
-        found.append(
-            one.code.kind == "ffma" and len(missing) == 3 and len({source % 2 for source in missing}) == 1
+        delayed.append(
+            instruction.code.kind == "ffma"
+            and len(missing) == 3
+            and len({source % 2 for source in missing}) == 1
         )
         cached = {
             (place, source)
             for place, source in read.items()
-            if source is not None and ".reuse" in one.code.operands[place + 1]
+            if source is not None and ".reuse" in instruction.code.operands[place + 1]
         }
-    return tuple(found)
+    return tuple(delayed)
 
 
 def summary(parent: Loop, child: Loop) -> Iterator[tuple[str, str, float, float]]:
@@ -214,7 +217,7 @@ def summary(parent: Loop, child: Loop) -> Iterator[tuple[str, str, float, float]
     if unit := _unit(parent, child):
         work = [_work(loop, unit) for loop in (parent, child)]
         for name in quantities:
-            before, after = (each.get(name, 0.0) / of for each, of in zip(counts, work, strict=True))
+            before, after = (each.get(name, 0.0) / units for each, units in zip(counts, work, strict=True))
             if name != unit:
                 yield name, unit, before, after
 
@@ -277,25 +280,29 @@ def _numbered(before: Sequence[str], after: Sequence[str]) -> tuple[Numbers, Num
     return np.array([numbers[key] for key in before]), np.array([numbers[key] for key in after])
 
 
-def _shape(one: Instruction) -> str:
-    return one.opcode if one.kind in _BY_OPCODE else one.shape
+def _shape(code: Instruction) -> str:
+    return code.opcode if code.kind in _BY_OPCODE else code.shape
 
 
-def _opcode(one: Instruction) -> str:
-    return one.opcode if one.kind in _BY_OPCODE else one.base
+def _opcode(code: Instruction) -> str:
+    return code.opcode if code.kind in _BY_OPCODE else code.base
 
 
 def _counts(loop: Loop) -> dict[str, float]:
     """Returns how often an iteration executes instructions of each kind, and accesses of each width."""
-    found: dict[str, float] = defaultdict(float)
-    for one, conflicts in zip(loop.instructions, bank_conflicts(loop), strict=True):
-        times, kind = loop.times(one), one.code.kind
-        for name in ("instructions", kind, *([f"{kind}_{one.code.bits}"] if one.code.bits else [])):
-            found[name] += times
+    counts: dict[str, float] = defaultdict(float)
+    for instruction, conflicts in zip(loop.instructions, bank_conflicts(loop), strict=True):
+        times, kind = loop.times(instruction), instruction.code.kind
+        for name in (
+            "instructions",
+            kind,
+            *([f"{kind}_{instruction.code.bits}"] if instruction.code.bits else []),
+        ):
+            counts[name] += times
         if kind == "ffma":
-            found["reuse_flags"] += times * one.code.reused
-            found["bank_conflicts"] += times * conflicts
-    return found
+            counts["reuse_flags"] += times * instruction.code.reused
+            counts["bank_conflicts"] += times * conflicts
+    return counts
 
 
 def _unit(parent: Loop, child: Loop) -> str:
@@ -303,10 +310,10 @@ def _unit(parent: Loop, child: Loop) -> str:
 
     Matrix instructions are one only if both loops have those of the same shape.
     """
-    sides = [Counter(one.code.kind for one in loop.instructions) for loop in (parent, child)]
+    sides = [Counter(instruction.code.kind for instruction in loop.instructions) for loop in (parent, child)]
     for unit in ("hgmma", "hmma"):
         shapes = [
-            {one.code.opcode for one in loop.instructions if one.code.kind == unit}
+            {instruction.code.opcode for instruction in loop.instructions if instruction.code.kind == unit}
             for loop in (parent, child)
         ]
         if any(shapes):
@@ -321,7 +328,9 @@ def _work(loop: Loop, unit: str) -> float:
     """Returns how many units of work an iteration has."""
     if unit == "word":
         bits = (
-            loop.times(one) * one.code.bits for one in loop.instructions if one.code.kind in ("ldg", "ldgsts")
+            loop.times(instruction) * instruction.code.bits
+            for instruction in loop.instructions
+            if instruction.code.kind in ("ldg", "ldgsts")
         )
         return sum(bits) / _WORD_BITS
-    return sum(loop.times(one) for one in loop.instructions if one.code.kind == unit)
+    return sum(loop.times(instruction) for instruction in loop.instructions if instruction.code.kind == unit)

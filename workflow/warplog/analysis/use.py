@@ -34,40 +34,41 @@ def use(before: Values, after: Values, sms: float) -> Use:
     kernels may use different ones.
     """
     pair = (before, after)
-    known = [bounds.ceilings(values, sms) for values in pair]
-    tops = [bounds.busiest(one) for one in known]
-    tensor = all(one.get(_TENSOR, 0.0) >= _IN_USE_PCT for one in known)
-    units = _changes([*tops, *([_TENSOR] if tensor else [])], known)
-    moved = {one.name: one for one in _changes(["l2_bytes", "dram_bytes"], pair)}
+    used_pct = [bounds.ceilings(values, sms) for values in pair]
+    tops = [bounds.busiest(ceilings) for ceilings in used_pct]
+    tensor = all(ceilings.get(_TENSOR, 0.0) >= _IN_USE_PCT for ceilings in used_pct)
+    units = _changes([*tops, *([_TENSOR] if tensor else [])], used_pct)
+    moved = {change.name: change for change in _changes(["l2_bytes", "dram_bytes"], pair)}
     near = {TRAFFIC_OF.get(top) for top in tops}
     traffic = [
-        one
-        for one in moved.values()
-        if _times(one) >= (_LEAST_TRAFFIC if one.name in near else _LARGE_TRAFFIC)
+        change
+        for change in moved.values()
+        if _times(change) >= (_LEAST_TRAFFIC if change.name in near else _LARGE_TRAFFIC)
     ]
     blocks = _changes([BLOCKS], [{BLOCKS: bounds.blocks_per_sm(values)} for values in pair])
     occupancy = _differing(_changes([_OCCUPANCY], pair))
     return Use(
         units=tuple(
-            one
-            for one in units
-            if abs(one.after - one.before) >= _LEAST_POINTS and one.name not in (bounds.L1, bounds.SM)
+            change
+            for change in units
+            if abs(change.after - change.before) >= _LEAST_POINTS
+            and change.name not in (bounds.L1, bounds.SM)
         ),
         traffic=tuple(traffic),
         blocks=_differing(blocks) if occupancy else None,
         occupancy=occupancy,
         grid=_grid(pair),
-        sectors=tuple(one for one in _changes(_SECTORS, pair) if _times(one) >= _LARGE_TRAFFIC),
+        sectors=tuple(change for change in _changes(_SECTORS, pair) if _times(change) >= _LARGE_TRAFFIC),
         excess=_excess(pair, sms),
-        idle=all(_is_idle(values, one) for values, one in zip(pair, known, strict=True)),
+        idle=all(_is_idle(values, ceilings) for values, ceilings in zip(pair, used_pct, strict=True)),
     )
 
 
-def _is_idle(values: Values, known: Values) -> bool:
+def _is_idle(values: Values, ceilings: Values) -> bool:
     """Returns whether the schedulers of a kernel issue so rarely that its instructions do not set its time."""
-    issuing = known.get(bounds.ISSUE, math.inf)
+    issuing = ceilings.get(bounds.ISSUE, math.inf)
     return values.get(bounds.ISSUE, math.inf) < _IDLE_PCT or _IDLE_BESIDE * issuing <= max(
-        known.values(), default=0.0
+        ceilings.values(), default=0.0
     )
 
 
@@ -83,22 +84,22 @@ def _excess(pair: Sequence[Values], sms: float) -> Change | None:
 
 def _grid(pair: Sequence[Values]) -> tuple[Change, Change] | None:
     """Returns blocks and waves of two grids of which one is less than a wave and less than half of the other."""
-    found = _changes([_BLOCKS, _WAVES], pair)
-    if len(found) < 2:
+    changes = _changes([_BLOCKS, _WAVES], pair)
+    if len(changes) < 2:
         return None
-    waves = found[1]
+    waves = changes[1]
     fills = min(waves.before, waves.after) < _FULL and _times(waves) >= _MORE_WAVES
-    return (found[0], waves) if fills else None
+    return (changes[0], waves) if fills else None
 
 
 def _differing(changes: Sequence[Change]) -> Change | None:
-    return next((one for one in changes if round(one.before, 1) != round(one.after, 1)), None)
+    return next((change for change in changes if round(change.before, 1) != round(change.after, 1)), None)
 
 
 def _changes(names: Sequence[str], pair: Sequence[Values]) -> list[Change]:
     """Returns the changes of what is known on both sides, each once."""
-    found = [Change(n, *(one.get(n, math.nan) for one in pair)) for n in dict.fromkeys(names)]
-    return [one for one in found if not math.isnan(one.before + one.after)]
+    changes = [Change(n, *(side.get(n, math.nan) for side in pair)) for n in dict.fromkeys(names)]
+    return [change for change in changes if not math.isnan(change.before + change.after)]
 
 
 def _times(change: Change) -> float:

@@ -141,6 +141,6 @@ def tied(a: Row, b: Row) -> bool:
 def leading(rows: Sequence[Row]) -> list[bool]:
     """Returns of each row of `measurements` at one case whether it is the fastest, or tied with it."""
     times = [number(row, "median_us") for row in rows]
-    known = [us for us in times if us > 0]
-    best = rows[times.index(min(known))] if known else {}
+    timed = [us for us in times if us > 0]
+    best = rows[times.index(min(timed))] if timed else {}
     return [row is best or tied(row, best) for row in rows]

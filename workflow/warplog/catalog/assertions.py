@@ -1,7 +1,7 @@
 """What is asserted of a family's kernels: a formula over a campaign's numbers, the allowed range, and who says so.
 
 Published claims (`claims:`), what the author of a variant expects (`predicts:`) and properties of the compiled code
-(`expects:`) are all of this kind. `analysis.assertions` answers them.
+(`expects:`) are all of this kind. `analysis.answers` answers them.
 """
 
 import math
@@ -73,19 +73,26 @@ def predicted(variant: VariantEntry, family: str, headline_case: str, where: str
     Raises:
         WarplogError: A quantity is unknown, or not known in the regime, or has nothing to compare with.
     """
-    for one in variant.predicts:
-        here = f"{where}: predicts: {one.quantity}"
-        allowed = Range(-math.inf if one.low is None else one.low, math.inf if one.high is None else one.high)
+    for prediction in variant.predicts:
+        here = f"{where}: predicts: {prediction.quantity}"
+        allowed = Range(
+            -math.inf if prediction.low is None else prediction.low,
+            math.inf if prediction.high is None else prediction.high,
+        )
         if allowed.low > allowed.high:
-            raise WarplogError(f"{here}: low: {one.low:g} is larger than high: {one.high:g}; swap them")
-        text, unit, compared = _definition(one, variant.parent, where)
+            raise WarplogError(
+                f"{here}: low: {prediction.low:g} is larger than high: {prediction.high:g}; swap them"
+            )
+        text, unit, compared = _definition(prediction, variant.parent, where)
         for against in compared:
-            for case in one.cases or (headline_case,):
+            for case in prediction.cases or (headline_case,):
                 formula = parse_formula(text, family, case, here)
                 names = {"variant": variant.name, "against": against}
                 terms = {
                     name: replace(
-                        term, variant=names[term.variant], quantity=_column(term.quantity, one.regime, here)
+                        term,
+                        variant=names[term.variant],
+                        quantity=_column(term.quantity, prediction.regime, here),
                     )
                     for name, term in formula.terms.items()
                 }
@@ -93,14 +100,14 @@ def predicted(variant: VariantEntry, family: str, headline_case: str, where: str
                 yield Assertion(
                     "predicts",
                     variant.name,
-                    one.quantity,
+                    prediction.quantity,
                     replace(formula, terms=terms),
                     allowed,
                     against=against,
                     case=case,
-                    regime=one.regime if timed else "",
+                    regime=prediction.regime if timed else "",
                     unit=unit,
-                    said_of=one.gpu,
+                    said_of=prediction.gpu,
                 )
 
 
@@ -161,27 +168,29 @@ def check_predictions(
     Raises:
         WarplogError: As for `predicted`, or a variant or case is unknown.
     """
-    for one in predicted(variant, family, headline_case, where):
-        assert one.formula is not None
-        check_formula(one.formula, family, variants, cases, f"{where}: predicts: {one.quantity}")
+    for prediction in predicted(variant, family, headline_case, where):
+        assert prediction.formula is not None
+        check_formula(
+            prediction.formula, family, variants, cases, f"{where}: predicts: {prediction.quantity}"
+        )
 
 
-def _definition(one: Prediction, parent: str | None, where: str) -> tuple[str, str, tuple[str, ...]]:
+def _definition(prediction: Prediction, parent: str | None, where: str) -> tuple[str, str, tuple[str, ...]]:
     """Returns the formula of what is predicted of `variant`, its unit, and the variants that `against` stands for."""
-    text, unit = DEFINED.get(one.quantity, (f"{one.quantity}(variant)", ""))
-    known = [*DEFINED, *NUMERIC_COLUMNS, *METRICS]
-    if one.quantity.removeprefix(TOTAL) not in known:
+    text, unit = DEFINED.get(prediction.quantity, (f"{prediction.quantity}(variant)", ""))
+    quantities = [*DEFINED, *NUMERIC_COLUMNS, *METRICS]
+    if prediction.quantity.removeprefix(TOTAL) not in quantities:
         raise WarplogError(
-            f"{where}: predicts: unknown quantity {one.quantity!r}; {suggest(one.quantity, known)}"
+            f"{where}: predicts: unknown quantity {prediction.quantity!r}; {suggest(prediction.quantity, quantities)}"
         )
     if "(against)" in text:
-        if not (one.variants or parent):
+        if not (prediction.variants or parent):
             raise WarplogError(
-                f"{where}: predicts: {one.quantity}: requires `against`, since the variant has no parent"
+                f"{where}: predicts: {prediction.quantity}: requires `against`, since the variant has no parent"
             )
-        return text, unit, one.variants or (str(parent),)
-    if one.variants:
-        return f"({text}) / ({text.replace('(variant)', '(against)')})", "x", one.variants
+        return text, unit, prediction.variants or (str(parent),)
+    if prediction.variants:
+        return f"({text}) / ({text.replace('(variant)', '(against)')})", "x", prediction.variants
     return text, unit, ("",)
 
 
@@ -189,7 +198,7 @@ def _column(quantity: str, regime: str, where: str) -> str:
     """Returns the column of a quantity in a regime."""
     if regime == "rest":
         return quantity
-    found = f"{regime}_us" if quantity == "median_us" else f"{regime}_{quantity}"
-    if found not in NUMERIC_COLUMNS:
+    column = f"{regime}_us" if quantity == "median_us" else f"{regime}_{quantity}"
+    if column not in NUMERIC_COLUMNS:
         raise WarplogError(f"{where}: is not known in the regime {regime!r}; remove `regime`")
-    return found
+    return column

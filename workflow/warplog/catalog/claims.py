@@ -116,7 +116,7 @@ class _Reader(ast.NodeTransformer):
             node.args = [self.visit(argument) for argument in node.args]
             return node
         term = self._term(node.func.id, node.args)
-        name = next((n for n, known in self.terms.items() if known == term), f"_{len(self.terms)}")
+        name = next((n for n, other in self.terms.items() if other == term), f"_{len(self.terms)}")
         self.terms[name] = term
         return ast.Name(name, ast.Load())
 
@@ -271,10 +271,10 @@ def check_claims(
         if claim.formula is None:
             continue
         check_formula(claim.formula, family, variants, cases, f"{here}: measure")
-        known = {*GPU_NAMES, *cases[claim.case].values}
+        names = {*GPU_NAMES, *cases[claim.case].values}
         for name in claim.formula.names:
-            if name not in known:
-                raise WarplogError(f"{here}: measure: unknown name {name!r}; {suggest(name, known)}")
+            if name not in names:
+                raise WarplogError(f"{here}: measure: unknown name {name!r}; {suggest(name, names)}")
 
 
 def verdict_words(verdict: str, measured: float, about: str) -> str:
@@ -291,5 +291,5 @@ def verdict_words(verdict: str, measured: float, about: str) -> str:
 
 def counts(verdicts: Iterable[str]) -> dict[str, int]:
     """Counts the verdicts; all of VERDICTS are keys of the result."""
-    found = list(verdicts)
-    return {verdict: found.count(verdict) for verdict in VERDICTS}
+    listed = list(verdicts)
+    return {verdict: listed.count(verdict) for verdict in VERDICTS}

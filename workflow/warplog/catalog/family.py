@@ -94,8 +94,8 @@ class Variant(VariantEntry, frozen=True, kw_only=True, rename="upper"):
         if self.is_python:
             return imported(self.file, self.include_folders())
         sources = self.further_sources()
-        found = {file for s in (self.file, *sources) for file in included(s, self.include_folders())}
-        return sorted({*sources, *found} - {self.file})
+        headers = {file for s in (self.file, *sources) for file in included(s, self.include_folders())}
+        return sorted({*sources, *headers} - {self.file})
 
     def content(self) -> tuple[object, ...]:
         """Returns the hashes of all files that are compiled, and the options of the compiler without parameters."""
@@ -164,8 +164,8 @@ class Family(FamilyFile, frozen=True, kw_only=True, rename="upper", dict=True):
         for variant in self.variants:
             if variant.name == name:
                 return variant
-        known = [v.name for v in self.variants]
-        raise WarplogError(f"{self.file}: no variant {name!r}; {suggest(name, known)}")
+        names = [v.name for v in self.variants]
+        raise WarplogError(f"{self.file}: no variant {name!r}; {suggest(name, names)}")
 
     def case(self, name: str) -> Case:
         """Returns the timed or check case with this name."""
@@ -304,15 +304,15 @@ def _with_borrowed_baseline(family: Family) -> Family:
 def _check_lender(family: Family, lender: Family, where: str) -> None:
     own = {a.name: a for a in family.arguments}
     for argument in lender.arguments:
-        mine = own.get(argument.name)
-        if mine is None or (mine.kind, mine.dtype) != (argument.kind, argument.dtype):
-            has = f"the one here is {mine.kind}, {mine.dtype}" if mine else f"known: {', '.join(own)}"
+        ours = own.get(argument.name)
+        if ours is None or (ours.kind, ours.dtype) != (argument.kind, argument.dtype):
+            has = f"the one here is {ours.kind}, {ours.dtype}" if ours else f"known: {', '.join(own)}"
             wanted = f"{argument.name!r} ({argument.kind}, {argument.dtype})"
             raise WarplogError(f"{where}: its launcher takes the argument {wanted}; {has}")
     for case in family.cases.values():
         if case.name not in lender.cases:
-            known = ", ".join(lender.cases)
-            raise WarplogError(f"{where}: {lender.name} has no case {case.name!r}; known: {known}")
+            names = ", ".join(lender.cases)
+            raise WarplogError(f"{where}: {lender.name} has no case {case.name!r}; known: {names}")
         for argument in lender.arguments:
             here, there = (
                 f.shape(a, f.cases[case.name]) for f, a in ((family, own[argument.name]), (lender, argument))
@@ -397,9 +397,9 @@ def _check_scalar(family: Family, argument: Argument, case: Case) -> None:
     unsigned, _, bits = argument.dtype.partition("int")
     low = 0 if unsigned else -(2 ** int(bits or 1) // 2)
     if bits and (value != int(value) or not low <= value < low + 2 ** int(bits)):
-        what = f"{argument.name}: {value} is no {argument.dtype}"
+        misfit = f"{argument.name}: {value} is no {argument.dtype}"
         raise WarplogError(
-            f"{family.file}: case {case.name!r}: {what}; correct it, or the dtype of the argument"
+            f"{family.file}: case {case.name!r}: {misfit}; correct it, or the dtype of the argument"
         )
 
 
@@ -502,7 +502,7 @@ def _check_names(family: Family) -> None:
     twice = {n for n in names if names.count(n) > 1}
     if twice:
         raise WarplogError(f"{family.file}: the variant {min(twice)!r} occurs twice")
-    for key, used, known in (
+    for key, used, allowed in (
         ("profile_cases", family.profile_cases, [*family.cases, *family.check_cases]),
         ("headline_case", (family.headline_case,), [c for c in family.profile_cases if c in family.cases]),
         ("measuring.hot_cases", family.measuring.hot_cases, list(family.cases)),
@@ -512,9 +512,9 @@ def _check_names(family: Family) -> None:
         ("timeline", tuple(family.timeline.values()), [*family.cases, *family.check_cases]),
         ("arguments.tolerance", tuple(family.tolerances), results),
         *(
-            (f"variant {v.name!r}: {key}", used, known)
+            (f"variant {v.name!r}: {key}", used, allowed)
             for v in family.variants
-            for key, used, known in (
+            for key, used, allowed in (
                 ("parent", (v.parent,) if v.parent else (), names),
                 ("tune.cases", v.tune.cases if v.tune else (), list(family.cases)),
                 ("published.case", [p.case for p in v.published if p.case], list(family.cases)),
@@ -524,5 +524,5 @@ def _check_names(family: Family) -> None:
         ),
     ):
         for name in used:
-            if name not in known:
-                raise WarplogError(f"{family.file}: {key}: unknown name {name!r}; {suggest(name, known)}")
+            if name not in allowed:
+                raise WarplogError(f"{family.file}: {key}: unknown name {name!r}; {suggest(name, allowed)}")

@@ -63,17 +63,17 @@ def comment_of_module(text: str) -> str:
 
 def header_of(text: str) -> Header:
     """Returns the header of a source's text; of a repeated field the first one counts."""
-    found: dict[str, list[str]] = {}
+    fields: dict[str, list[str]] = {}
     current: list[str] | None = None
     for line in text.splitlines():
         if not line.startswith("//"):
             break
         field = _FIELD.match(line)
         if field:
-            current = [field[2]] if field[1] not in found else []
-            found.setdefault(field[1], current)
+            current = [field[2]] if field[1] not in fields else []
+            fields.setdefault(field[1], current)
         elif not line[2:].strip():
             current = None
         elif current is not None:
             current.append(line[2:])
-    return Header(**{name.lower(): " ".join(" ".join(lines).split()) for name, lines in found.items()})
+    return Header(**{name.lower(): " ".join(" ".join(lines).split()) for name, lines in fields.items()})

@@ -15,15 +15,15 @@ def imported(source: Path, folders: Sequence[Path]) -> list[Path]:
     `import tiles` and `from .tiles import size` both look for tiles.py or tiles/__init__.py in `folders`; a relative
     import inside of a package looks in that package. The worker imports them in the same way.
     """
-    found: set[Path] = set()
+    modules: set[Path] = set()
     unread = [source]
     while unread:
         file = unread.pop()
         for module in _files(file, folders):
-            if module != source and module not in found:
-                found.add(module)
+            if module != source and module not in modules:
+                modules.add(module)
                 unread.append(module)
-    return sorted(found)
+    return sorted(modules)
 
 
 def _files(file: Path, folders: Sequence[Path]) -> Iterator[Path]:

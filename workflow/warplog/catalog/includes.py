@@ -22,17 +22,17 @@ def included(source: Path, folders: Sequence[Path]) -> list[Path]:
     `folders` only, as compilers do (GCC manual, "Search Path"). The first match counts; the compiler's own folders are
     not searched.
     """
-    found: set[Path] = set()
+    headers: set[Path] = set()
     unread = [source]
     while unread:
         file = unread.pop()
         for quoted, angled in _names(file):
             places = (file.parent, *folders) if quoted else folders
             header = _first(quoted or angled, places)
-            if header and header != source and header not in found:
-                found.add(header)
+            if header and header != source and header not in headers:
+                headers.add(header)
                 unread.append(header)
-    return sorted(found)
+    return sorted(headers)
 
 
 def _names(file: Path) -> Iterator[tuple[str, str]]:
@@ -44,8 +44,8 @@ def _names(file: Path) -> Iterator[tuple[str, str]]:
 def _first(name: str, places: Sequence[Path]) -> Path | None:
     candidates = (place / name for place in places)
     # Path.is_file raises for names that no file can have.
-    found = next((path for path in candidates if os.path.isfile(path)), None)  # noqa: PTH113
-    return None if found is None else plain(found)
+    file = next((path for path in candidates if os.path.isfile(path)), None)  # noqa: PTH113
+    return None if file is None else plain(file)
 
 
 def plain(path: Path) -> Path:

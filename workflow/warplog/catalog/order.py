@@ -23,5 +23,5 @@ def introductions(files: Iterable[Path], families: Sequence[str]) -> dict[str, s
     Raises:
         WarplogError: A file does not fit the schema.
     """
-    told = {name: text for file in files for name, text in read_yaml(file, _Order).items()}
-    return {name: told.get(name, "") for name in (*told, *families) if name in families}
+    texts = {name: text for file in files for name, text in read_yaml(file, _Order).items()}
+    return {name: texts.get(name, "") for name in (*texts, *families) if name in families}

@@ -46,9 +46,9 @@ class Space(Tune, frozen=True, kw_only=True):
 
     def why_not(self, setting: Setting) -> str:
         """Returns the first condition that the setting violates; '' if it is valid."""
-        for name, known in self.values.items():
-            if setting.get(name) not in known:
-                return f"{name}: {setting.get(name)} is not one of {list(known)}"
+        for name, allowed in self.values.items():
+            if setting.get(name) not in allowed:
+                return f"{name}: {setting.get(name)} is not one of {list(allowed)}"
         names = {**self.parameters(setting), "THREADS": self.block_threads(setting)}
         return next(
             (text for text in self.where if not formula.holds(text, names, f"{self.file}: tune.where")), ""

@@ -41,17 +41,17 @@ def run(options: argparse.Namespace, folder: Path, note: Callable[[str], None]) 
         WarplogError: The folder holds no campaign, or its manifest must not be replaced.
     """
     from warplog.records import door
-    from warplog.records.verification import campaign, manifest
+    from warplog.records.verification import campaign_folder, manifest
 
     path = folder / manifest.NAME
     # An archive that was changed is one problem, not one for each of its records.
     problems = manifest.problems(folder) if path.is_file() else []
-    records = 0 if problems else campaign.count(folder)
+    records = 0 if problems else campaign_folder.count(folder)
     if not problems and not records:
         raise WarplogError(
             f"{folder}: holds no campaign; name the results of a run on a GPU, or a recorded campaign"
         )
-    problems = problems or campaign.record_problems(folder)
+    problems = problems or campaign_folder.record_problems(folder)
     if options.write_manifest and not problems:
         _write_manifest(folder)
     problems = problems or manifest.problems(folder)

@@ -37,17 +37,17 @@ def from_cell(cell: str) -> str:
     return _ESCAPED.sub(_restore, shown)
 
 
-def _escape(found: re.Match[str]) -> str:
-    backslashes, hidden, alike = found.groups()
+def _escape(match: re.Match[str]) -> str:
+    backslashes, hidden, alike = match.groups()
     if hidden is not None:
         return rf"{backslashes * 2}\u{{{ord(hidden):x}}}"
     return f"{backslashes * 2}{alike}"
 
 
-def _restore(found: re.Match[str]) -> str:
-    count, code = len(found[1]), int(found[2], 16)
+def _restore(match: re.Match[str]) -> str:
+    count, code = len(match[1]), int(match[2], 16)
     if count % 2 == 0 or code > 0x10FFFF:
-        return "\\" * (count // 2) + found[0][count:]
+        return "\\" * (count // 2) + match[0][count:]
     return "\\" * (count // 2) + chr(code)
 
 

@@ -95,7 +95,7 @@ def take_free(uuids: Sequence[str], timeout_s: float = PATIENCE_S, folder: Path 
         WarplogError: No GPU was free within `timeout_s` seconds, or a lock file cannot be opened.
     """
     begin = time.monotonic()
-    told = False
+    announced = False
     while True:
         for uuid in uuids:
             if use(uuid, folder, alone=True):
@@ -106,9 +106,9 @@ def take_free(uuids: Sequence[str], timeout_s: float = PATIENCE_S, folder: Path 
                 f"config: gpu: none of {', '.join(uuids)} was free within {timeout_s:.0f} s; `warplog doctor` lists"
                 " the processes that use them"
             )
-        if waited_s > _PATIENT_S and not told:
+        if waited_s > _PATIENT_S and not announced:
             say(f"  waiting for a free GPU: other jobs use {', '.join(uuids)}")
-            told = True
+            announced = True
         time.sleep(_LOOK_S)
 
 

@@ -38,7 +38,7 @@ def parse_json(data: bytes) -> Any:
             not valid Unicode.
         RecursionError: It is nested too deeply.
     """
-    found = json.loads(
+    content = json.loads(
         data,
         object_pairs_hook=_object,
         parse_constant=_refuse_constant,
@@ -46,8 +46,8 @@ def parse_json(data: bytes) -> Any:
         parse_int=_integer,
     )
     if _HALF.search(data):
-        json.dumps(found, ensure_ascii=False).encode()
-    return found
+        json.dumps(content, ensure_ascii=False).encode()
+    return content
 
 
 def parse_yaml(text: str) -> Any:
@@ -71,11 +71,11 @@ def parse_yaml(text: str) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) != len(pairs):
         names = [name for name, _ in pairs]
         raise ValueError(f"the key {next(n for n in names if names.count(n) > 1)!r} occurs twice")
-    return found
+    return mapping
 
 
 def _refuse_constant(text: str) -> None:
@@ -150,9 +150,9 @@ class _Survey:
             yaml.YAMLError: There are too many values or levels, a node contains itself, or a key occurs twice.
         """
         if id(node) in self._known:
-            if (known := self._known[id(node)]) is None:
+            if (size := self._known[id(node)]) is None:
                 raise _refused("an alias refers to a value that contains it", node)
-            return known
+            return size
         self._known[id(node)] = None
         values, levels = 1 + len(node.value) // _A_VALUE if isinstance(node, yaml.ScalarNode) else 1, 0
         for below in self._below(node):

@@ -35,7 +35,7 @@ def nearest_project(here: Path) -> Path:
     if any((inside / name).exists() for name in ("kernels", "config/config.yaml")):
         return inside
     places = (here, *here.parents)
-    return next((one for one in places if (one / "Snakefile").is_file() or has_family(one)), here)
+    return next((folder for folder in places if (folder / "Snakefile").is_file() or has_family(folder)), here)
 
 
 def has_family(folder: Path) -> bool:

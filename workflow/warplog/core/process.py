@@ -214,12 +214,12 @@ def is_running(pid: int) -> bool:
 
 def processes_with(file: Path) -> list[int]:
     """Returns the ids of this user's other processes that have the file open."""
-    wanted, found = file.resolve(), set()
+    wanted, pids = file.resolve(), set()
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it ended, or belongs to another user
             if any(entry.readlink() == wanted for entry in (process / "fd").iterdir()):
-                found.add(int(process.name))
-    return sorted(found - {os.getpid()})
+                pids.add(int(process.name))
+    return sorted(pids - {os.getpid()})
 
 
 def end_process(pid: int | None, argument: str) -> None:

@@ -117,8 +117,8 @@ def _explain(misfit: Any, data: Any, schema: Any) -> str:
     key, value = _dotted(path, data), _shorten(repr(_at(data, path)))
     match kind.name:
         case "additionalProperties":
-            known = _at(schema, misfit.schema_path[:-1]).get("properties", {})
-            return f"{key}: {_unknown_key(kind.unexpected[0], _at(data, path), known)}"
+            keys = _at(schema, misfit.schema_path[:-1]).get("properties", {})
+            return f"{key}: {_unknown_key(kind.unexpected[0], _at(data, path), keys)}"
         case "unevaluatedProperties":
             return f"{key}: unknown key {kind.unexpected[0]!r}"
         case "anyOf":
@@ -140,10 +140,10 @@ def _explain(misfit: Any, data: Any, schema: Any) -> str:
             return f"{key}: {_shorten(misfit.message, 300)}"
 
 
-def _unknown_key(name: str, found: Any, known: Iterable[str]) -> str:
+def _unknown_key(name: str, mapping: Any, keys: Iterable[str]) -> str:
     """Returns the words about a key; one without a value and with spaces is the rest of an unquoted text."""
-    torn = found[name] is None and " " in name
-    return f"unknown key {name!r}; {'a text with a comma needs quotes' if torn else suggest(name, known)}"
+    torn = mapping[name] is None and " " in name
+    return f"unknown key {name!r}; {'a text with a comma needs quotes' if torn else suggest(name, keys)}"
 
 
 def _mismatched(misfit: Any, schema: Any) -> str:
@@ -159,17 +159,19 @@ def _explain_alternatives(misfit: Any, data: Any, schema: Any) -> str:
     path, alternatives = misfit.instance_path, misfit.kind.context
     if tag := _at(schema, misfit.schema_path[:-1]).get("discriminator"):
         place = [*path, tag["propertyName"]]
-        alternatives = [one for one in alternatives if place not in [inner.instance_path for inner in one]]
+        alternatives = [
+            misfits for misfits in alternatives if place not in [inner.instance_path for inner in misfits]
+        ]
         if not alternatives:
-            value, known = _shorten(repr(_at(data, place))), sorted(tag["mapping"])
-            return f"{_dotted(place, data)}: {value} is not one of {', '.join(known)}"
-    found = [inner for alternative in alternatives for inner in alternative]
+            value, tags = _shorten(repr(_at(data, place))), sorted(tag["mapping"])
+            return f"{_dotted(place, data)}: {value} is not one of {', '.join(tags)}"
+    misfits = [inner for alternative in alternatives for inner in alternative]
     # A mapping is no misspelled name: an alternative of its type says more than a list of names.
     other = ("type", "enum") if isinstance(_at(data, path), dict) else ("type",)
-    close = [inner for inner in found if inner.kind.name not in other or inner.instance_path != path]
+    close = [inner for inner in misfits if inner.kind.name not in other or inner.instance_path != path]
     if close:
         return _explain(_deepest(close), data, schema)
-    types = [name for inner in found for name in inner.kind.types]
+    types = [name for inner in misfits for name in inner.kind.types]
     return f"{_dotted(path, data)}: {_mistyped(_shorten(repr(_at(data, path))), types)}"
 
 
@@ -212,7 +214,9 @@ def _dotted(path: Sequence[str | int], data: Any = None) -> str:
     """Returns a path such as `variants.tiled.idea`: an entry of a list by its name, if no other in `data` has it."""
     parts = []
     for part in path:
-        names = [one.get("name") for one in data if isinstance(one, dict)] if isinstance(data, list) else []
+        names = (
+            [entry.get("name") for entry in data if isinstance(entry, dict)] if isinstance(data, list) else []
+        )
         data = _item(data, part) if data is not None else None
         name = data.get("name") if isinstance(data, dict) else None
         shown = _shorten(name) if isinstance(name, str) and names.count(name) == 1 else str(part)
@@ -220,9 +224,9 @@ def _dotted(path: Sequence[str | int], data: Any = None) -> str:
     return ".".join(parts) or "(top level)"
 
 
-def suggest(name: str, known: Iterable[str]) -> str:
+def suggest(name: str, candidates: Iterable[str]) -> str:
     """Returns "did you mean '…'?", or lists the known names if none is similar."""
-    names = sorted(known)
+    names = sorted(candidates)
     close = difflib.get_close_matches(name, names, n=1)
     return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(names) or '(none)'}"
 

@@ -50,8 +50,8 @@ def read(path: Path, most: int, remedy: str) -> bytes:
 
 def holder(path: Path) -> Path:
     """Returns the file that holds a record, or would hold it: the archive of its stage, if there is one."""
-    found = None if path.is_file() else _archive(path)
-    return found[0] if found else path
+    packed = None if path.is_file() else _archive(path)
+    return packed[0] if packed else path
 
 
 def glob(root: Path, pattern: str) -> list[Path]:
@@ -61,8 +61,8 @@ def glob(root: Path, pattern: str) -> list[Path]:
         WarplogError: The archive of the stage is damaged or not accepted.
     """
     files = {path for path in root.glob(pattern) if path.is_file()}
-    if found := _archive(root / pattern):
-        archive, inside = found
+    if packed := _archive(root / pattern):
+        archive, inside = packed
         files |= {
             root.joinpath(*name.split("/")[inside.count("/") - pattern.count("/") :])
             for name in members(archive)
@@ -107,33 +107,33 @@ def _archive(path: Path) -> tuple[Path, str] | None:
 
 
 def _member(path: Path) -> bytes | None:
-    found = _archive(path)
-    return members(found[0]).get(found[1]) if found else None
+    packed = _archive(path)
+    return members(packed[0]).get(packed[1]) if packed else None
 
 
 @lru_cache(maxsize=16)  # the stages of two campaigns
 def _unpacked(archive: Path, _state: tuple[int, int]) -> Mapping[str, bytes]:
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     try:
         for name, data in _files(_decompressed(read_bytes(archive, _MOST_PACKED, _REMEDY))):
             if not _NAME.fullmatch(name) or not name.startswith(f"{archive.name.removesuffix(SUFFIX)}/"):
                 raise ValueError(f"{name[:100]!r} is no name of a record of this stage")
-            if name in found or len(found) == _MOST_MEMBERS:
+            if name in contents or len(contents) == _MOST_MEMBERS:
                 raise ValueError(f"{name!r} occurs twice, or there are more than {_MOST_MEMBERS} members")
-            found[name] = data
+            contents[name] = data
     except (ValueError, lzma.LZMAError, tarfile.TarError) as error:
         raise WarplogError(f"{archive}: is no archive of records ({error}); {_REMEDY}") from None
-    return found
+    return contents
 
 
 def _decompressed(data: bytes) -> bytes:
     xz = lzma.LZMADecompressor(lzma.FORMAT_XZ, _MOST_MEMORY)
-    found = xz.decompress(data, _MOST_BYTES + 1)
-    if len(found) > _MOST_BYTES:
+    unpacked = xz.decompress(data, _MOST_BYTES + 1)
+    if len(unpacked) > _MOST_BYTES:
         raise ValueError(f"more than {_MOST_BYTES} bytes")
     if not xz.eof or xz.unused_data:
         raise ValueError("it is cut short, or something follows it")
-    return found
+    return unpacked
 
 
 def _files(data: bytes) -> Iterator[tuple[str, bytes]]:

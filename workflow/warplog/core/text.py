@@ -53,7 +53,7 @@ HIDDEN = re.compile(
 
 def visible(text: str) -> str:
     r"""Returns the text with hidden characters as escapes such as `\u{202e}`; line ends, tabs and spaces stay."""
-    return HIDDEN.sub(lambda found: rf"\u{{{ord(found[0]):x}}}", text)
+    return HIDDEN.sub(lambda match: rf"\u{{{ord(match[0]):x}}}", text)
 
 
 class Screen:

@@ -1,1 +1,1 @@
-"""Reduces the reports of both profilers to metrics, hot source lines and a timeline."""
+"""Reduces the reports of both profilers to metrics, hot source lines and a trace."""

@@ -31,7 +31,7 @@ def hottest(
         waits = {state: count for state, count in line.samples.items() if state != "selected" and count > 0}
         stall = max(waits, key=waits.__getitem__, default="")
         file = PurePath(line.file).name
-        found = HotLine(
+        entry = HotLine(
             case=case,
             kernel=kernel,
             launch=launch,
@@ -46,10 +46,10 @@ def hottest(
             stall=stall,
             stall_samples=waits.get(stall, 0.0),
         )
-        shares = (found.sample_share or 0, found.instruction_share or 0, wasted / excess if excess else 0)
+        shares = (entry.sample_share or 0, entry.instruction_share or 0, wasted / excess if excess else 0)
         if max(shares) >= _LEAST_SHARE:
-            hot.append(found)
-    hot.sort(key=lambda found: -(found.samples if samples else found.instructions))
+            hot.append(entry)
+    hot.sort(key=lambda entry: -(entry.samples if samples else entry.instructions))
     return hot[:MOST_LINES]
 
 

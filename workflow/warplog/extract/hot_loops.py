@@ -17,23 +17,27 @@ def hottest(case: str, kernel: str, launch: int, code: Sequence[SourceInstructio
     MOST_INSTRUCTIONS is left out. A kernel without a line table has none here: it is that of a library, whose machine
     code is not ours to publish.
     """
-    if not any(one.line for one in code):
+    if not any(instruction.line for instruction in code):
         return []
-    weight = "samples" if any(one.samples for one in code) else "instructions"
-    found = regions([(one.offset, one.text) for one in code])
-    weighed = {region: sum(_amount(code[place], weight) for place in region.places) for region in found}
-    ranked = sorted((region for region in found if weighed[region]), key=lambda region: -weighed[region])
+    weight = "samples" if any(instruction.samples for instruction in code) else "instructions"
+    parts = regions([(instruction.offset, instruction.text) for instruction in code])
+    weighed = {region: sum(_amount(code[place], weight) for place in region.places) for region in parts}
+    ranked = sorted((region for region in parts if weighed[region]), key=lambda region: -weighed[region])
     ranked = [
         region
         for rank, region in enumerate(ranked)
         if (region.iterates or not rank) and len(region.places) <= MOST_INSTRUCTIONS
     ]
-    samples = int(sum(_amount(one, "samples") for one in code))
+    samples = int(sum(_amount(instruction, "samples") for instruction in code))
     return [_loop(case, kernel, launch, code, region, samples) for region in ranked[:MOST_LOOPS]]
 
 
-def _amount(one: SourceInstruction, weight: str) -> float:
-    return sum(one.samples.values()) if weight == "samples" else one.counts.get("instructions", 0.0)
+def _amount(instruction: SourceInstruction, weight: str) -> float:
+    return (
+        sum(instruction.samples.values())
+        if weight == "samples"
+        else instruction.counts.get("instructions", 0.0)
+    )
 
 
 def _loop(
@@ -50,16 +54,16 @@ def _loop(
     )
 
 
-def _instruction(one: SourceInstruction) -> LoopInstruction:
-    waits = {state: count for state, count in one.samples.items() if state != "selected"}
+def _instruction(instruction: SourceInstruction) -> LoopInstruction:
+    waits = {state: count for state, count in instruction.samples.items() if state != "selected"}
     stall = max(waits, key=waits.__getitem__, default="")
     return LoopInstruction(
-        offset=one.offset,
-        text=one.text[:_MOST_TEXT],
-        executed=int(one.counts.get("instructions", 0)),
-        samples=int(sum(one.samples.values())),
+        offset=instruction.offset,
+        text=instruction.text[:_MOST_TEXT],
+        executed=int(instruction.counts.get("instructions", 0)),
+        samples=int(sum(instruction.samples.values())),
         stall=stall,
         stall_samples=int(waits.get(stall, 0)),
-        file=PurePath(one.file).name,
-        line=one.line,
+        file=PurePath(instruction.file).name,
+        line=instruction.line,
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from warplog.core.files import state_of
-from warplog.extract.timeline import CASE
+from warplog.extract.trace import CASE
 from warplog.parsers.ncu import report as ncu_rep
 from warplog.parsers.ncu.report import NcuLaunch, NcuReport
 from warplog.parsers.nsys import sqlite

@@ -1,9 +1,9 @@
-"""Stage extract: turns the reports of both profilers into metric rows and a timeline, by case.
+"""Stage extract: turns the reports of both profilers into metric rows and a trace, by case.
 
 The capture puts each case into an NVTX range `case:<case>`, and each launch of the variant, which may consist of
 several kernels, into a range `launch:<i>` within it. ncu provides every metric of every kernel launch of a case,
 numbered from 0. nsys provides the time of one launch of the variant (kernel "") and of each of its kernels or copies,
-medians over back-to-back launches, and the overlap of its copies (see `timeline.overlap_metrics`).
+medians over back-to-back launches, and the overlap of its copies (see `trace.overlap_metrics`).
 """
 
 from collections import defaultdict
@@ -17,8 +17,8 @@ from msgspec import structs
 from warplog.core import paths
 from warplog.core.errors import WarplogError, say
 from warplog.core.hashing import sha256_file
-from warplog.extract import hot_lines, hot_loops, sessions, timeline
-from warplog.extract.timeline import CASE, LAUNCH, named
+from warplog.extract import hot_lines, hot_loops, sessions, trace
+from warplog.extract.trace import CASE, LAUNCH, named
 from warplog.metrics import METRICS, Evaluated, absent, evaluate
 from warplog.metrics.kernels import longest_kernel
 from warplog.parsers.ncu.report import NcuLaunch
@@ -64,18 +64,18 @@ class _Captured:
             WarplogError: The events are not those of `cases`, or not of as many launches as the record has; with fewer
                 the report is truncated between two launches.
         """
-        found: dict[str, list[_Ranged]] = defaultdict(list)
+        by_case: dict[str, list[_Ranged]] = defaultdict(list)
         for event in events:
             if (case := named(event.ranges, CASE)) is not None:
-                found[case].append(event)
-        if unknown := sorted(set(found) - set(cases)):
+                by_case[case].append(event)
+        if unknown := sorted(set(by_case) - set(cases)):
             raise WarplogError(
                 f"{self.report}: case {unknown[0]}: was captured but not requested; profile again"
             )
         expected = {case.case: case.launches for case in self.profile.cases}
         for case in cases:
             where = f"{self.report}: case {case}"
-            launches = {named(event.ranges, LAUNCH) for event in found.get(case, ())}
+            launches = {named(event.ranges, LAUNCH) for event in by_case.get(case, ())}
             if not launches:
                 raise WarplogError(f"{where}: its range contains no events; profile again")
             if None in launches:
@@ -86,7 +86,7 @@ class _Captured:
                 raise WarplogError(
                     f"{where}: contains {len(launches)} of {expected[case]} launches; profile again"
                 )
-        return found
+        return by_case
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class _Evidence:
     rows: Sequence[MetricRow]
     lines: Sequence[HotLine] = ()
     loops: Sequence[HotLoop] = ()
-    timeline: Sequence[Event] = ()
+    trace: Sequence[Event] = ()
     kernels: Sequence[Launched] = ()
 
 
@@ -150,7 +150,7 @@ def _record(counted: _Captured, seen: _Captured, sources: Sequence[Path]) -> Ext
         captures=(_capture(counted), _capture(seen)),
         rows=(*counts.rows, *times.rows),
         lines=tuple(counts.lines),
-        timeline=tuple(times.timeline),
+        trace=tuple(times.trace),
         kernels=tuple(times.kernels),
         loops=tuple(counts.loops),
     )
@@ -213,11 +213,11 @@ def _of_ncu(captured: _Captured, sources: Sequence[Path]) -> _Evidence:
 
 
 def _of_nsys(captured: _Captured) -> _Evidence:
-    """Returns the rows, the timeline and the kernels of the nsys report."""
+    """Returns the rows, the trace and the kernels of the nsys report."""
     profile = captured.profile
     refused, cases = captured.split()
     rows = [
-        _row(case, "", 0, _evaluated(timeline.WHOLE, None, *state), "nsys", profile.tool_version)
+        _row(case, "", 0, _evaluated(trace.WHOLE, None, *state), "nsys", profile.tool_version)
         for case, state in refused.items()
     ]
     kernels: list[Launched] = []
@@ -231,10 +231,10 @@ def _of_nsys(captured: _Captured) -> _Evidence:
             launches[named(event.ranges, LAUNCH)].append(event)
         rows += [
             _row(case, kernel, number, _evaluated(metric, value), "nsys", report.tool_version)
-            for kernel, number, metric, value in timeline.launch_metrics(list(launches.values()))
+            for kernel, number, metric, value in trace.launch_metrics(list(launches.values()))
         ]
-        kernels += timeline.launched_kernels(case, by_case[case])
-    return _Evidence(rows, timeline=timeline.events_of(report, cases), kernels=kernels)
+        kernels += trace.launched_kernels(case, by_case[case])
+    return _Evidence(rows, trace=trace.events_of(report, cases), kernels=kernels)
 
 
 def _evaluated(metric: str, value: float | None, status: Status = "ok", reason: str = "") -> Evaluated:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from warplog.analysis import assertions
-from warplog.analysis.assertions import MET, MISSED, Evaluation
+from warplog.analysis import answers
+from warplog.analysis.answers import MET, MISSED, Evaluation
 from warplog.analysis.quantities import Found, Quantities
 from warplog.catalog.claims import (
     CONFIRMED,
@@ -24,7 +24,7 @@ from warplog.catalog.family import Family
 from warplog.core.columns import Cell, Row, number
 from warplog.core.text import join_notes, printable
 
-_VERDICTS = {MET: CONFIRMED, MISSED: REFUTED, assertions.WITHIN_NOISE: WITHIN_NOISE}
+_VERDICTS = {MET: CONFIRMED, MISSED: REFUTED, answers.WITHIN_NOISE: WITHIN_NOISE}
 _MOST_REASONS = 2
 EXCEEDED = "exceeded"
 _EXCEEDED_FROM = 1.5
@@ -62,14 +62,14 @@ def judge(
     """
     if claim.formula is None:
         return Judgement(NOT_MEASURABLE, math.nan, "", "", claim.not_judged)
-    terms, found = claim.formula.terms, assertions.evaluate(claim.formula, {**gpu, **values}, numbers)
-    reasons = [number.reason for number in found.found.values() if number.reason]
+    terms, found = claim.formula.terms, answers.evaluate(claim.formula, {**gpu, **values}, numbers)
+    reasons = [number.reason for number in found.numbers.values() if number.reason]
     reasons += [
         f"{name} of this GPU is not known" for name, value in found.named.items() if math.isnan(value)
     ]
     if not reasons and math.isnan(found.value):
         reasons = ["the formula has no value for these numbers"]
-    known = {name: number for name, number in found.found.items() if not number.reason}
+    known = {name: number for name, number in found.numbers.items() if not number.reason}
     evidence = [_shown(claim, terms[name], number) for name, number in known.items()]
     evidence += [f"{name} = {value:.6g}" for name, value in found.named.items() if not math.isnan(value)]
     verdict, margin = NOT_MEASURABLE, ""
@@ -101,7 +101,7 @@ def judge_all(families: Mapping[str, Family], tables: Path) -> list[dict[str, Ce
     Raises:
         WarplogError: a table is not readable.
     """
-    campaign, found = assertions.read(tables), []
+    campaign, found = answers.read(tables), []
     for name in dict.fromkeys(campaign.measurements["family"]):
         if family := families.get(name):
             origin = campaign.origin(name)

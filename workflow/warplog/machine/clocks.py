@@ -202,11 +202,11 @@ class Sampler:
         typical_s = statistics.median(after[0] - before[0] for before, after in pairwise(changes))
         counts = [round((after[0] - before[0]) / typical_s) for before, after in pairwise(changes)]
         period_s = (changes[-1][0] - changes[0][0]) / sum(counts)
-        found = []
+        steps = []
         for (t0, e0), (t1, e1) in pairwise(inside):
             updates = max(round((t1 - t0) / typical_s), 1)
-            found.append((t0, t1, (e1 - e0) / (updates * period_s)))
-        return found
+            steps.append((t0, t1, (e1 - e0) / (updates * period_s)))
+        return steps
 
     def between(self, begin_s: float, end_s: float) -> Means:
         """Returns means between two times of the monotonic clock."""
@@ -221,10 +221,10 @@ class Sampler:
 
     def trace(self, begin_s: float, end_s: float) -> Trace:
         """Returns the readings between two times of the monotonic clock; time_s starts at `begin_s`."""
-        found = self._readings(begin_s, end_s)
-        states = [state for _, state in found]
+        readings = self._readings(begin_s, end_s)
+        states = [state for _, state in readings]
         return Trace(
-            time_s=tuple(t - begin_s for t, _ in found),
+            time_s=tuple(t - begin_s for t, _ in readings),
             sm_mhz=tuple(state.sm_mhz for state in states),
             power_w=tuple(state.power_w for state in states),
             temperature_c=tuple(state.temperature_c for state in states),

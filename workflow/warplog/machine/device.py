@@ -56,7 +56,7 @@ def boards() -> list[Gpu]:
 
     A board that was lost does not respond and is left out.
     """
-    found: dict[str, Gpu] = {}
+    by_uuid: dict[str, Gpu] = {}
     try:
         names = visible()
     except NoGpuError:
@@ -64,8 +64,8 @@ def boards() -> list[Gpu]:
     for name in names:
         with suppress(NoGpuError), opened(name) as card:
             gpu = _describe(card)
-            found[gpu.uuid] = gpu
-    return [gpu for uuid, gpu in found.items() if uuid]
+            by_uuid[gpu.uuid] = gpu
+    return [gpu for uuid, gpu in by_uuid.items() if uuid]
 
 
 def why_not() -> str:
@@ -100,7 +100,7 @@ def known_gpus(project: Path) -> KnownGpus:
         WarplogError: A file is not valid.
     """
     files = (door.read_yaml(path, KnownGpus) for path in gpu_files(project))
-    return {slug: entry for known in files for slug, entry in known.items()}
+    return {slug: entry for entries in files for slug, entry in entries.items()}
 
 
 def peaks(gpu: Gpu, table: Mapping[str, KnownGpu]) -> Peaks:
@@ -135,12 +135,12 @@ def processes(uuid: str | None = None) -> list[GpuProcess]:
     """
     try:
         with opened(uuid) as card:
-            found = (card.ask("GetComputeRunningProcesses") or []) + (
+            running = (card.ask("GetComputeRunningProcesses") or []) + (
                 card.ask("GetGraphicsRunningProcesses") or []
             )
     except NoGpuError:
         return []
-    memory = {entry.pid: entry.usedGpuMemory for entry in found}
+    memory = {entry.pid: entry.usedGpuMemory for entry in running}
     return [GpuProcess(pid, memory[pid]) for pid in sorted(memory)]
 
 
@@ -153,9 +153,9 @@ def settings(uuid: str | None = None) -> dict[str, str]:
     except NoGpuError:
         return {}
     switches = {"ECC": ecc and ecc[0], "MIG": mig and mig[0], "persistence": persistence}
-    known = {name: "on" if value else "off" for name, value in switches.items() if value is not None}
+    reported = {name: "on" if value else "off" for name, value in switches.items() if value is not None}
     modes = {0: "default", 1: "exclusive thread", 2: "prohibited", 3: "exclusive process"}
-    return known | ({"compute mode": modes.get(compute, str(compute))} if compute is not None else {})
+    return reported | ({"compute mode": modes.get(compute, str(compute))} if compute is not None else {})
 
 
 def _describe(card: Card) -> Gpu:

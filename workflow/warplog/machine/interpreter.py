@@ -13,5 +13,5 @@ REMEDY = (
 
 def unusable(path: str = sys.executable) -> str:
     """Returns why Snakemake cannot start jobs with this interpreter; "" if it can."""
-    found = _UNSAFE.search(path)
-    return f"{path}: Snakemake cannot start jobs from a path that contains {found.group()!r}" if found else ""
+    bad = _UNSAFE.search(path)
+    return f"{path}: Snakemake cannot start jobs from a path that contains {bad.group()!r}" if bad else ""

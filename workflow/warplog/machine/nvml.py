@@ -144,9 +144,9 @@ def _board(library: ModuleType, name: str) -> object:
         with suppress(library.NVMLError):  # a GPU that was lost; the others still respond
             board = library.nvmlDeviceGetHandleByIndex(index)
             boards[Card(library, board, board).ask("GetUUID") or ""] = board
-    found = [board for uuid, board in boards.items() if uuid.startswith(name)]
-    if name.startswith("GPU-") and found:
-        return found[0]
+    matching = [board for uuid, board in boards.items() if uuid.startswith(name)]
+    if name.startswith("GPU-") and matching:
+        return matching[0]
     raise NoGpuError(f"no GPU {name!r}; the driver lists {count}: {', '.join(boards) or '-'}")
 
 

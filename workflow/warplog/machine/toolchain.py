@@ -56,7 +56,7 @@ _REMEDIES = {
     "cuobjdump": "uv sync --inexact (its wheel nvidia-cuda-cuobjdump is a dependency)",
     "nvdisasm": "uv sync --inexact (its wheel nvidia-cuda-nvdisasm is a dependency)",
     "ncu": "install NVIDIA Nsight Compute; without it, campaigns have times but no counters",
-    "nsys": "install NVIDIA Nsight Systems; without it, campaigns have times but no timeline",
+    "nsys": "install NVIDIA Nsight Systems; without it, campaigns have times but no trace",
     "compute-sanitizer": "install the CUDA toolkit (package cuda-sanitizer); only `snakemake sanitize` requires it",
     "host compiler": "install g++ (Debian, Ubuntu: apt install g++), or set NVCC_CCBIN",
 }
@@ -86,16 +86,16 @@ def find(name: str) -> Tool:
     Searches PATH, $CUDA_HOME, $CUDA_PATH, NVIDIA's default folders and the PyPI wheels, in this order. For
     cuobjdump and nvdisasm the wheels come first, since they are locked and can read code of older compilers.
     """
-    found = Tool(name, None, None, _REMEDIES[name])
+    best = Tool(name, None, None, _REMEDIES[name])
     for path in dict.fromkeys(_candidates(name)):
         version = _version(path, path.stat().st_mtime_ns, _VERSIONS[name])
         if version is None:
-            found = found if found.path else Tool(name, path, None, f"{path} does not run; {_REMEDIES[name]}")
+            best = best if best.path else Tool(name, path, None, f"{path} does not run; {_REMEDIES[name]}")
         elif name == "nvcc" and _numbers(version)[:2] < OLDEST_NVCC:
-            found = Tool(name, path, version, f"nvcc {version} is too old; {_REMEDIES[name]}")
+            best = Tool(name, path, version, f"nvcc {version} is too old; {_REMEDIES[name]}")
         else:
             return Tool(name, path, version, "")
-    return found
+    return best
 
 
 def host_compiler() -> Tool:
@@ -160,14 +160,14 @@ def library(name: str) -> Path | None:
         return path
     places = [Path(part) for part in os.environ.get("LD_LIBRARY_PATH", "").split(":") if part]
     places += [folder for pattern in _LIBRARY_PLACES for folder in _newest_first(pattern)]
-    found = (path for place in places for path in sorted(place.glob(f"lib{name}.so.1[23]"), reverse=True))
-    return next(found, None)
+    paths = (path for place in places for path in sorted(place.glob(f"lib{name}.so.1[23]"), reverse=True))
+    return next(paths, None)
 
 
 def linkable(name: str) -> Path | None:
     """Finds a shared library to link by its short name in the wheels; None leaves the search to the linker."""
-    found = (path for folder in wheels.folders() for path in sorted((folder / "lib").glob(f"lib{name}.so*")))
-    return next(found, None)
+    paths = (path for folder in wheels.folders() for path in sorted((folder / "lib").glob(f"lib{name}.so*")))
+    return next(paths, None)
 
 
 def snapshot() -> dict[str, str]:

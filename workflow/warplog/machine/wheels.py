@@ -48,14 +48,14 @@ _COMPILER_PARTS = (
 
 def folders() -> list[Path]:
     """Returns the folders of NVIDIA's wheels on sys.path, newest CUDA first (nvidia/cu13, nvidia/cublas)."""
-    found = [
+    wheels = [
         folder
         for entry in _entries()
         if (home := entry / "nvidia").is_dir()
         for folder in home.iterdir()
         if folder.is_dir()
     ]
-    return sorted(found, key=lambda folder: (folder.name.startswith("cu1"), folder.name), reverse=True)
+    return sorted(wheels, key=lambda folder: (folder.name.startswith("cu1"), folder.name), reverse=True)
 
 
 def _entries() -> list[Path]:
@@ -74,8 +74,8 @@ def program(name: str) -> Path | None:
 def library(name: str) -> Path | None:
     """Finds a shared library of CUDA 12 or 13 in the wheels by its short name ("cublas")."""
     pattern = f"lib{name}.so.1[23]"
-    found = (path for folder in folders() for path in sorted((folder / "lib").glob(pattern), reverse=True))
-    return next(found, None)
+    files = (path for folder in folders() for path in sorted((folder / "lib").glob(pattern), reverse=True))
+    return next(files, None)
 
 
 def fetch_command(extra: Extra, project: Path | None) -> list[str]:

@@ -122,10 +122,10 @@ def _evaluate(
     assert metric.formula is not None
     inputs: list[float | None] = []
     for slot in metric.counters:
-        found = _input(slot.rstrip("?"), counters, done, capability, notes)
-        if isinstance(found, str) and not slot.endswith("?"):
-            return Evaluated(metric.name, None, metric.unit, "missing", found)
-        inputs.append(None if isinstance(found, str) else found)
+        counter = _input(slot.rstrip("?"), counters, done, capability, notes)
+        if isinstance(counter, str) and not slot.endswith("?"):
+            return Evaluated(metric.name, None, metric.unit, "missing", counter)
+        inputs.append(None if isinstance(counter, str) else counter)
     value = metric.formula(*inputs)
     if isinstance(value, str):
         return Evaluated(metric.name, None, metric.unit, "missing", value)

@@ -27,8 +27,8 @@ def short_name(kernel: str) -> str:
     For kernels generated for cuBLAS it is architecture, layout, tile, stages and warps; for CUTLASS wrappers the
     wrapped kernel; otherwise the bare name.
     """
-    if found := _XMMA.match(kernel):
-        arch, _, layout, tile, stages, warps, _, rest = found.groups()
+    if generated := _XMMA.match(kernel):
+        arch, _, layout, tile, stages, warps, _, rest = generated.groups()
         part = " split_k" if SPLIT_K.search(rest) else ""
         return f"{arch}_xmma_gemm_{layout} {tile} {stages} warps{warps}{part}"
     name = bare_name(kernel)
@@ -84,8 +84,8 @@ def compiled_kernel(kernels: Sequence[_Code], launched: str, registers: float | 
 
 def _arguments(kernel: str) -> str:
     """Returns the template arguments in a common form; "" for a function that has none."""
-    found = re.match(r"[^<(]*<(.*)>\(", _without_prefixes(kernel))
-    plain = _CAST.sub("", found[1]) if found else ""
+    template = re.match(r"[^<(]*<(.*)>\(", _without_prefixes(kernel))
+    plain = _CAST.sub("", template[1]) if template else ""
     plain = re.sub(r"\btrue\b", "1", re.sub(r"\bfalse\b", "0", plain))
     return _SUFFIX.sub(r"\1", plain).replace(" ", "")
 

@@ -104,10 +104,10 @@ def whole_or_parts(whole: float | None, *parts: float | None) -> float | str:
     """Returns the counter of the total if it was collected, otherwise the sum of all parts."""
     if whole is not None:
         return whole
-    known = [part for part in parts if part is not None]
+    collected = [part for part in parts if part is not None]
     return (
-        total(*known)
-        if len(known) == len(parts)
+        total(*collected)
+        if len(collected) == len(parts)
         else "neither the total nor both of its parts were collected"
     )
 

@@ -142,10 +142,10 @@ def lift(
 def _limits(registers: int, threads: int, shared: int, capability: tuple[int, int]) -> SmLimits:
     limits = LIMITS.get(capability)
     if limits is None:
-        known = ", ".join(f"{major}.{minor}" for major, minor in LIMITS)
+        capabilities = ", ".join(f"{major}.{minor}" for major, minor in LIMITS)
         requested = f"{capability[0]}.{capability[1]}"
         raise WarplogError(
-            f"compute capability: {requested}: its occupancy limits are unknown; known: {known}"
+            f"compute capability: {requested}: its occupancy limits are unknown; known: {capabilities}"
         )
     if not 1 <= threads <= _MOST_BLOCK_THREADS or registers < 0 or shared < 0:
         requested = f"{threads} threads, {registers} registers, {shared} bytes"

@@ -73,8 +73,8 @@ def completed(counters: Counters, capability: tuple[int, int] | None) -> Counter
       the report has no counter of any state,
     - tensor operations: none, if the tensor pipe was idle.
     """
-    found = dict(_computed(counters, capability))
-    return {**found, **counters} if found else counters
+    computed = dict(_computed(counters, capability))
+    return {**computed, **counters} if computed else counters
 
 
 def _computed(counters: Counters, capability: tuple[int, int] | None) -> Iterator[tuple[str, float]]:

@@ -54,8 +54,8 @@ class Track:
     def spans(self) -> list[Span]:
         """Returns the regions in their order, without `none`."""
         ends = self.starts[1:] if self.lost else (*self.starts[1:], self.end)
-        found = zip(self.regions, self.starts, ends, strict=False)
-        return [Span(REGIONS[region], begin, end) for region, begin, end in found if region]
+        regions = zip(self.regions, self.starts, ends, strict=False)
+        return [Span(REGIONS[region], begin, end) for region, begin, end in regions if region]
 
     def names(self) -> frozenset[str]:
         """Returns the names of the regions that occur, without `none`."""
@@ -157,7 +157,7 @@ def shares(tracks: Iterable[Track]) -> dict[str, float]:
 def _leads(producers: Iterable[Track], consumers: Iterable[Track]) -> list[int]:
     """Returns, for each step of each consumer, how many further steps were requested when it began to compute."""
     loads = {track.block: [s.begin for s in track.spans() if s.region == "load"] for track in producers}
-    found = []
+    leads = []
     for track in consumers:
         requested = loads.get(track.block, [])
         steps = [span.begin for span in track.spans() if span.region == "compute"]
@@ -166,8 +166,8 @@ def _leads(producers: Iterable[Track], consumers: Iterable[Track]) -> list[int]:
             while done < len(requested) and requested[done] <= begin:
                 done += 1
             if requested:
-                found.append(done - min(step, len(requested)))
-    return found
+                leads.append(done - min(step, len(requested)))
+    return leads
 
 
 def _gaps(spans: Iterable[Span]) -> tuple[list[tuple[int, int]], int, int]:
@@ -182,7 +182,7 @@ def _gaps(spans: Iterable[Span]) -> tuple[list[tuple[int, int]], int, int]:
     gaps = [(begin, end) for (_, begin), (end, _) in pairwise(busy)]
     at_ends = [[gap for gap in gaps if gap[0] < last and gap[1] > first] for first, last in ends]
     starved = set(gaps).difference(*at_ends)
-    longest = {max(found, key=lambda gap: gap[1] - gap[0]) for found in at_ends if found}
+    longest = {max(at_end, key=lambda gap: gap[1] - gap[0]) for at_end in at_ends if at_end}
     clocks = sum(end - begin for begin, end in starved)
     return sorted(longest), clocks, busy[-1][1] - busy[0][0] if busy else 0
 
@@ -206,12 +206,12 @@ def _union(spans: Iterable[Span]) -> list[tuple[int, int]]:
 def slots(blocks: Mapping[int, tuple[int, int]]) -> dict[int, int]:
     """Returns the slot of each block of an SM, given its begin and end: the first one that is free when it begins."""
     free: list[int] = []
-    found = {}
+    slot_of = {}
     for block, (begin, end) in sorted(blocks.items(), key=lambda item: (item[1][0], item[0])):
         slot = next((i for i, until in enumerate(free) if until <= begin), len(free))
         free[slot : slot + 1] = [end]
-        found[block] = slot
-    return found
+        slot_of[block] = slot
+    return slot_of
 
 
 def by_sm(tracks: Iterable[Track]) -> dict[int, list[Track]]:

@@ -48,8 +48,8 @@ def _recorded_campaign(folder: Path, say: Callable[[str], None]) -> None:
     about = door.read_json(path)
     version = about.get("schema") if isinstance(about, dict) else None
     old = {**about, "schema": VERSION} if version == VERSION - 1 else about
-    if found := manifest.differences(folder, door.decode(old, manifest.Manifest, str(path)).files):
-        raise WarplogError(found[0])
+    if changed := manifest.differences(folder, door.decode(old, manifest.Manifest, str(path)).files):
+        raise WarplogError(changed[0])
     files = recorded.kept(folder, recorded.shown(paths.nearest_project(folder), folder.name))
     if version == VERSION and not any(name.startswith(_STAGES) for name in files):
         say(f"{folder}: is in the present format")

@@ -32,15 +32,15 @@ def migrated(data: Any, where: str) -> Any:
         return data
     if data.get("stage") not in _KINDS:
         raise WarplogError(f"{where}: stage is {data.get('stage')!r}, which no record of version 1 has")
-    found = {**data, "schema": VERSION}
+    record = {**data, "schema": VERSION}
     if data["stage"] == "campaign":
-        found.setdefault("id", sha256_of(data)[:16])  # by which its runs in a tracking store are known
+        record.setdefault("id", sha256_of(data)[:16])  # by which its runs in a tracking store are known
     if data["stage"] == "time":
         try:
-            found["cases"] = [_timed(case, where) for case in data["cases"]]
+            record["cases"] = [_timed(case, where) for case in data["cases"]]
         except (KeyError, TypeError, AttributeError):
             raise WarplogError(f"{where}: its cases are not those of a record of version 1") from None
-    return door.plain(door.decode(found, _KINDS[data["stage"]], where))
+    return door.plain(door.decode(record, _KINDS[data["stage"]], where))
 
 
 def migrated_file(data: Any, path: Path) -> str:
@@ -56,22 +56,22 @@ def migrated_file(data: Any, path: Path) -> str:
     )
     if kind is None or not variants:
         raise WarplogError(f"{path}: holds no records of version 1; delete it")
-    found = FamilyRecord(path, kind, {})
+    records = FamilyRecord(path, kind, {})
     for name, record in variants.items():
         where = f"{path}: variants.{name}"
-        found.variants[name] = door.decode(migrated(record, where), kind, where)
-    return found.text()
+        records.variants[name] = door.decode(migrated(record, where), kind, where)
+    return records.text()
 
 
 def _timed(case: Mapping[str, Any], where: str) -> dict[str, Any]:
     try:
-        found = of_case(case)
+        timed = of_case(case)
     except ValueError as error:
-        what = f"the remark {str(error)!r} is not known to this release"
+        unknown = f"the remark {str(error)!r} is not known to this release"
         raise WarplogError(
-            f"{where}: case {case['case']}: {what}; delete the entry and measure it again"
+            f"{where}: case {case['case']}: {unknown}; delete the entry and measure it again"
         ) from None
-    if found["status"] == "ok":
-        found["board"] = {key: found.pop(key) for key in _BOARD if key in found}
-        found |= {f"no_{name}": "not_recorded" for name in ("hot", "sustained") if name not in found}
-    return found
+    if timed["status"] == "ok":
+        timed["board"] = {key: timed.pop(key) for key in _BOARD if key in timed}
+        timed |= {f"no_{name}": "not_recorded" for name in ("hot", "sustained") if name not in timed}
+    return timed

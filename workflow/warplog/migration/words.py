@@ -36,12 +36,12 @@ def of_case(case: Mapping[str, Any]) -> dict[str, Any]:
         ValueError: A sentence on a case that is ok is none of version 1; the text is that sentence.
     """
     reason = str(case["reason"])
-    if case["status"] == "unsupported" and (found := _OWN_LIMITS.fullmatch(reason)):
-        limits = (one.split(" to be at most ") for one in found[1].split(" and "))
+    if case["status"] == "unsupported" and (match := _OWN_LIMITS.fullmatch(reason)):
+        limits = (limit.split(" to be at most ") for limit in match[1].split(" and "))
         return {**case, "own_limits": {name: int(most) for name, most in limits}}
     if case["status"] != "ok" or not reason:
         return dict(case)
-    return {**case, "reason": "", "remarks": [_remark(one) for one in dict.fromkeys(reason.split("; "))]}
+    return {**case, "reason": "", "remarks": [_remark(part) for part in dict.fromkeys(reason.split("; "))]}
 
 
 def of_table(table: "pd.DataFrame", name: str) -> "pd.DataFrame":
@@ -52,25 +52,25 @@ def of_table(table: "pd.DataFrame", name: str) -> "pd.DataFrame":
     """
     if name in _REMARKED and "remarks" not in table:
         reasons = table["reason"].fillna("") if "reason" in table else [""] * len(table)
-        told = [of_case({"status": s, "reason": r}) for s, r in zip(table["status"], reasons, strict=True)]
+        cases = [of_case({"status": s, "reason": r}) for s, r in zip(table["status"], reasons, strict=True)]
         table = table.assign(
-            reason=[one["reason"] for one in told], remarks=[_cell(one.get("remarks")) for one in told]
+            reason=[case["reason"] for case in cases], remarks=[_cell(case.get("remarks")) for case in cases]
         )
         if name == "measurements":
-            table = table.assign(own_limits=[_cell(one.get("own_limits")) for one in told])
+            table = table.assign(own_limits=[_cell(case.get("own_limits")) for case in cases])
     if name == "measurements" and "agreement" in table and "agreement_notes" not in table:
         words = table["agreement"].fillna("").astype(str)
         table = table.assign(agreement=words.str.extract("^(ok|disagree)")[0].fillna(""), agreement_notes="")
     if name == "claims" and "about" not in table:
         about = [_ABOUT.match(str(reason)) for reason in table["reason"]]
-        table = table.assign(about=[found[1] if found else "" for found in about], cases=list(_cases(table)))
+        table = table.assign(about=[match[1] if match else "" for match in about], cases=list(_cases(table)))
     return table
 
 
 def _remark(sentence: str) -> dict[str, Any]:
     for pattern, code in _SENTENCES.items():
-        if found := re.fullmatch(pattern, sentence):
-            values = {key: text if key == "gpu" else int(text) for key, text in found.groupdict().items()}
+        if match := re.fullmatch(pattern, sentence):
+            values = {key: text if key == "gpu" else int(text) for key, text in match.groupdict().items()}
             return {"code": code, **values}
     raise ValueError(sentence)
 

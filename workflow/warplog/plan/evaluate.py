@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from warplog.analysis import assertions
+from warplog.analysis import answers
 from warplog.analysis.conclude import conclude
 from warplog.analysis.explanation import sources_of
 from warplog.analysis.quantities import Quantities
@@ -26,10 +26,10 @@ from warplog.records.family_file import FamilyRecord
 from warplog.records.fields import Origin
 from warplog.records.sanitize import Sanitize
 from warplog.tables import conclusions, view
+from warplog.tables.costs import summary as costs
 from warplog.tables.files import as_frame, as_rows, read_table, write_parquet, write_table, write_tables
-from warplog.tables.records import Source
 from warplog.tables.rows import make_rows
-from warplog.tables.stages import summary as costs
+from warplog.tables.verified_records import Source
 from warplog.worklog.site import index
 
 
@@ -70,8 +70,8 @@ def write_floors(plan: Plan, source: Source, folder: Path) -> None:
 def write_claims(plan: Plan, folder: Path) -> None:
     """Writes the verdicts on the claims of the families, and the answers to all assertions, by the tables there."""
     write_table(claims.judge_all(plan.families, folder), CLAIMS, folder / "claims")
-    answers = assertions.answer_all(plan.families, assertions.read(folder))
-    write_parquet(answers, conclusions.columns(conclusions.Answer), folder / "answers")
+    answered = answers.answer_all(plan.families, answers.read(folder))
+    write_parquet(answered, conclusions.columns(conclusions.Answer), folder / "answers")
 
 
 def write_analysis(chosen: Mapping[str, Iterable[Variant]], folder: Path) -> None:

@@ -16,7 +16,7 @@ from warplog.plan.plan import Plan
 from warplog.records import stages
 from warplog.records.stages import Stage
 from warplog.tables.conclusions import ANALYSED
-from warplog.tables.records import build_record
+from warplog.tables.verified_records import build_record
 
 RESULTS = paths.RESULTS
 

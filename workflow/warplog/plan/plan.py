@@ -20,7 +20,7 @@ from warplog.plan.jobs import Decided, Decisions, PlanRecord
 from warplog.records import door, stages
 from warplog.records.campaign import Campaign
 from warplog.records.config import Config
-from warplog.tables.records import Source
+from warplog.tables.verified_records import Source
 
 
 @dataclass(frozen=True)

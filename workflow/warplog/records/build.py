@@ -35,8 +35,8 @@ class Compiled(Frozen, frozen=True, kw_only=True):
 
     def record(self) -> dict[str, object]:
         """Returns what was asked for, as JSON holds it; {} if nothing was."""
-        found = {name: value for name, value in asdict(self).items() if value not in (None, False, (), {})}
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
+        options = {name: value for name, value in asdict(self).items() if value not in (None, False, (), {})}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in options.items()}
 
     def options(self) -> list[str]:
         """Returns the options for nvcc, without folders, libraries and sources."""

@@ -114,11 +114,11 @@ def write(path: Path, value: object) -> None:
 
 def schema_of(kind: Any) -> Any:
     """Returns the JSON Schema of a type; keys have the descriptions under `Attributes:` in the docstrings."""
-    found = msgspec.json.schema(kind)
-    for node in found.get("$defs", {}).values():
+    document = msgspec.json.schema(kind)
+    for node in document.get("$defs", {}).values():
         text, _, attributes = cleandoc(node.get("description", "")).partition("\nAttributes:\n")
         node["description"] = text.strip()
         for name, said in _ATTRIBUTE.findall(attributes):
             if name in node.get("properties", ()):
                 node["properties"][name].setdefault("description", " ".join(said.split()))
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **document}

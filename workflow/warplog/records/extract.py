@@ -1,8 +1,8 @@
-"""Record of stage extract: metrics, hot lines and loops, timeline and launches, from both profilers' reports."""
+"""Record of stage extract: metrics, hot lines and loops, trace and launches, from both profilers' reports."""
 
 from typing import Annotated, Literal
 
-from msgspec import Meta
+from msgspec import Meta, field
 
 from warplog.records.fields import CaseName, Count, Frozen, Sha256, Slug, Status, Text, Tool
 from warplog.records.measured import Identity
@@ -98,7 +98,7 @@ class HotLoop(Frozen, frozen=True, kw_only=True):
 
 
 class Event(Frozen, frozen=True, kw_only=True):
-    """A kernel, copy, fill or API call in the timeline of nsys; `launch` is its index within the case, from 0."""
+    """A kernel, copy, fill or API call in the trace of nsys; `launch` is its index within the case, from 0."""
 
     case: CaseName
     name: Text
@@ -135,6 +135,6 @@ class Extract(Identity, tag="extract", frozen=True, kw_only=True):
     captures: tuple[Capture, ...]
     rows: tuple[MetricRow, ...]
     lines: tuple[HotLine, ...]
-    timeline: tuple[Event, ...]
+    trace: tuple[Event, ...] = field(name="timeline")
     kernels: tuple[Launched, ...]
     loops: tuple[HotLoop, ...] | None = None

@@ -58,10 +58,10 @@ class FamilyRecord(Generic[Entry]):
             WarplogError: The file is missing, too large, not JSON, of an earlier release or does not fit, or a record
                 has another stage, GPU, family or variant than its place.
         """
-        found = cls.inspect(path, kind)
-        for fault in found.faults.values():
+        file = cls.inspect(path, kind)
+        for fault in file.faults.values():
             raise WarplogError(f"{path}: {fault}; delete the file and run again")
-        return found
+        return file
 
     @classmethod
     def inspect(cls, path: Path, kind: type[Entry]) -> "FamilyRecord[Entry]":
@@ -77,16 +77,16 @@ class FamilyRecord(Generic[Entry]):
         if path.absolute().parts[-3] == stage:  # it is in the folder of a campaign
             place |= {"gpu": path.absolute().parts[-2], "family": path.name.partition(".")[0]}
         wrong = misplaced({"stage": file.stage, "gpu": file.gpu, "family": file.family}, place)
-        found: FamilyRecord[Entry] = FamilyRecord(path, kind, {})
+        records: FamilyRecord[Entry] = FamilyRecord(path, kind, {})
         for name, data in file.variants.items():
             where = f"variants.{name}"
             try:
                 if why := wrong or misplaced(data, {**place, "variant": name}):
                     raise WarplogError(f"{where}: {why}")
-                found.variants[name] = door.decode(data, kind, where)
+                records.variants[name] = door.decode(data, kind, where)
             except WarplogError as error:
-                found.faults[name] = str(error)
-        return found
+                records.faults[name] = str(error)
+        return records
 
     @classmethod
     def inspect_if_there(cls, path: Path, kind: type[Entry]) -> "FamilyRecord[Entry]":
@@ -128,9 +128,9 @@ class FamilyRecord(Generic[Entry]):
         return f'{door.as_json(head)[:-1]}, "variants": {{\n' + ",\n".join(lines) + "\n}}\n"
 
 
-def misplaced(found: Mapping[str, object], place: Mapping[str, str]) -> str:
+def misplaced(record: Mapping[str, object], place: Mapping[str, str]) -> str:
     """Returns why a record is not the one that belongs in its place, given as the keys to expect; "" if it is."""
     for key, expected in place.items():
-        if found.get(key) != expected:
-            return f"{key} is {found.get(key)!r}, but its place is that of {expected!r}"
+        if record.get(key) != expected:
+            return f"{key} is {record.get(key)!r}, but its place is that of {expected!r}"
     return ""

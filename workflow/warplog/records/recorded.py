@@ -34,9 +34,9 @@ def kept(root: Path, figures: Collection[str]) -> dict[str, bytes]:
     Raises:
         WarplogError: A file cannot be read or is larger than 64 MiB.
     """
-    found = {path for pattern in (*RECORDS, *_OTHERS) for path in root.glob(pattern)}
-    found |= {root / figure for figure in figures}
-    files = sorted(path for path in found if path.is_file())
+    candidates = {path for pattern in (*RECORDS, *_OTHERS) for path in root.glob(pattern)}
+    candidates |= {root / figure for figure in figures}
+    files = sorted(path for path in candidates if path.is_file())
     return {
         str(path.relative_to(root)): read_bytes(path, _MOST_FILE_BYTES, "too large to keep") for path in files
     }
@@ -96,11 +96,11 @@ def _beside(target: Path) -> tuple[Path, Path]:
 def _packed(files: Mapping[str, bytes]) -> dict[str, bytes]:
     """Returns the files of a recorded campaign: the records of each stage in one archive, others as they are."""
     stages = {pattern.partition("/")[0] for pattern in RECORDS}
-    found: dict[str, bytes] = {}
+    others: dict[str, bytes] = {}
     records: defaultdict[str, dict[str, bytes]] = defaultdict(dict)
     for name, data in files.items():
         stage = name.partition("/")[0]
-        (records[stage] if stage in stages else found)[name] = data
-    return found | {
+        (records[stage] if stage in stages else others)[name] = data
+    return others | {
         f"{store.FOLDER}/{stage}{store.SUFFIX}": store.pack(members) for stage, members in records.items()
     }

@@ -217,8 +217,8 @@ Note = Differ | ToolOnOtherBoard | SeveralKernels | VariesInNcu | TracingSlows
 
 def cell(remarks: Iterable[Remark | Note]) -> str:
     """Returns remarks or notes as the cell of a table; "" for none."""
-    found = list(remarks)
-    return door.as_json(found) if found else ""
+    values = list(remarks)
+    return door.as_json(values) if values else ""
 
 
 def read(cell: object) -> tuple[Remark, ...]:
@@ -264,7 +264,7 @@ def of_row(row: Row) -> str:
     """Returns why a row of a table is not ok, or the remarks on it, in words; "" for nothing."""
     reason = row.get("reason")
     return join_notes(
-        reason if isinstance(reason, str) else "", *(one.words() for one in read(row.get("remarks")))
+        reason if isinstance(reason, str) else "", *(remark.words() for remark in read(row.get("remarks")))
     )
 
 
@@ -275,6 +275,6 @@ def agreement_words(notes: Sequence[Note], regimes: Mapping[str, str] = REGIMES)
         notes: those in the column `agreement_notes`.
         regimes: what our times are called, by "rest" and "hot".
     """
-    apart = "; ".join(one.words(regimes) for one in notes if isinstance(one, Differ))
-    others = "; ".join(one.words(regimes) for one in notes if not isinstance(one, Differ))
+    apart = "; ".join(note.words(regimes) for note in notes if isinstance(note, Differ))
+    others = "; ".join(note.words(regimes) for note in notes if not isinstance(note, Differ))
     return f"{apart} ({others})".strip() if others else apart

@@ -59,7 +59,7 @@ class Stage(Frozen, frozen=True, kw_only=True):
 
     def pattern(self, **keys: str) -> str:
         """Returns the glob pattern of the files below the folder of a campaign, of all or with these keys."""
-        return _KEY.sub(lambda found: keys.get(found[1], "*"), self.file)
+        return _KEY.sub(lambda key: keys.get(key[1], "*"), self.file)
 
     def files(self, root: Path, **keys: str) -> list[Path]:
         """Returns the files below `root`, of all or with these keys; those of a recorded campaign may be packed."""
@@ -71,8 +71,8 @@ class Stage(Frozen, frozen=True, kw_only=True):
             f"(?P<{part}>[^/.]+)" if index % 2 else re.escape(part)
             for index, part in enumerate(_KEY.split(self.file))
         )
-        found = re.fullmatch("".join(parts), path.relative_to(root).as_posix())
-        return found and found.groupdict()
+        match = re.fullmatch("".join(parts), path.relative_to(root).as_posix())
+        return match and match.groupdict()
 
 
 class Recorded(Stage, frozen=True, kw_only=True):
@@ -199,7 +199,7 @@ CLAIMS = Stage(
     rule="judge_claims",
     word="claims",
     about="claims, predictions and expectations are judged",
-    code=("judge.claims", "analysis.assertions"),
+    code=("judge.claims", "analysis.answers"),
     version=1,
     file="tables/claims.parquet",
     seconds=2,

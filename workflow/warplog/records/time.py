@@ -200,7 +200,7 @@ class TimeCase(Case, frozen=True, kw_only=True):
     @property
     def sustained_runs(self) -> Sequence[SustainedRun]:
         """The sustained runs, one per process; () if it was not measured sustained."""
-        own = (one.sustained for one in self.processes)
+        own = (process.sustained for process in self.processes)
         return (*(run for run in own if run is not None), *self.further_sustained)
 
 

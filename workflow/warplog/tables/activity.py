@@ -12,7 +12,7 @@ _KINDS = ("kernel", "memcpy", "memset")
 
 
 def captured_case(tables: FigureTables) -> str:
-    """Returns the headline case, or the last profiled case in the timeline if nsys did not capture it."""
+    """Returns the headline case, or the last profiled case in the trace if nsys did not capture it."""
     seen = set(tables.timeline["case"])
     others = (c for c in reversed(tables.profile_cases) if c in seen)
     return tables.case if tables.case in seen else next(others, tables.case)
@@ -22,11 +22,11 @@ def activities(tables: FigureTables) -> dict[str, pd.DataFrame]:
     """Returns the kernels, copies and memsets of each variant at the captured case; start_us counts from the first."""
     rows = tables.timeline
     rows = rows[rows["kind"].isin(_KINDS) & (rows["case"] == captured_case(tables))]
-    found = {}
+    by_variant = {}
     for name, own in rows.groupby("variant", sort=False):
         own = own.sort_values(["start_us", "stream"], kind="stable")
-        found[str(name)] = own.assign(start_us=own["start_us"] - own["start_us"].min())
-    return found
+        by_variant[str(name)] = own.assign(start_us=own["start_us"] - own["start_us"].min())
+    return by_variant
 
 
 def statistics(events: pd.DataFrame) -> Row:

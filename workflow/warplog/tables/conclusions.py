@@ -358,7 +358,7 @@ Of = TypeVar("Of", bound=Conclusion)
 
 def _described(kind: type[Conclusion]) -> dict[str, tuple[type, str, str]]:
     hints = get_type_hints(kind, include_extras=True)
-    return {one.name: get_args(hints[one.name]) for one in fields(kind)}
+    return {field.name: get_args(hints[field.name]) for field in fields(kind)}
 
 
 _COLUMNS = {kind: _described(kind) for kind in TABLES}  # type, unit and meaning
@@ -366,11 +366,11 @@ _COLUMNS = {kind: _described(kind) for kind in TABLES}  # type, unit and meaning
 
 def columns(kind: type[Conclusion]) -> Mapping[str, Column]:
     """Returns the columns of the table of a type, with those of the origin."""
-    found = {
+    own = {
         name: Column(base.__name__, "" if unit == BY_UNIT else unit, meaning)
         for name, (base, unit, meaning) in _COLUMNS[kind].items()
     }
-    return {**found, **ORIGIN}
+    return {**own, **ORIGIN}
 
 
 def units(kind: type[Conclusion]) -> Mapping[str, str]:
@@ -396,9 +396,9 @@ def rows(table: "pd.DataFrame", kind: type[Of], family: str = "") -> list[Of]:
     return [kind(*values) for values in zip(*by_column, strict=True)]
 
 
-def by_variant(found: Iterable[Of]) -> dict[str, list[Of]]:
+def by_variant(conclusions: Iterable[Of]) -> dict[str, list[Of]]:
     """Returns rows by their variant, in their order."""
     grouped: dict[str, list[Of]] = {}
-    for row in found:
+    for row in conclusions:
         grouped.setdefault(str(getattr(row, "variant")), []).append(row)  # noqa: B009 - every table has it
     return grouped

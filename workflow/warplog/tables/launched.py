@@ -49,9 +49,9 @@ def spilled(metrics: "pd.DataFrame", total: float) -> tuple[int, int] | None:
     ]
     for _, own in rows.groupby("kernel"):
         values = dict(zip(own["metric"], own["value"], strict=True))
-        found = tuple(int(values.get(f"spill_{kind}_bytes", 0)) for kind in ("store", "load"))
-        if sum(found) == total:
-            return found[0], found[1]
+        spills = tuple(int(values.get(f"spill_{kind}_bytes", 0)) for kind in ("store", "load"))
+        if sum(spills) == total:
+            return spills[0], spills[1]
     return None
 
 
@@ -60,14 +60,14 @@ def _captured(family: Family, extract: Extract) -> tuple[str, float | None]:
 
     nsys also times copies, which are no kernels.
     """
-    traced = {one.kernel for one in extract.kernels}
+    traced = {kernel.kernel for kernel in extract.kernels}
     for tool in ("ncu", "nsys"):
         rows = [row for row in extract.rows if row.tool == tool and row.kernel]
-        mine = [row for row in rows if tool == "ncu" or row.kernel in traced]
-        captured = {row.case for row in mine}
+        of_kernels = [row for row in rows if tool == "ncu" or row.kernel in traced]
+        captured = {row.case for row in of_kernels}
         if cases := [case for case in family.profile_cases if case in captured]:
             case = family.headline_case if family.headline_case in cases else cases[-1]
-            own = [row for row in mine if row.case == case]
+            own = [row for row in of_kernels if row.case == case]
             longest = longest_kernel(map(asdict, own))
             values = {
                 (row.kernel, row.launch): row.value for row in own if row.metric == "registers_per_thread"

@@ -22,8 +22,8 @@ def library_kernels(extract: Extract) -> Iterator[Row]:
 
     The launch configuration comes from ncu if nsys captured none of the case.
     """
-    launched = {(one.case, one.kernel): one for one in extract.kernels}
-    kinds = {(one.case, one.name): one.kind for one in extract.timeline if one.kind != "api"}
+    launched = {(kernel.case, kernel.kernel): kernel for kernel in extract.kernels}
+    kinds = {(event.case, event.name): event.kind for event in extract.trace if event.kind != "api"}
     whole = {row.case: row.value for row in extract.rows if row.metric == "nsys_duration_us"}
     counted = _ncu_values(extract)
     for case, order, name, nsys_us in _parts(extract, counted):
@@ -44,16 +44,16 @@ def library_kernels(extract: Extract) -> Iterator[Row]:
 
 def _parts(extract: Extract, counted: Mapping[_Key, Row]) -> list[tuple[str, int, str, float | None]]:
     """Returns case, order, name and nsys time of each part of a launch; cases without nsys come from ncu."""
-    found: list[tuple[str, int, str, float | None]] = [
+    parts: list[tuple[str, int, str, float | None]] = [
         (row.case, row.launch, row.kernel, row.value)
         for row in extract.rows
         if row.metric == "nsys_kernel_duration_us" and row.value is not None
     ]
-    in_nsys = {case for case, *_ in found}
+    in_nsys = {case for case, *_ in parts}
     for case in dict.fromkeys(case for case, _ in counted if case not in in_nsys):
         names = [name for other, name in counted if other == case]
-        found += [(case, order, name, None) for order, name in enumerate(names)]
-    return found
+        parts += [(case, order, name, None) for order, name in enumerate(names)]
+    return parts
 
 
 def _namesake(counted: Mapping[_Key, Row], key: _Key, order: int) -> Row:
@@ -79,15 +79,15 @@ def _launch(kernel: Launched) -> Row:
 
 def _ncu_values(extract: Extract) -> Mapping[_Key, Row]:
     """Returns the ncu values by case and kernel; durations of a kernel that runs twice in a launch are added."""
-    found: dict[_Key, dict[str, Cell]] = {}
+    by_kernel: dict[_Key, dict[str, Cell]] = {}
     total_us: dict[_Key, float] = {}
     for row in extract.rows:
         if row.tool != "ncu" or row.metric not in _NCU or row.value is None:
             continue
         key = row.case, row.kernel
-        values = found.setdefault(key, {})
+        values = by_kernel.setdefault(key, {})
         if row.metric == "duration_us":
             total_us[key] = values["ncu_us"] = total_us.get(key, 0.0) + row.value
         else:
             values.setdefault(_NCU[row.metric], int(row.value))
-    return found
+    return by_kernel

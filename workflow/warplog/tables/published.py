@@ -23,14 +23,14 @@ def rows(family: Family, measured: Iterable[Row]) -> list[Row]:
     A figure belongs to its own case, or to the headline case if its source does not name one. A measurement for
     which nothing was published has one row without a figure.
     """
-    found: list[Row] = []
-    known = {variant.name: variant for variant in family.variants}
+    compared: list[Row] = []
+    declared = {variant.name: variant for variant in family.variants}
     for row in measured:
-        if row["family"] != family.name or row["variant"] not in known:
+        if row["family"] != family.name or row["variant"] not in declared:
             continue
-        here = [p for p in known[row["variant"]].published if _place(p, family) == row["case"]]
-        found += [_row(family, row, figure) for figure in here] or [_row(family, row, None)]
-    return found
+        here = [p for p in declared[row["variant"]].published if _place(p, family) == row["case"]]
+        compared += [_row(family, row, figure) for figure in here] or [_row(family, row, None)]
+    return compared
 
 
 def unit(family: Family) -> str:
@@ -49,7 +49,7 @@ def ratio(family: Family, figure: Published) -> float:
 def _row(family: Family, row: Row, figure: Published | None) -> Row:
     shown = figure.unit if figure else unit(family)
     gflops = _number(row.get("gflops"))
-    found: dict[str, Cell] = {
+    cells: dict[str, Cell] = {
         "family": family.name,
         "variant": row["variant"],
         **{name: row.get(name) for name in _OF_MEASURED},
@@ -59,14 +59,14 @@ def _row(family: Family, row: Row, figure: Published | None) -> Row:
     }
     if figure is not None:
         share = ratio(family, figure)
-        found |= {
+        cells |= {
             "published": figure.value,
             "published_case": figure.case,
             "published_gpu": figure.gpu,
             "published_source": figure.source,
             "published_ratio": None if math.isnan(share) else share,
         }
-    return found
+    return cells
 
 
 def table(family: Family, measured: Sequence[Row], variants: Sequence[Variant]) -> Table:
@@ -102,12 +102,12 @@ def table(family: Family, measured: Sequence[Row], variants: Sequence[Variant]) 
 
 def page(family: Family, measured: Sequence[Row], variants: Sequence[Variant]) -> str:
     """Returns the table and its notes as Markdown."""
-    found = table(family, measured, variants)
+    shown = table(family, measured, variants)
     first = next((r for r in measured if r["family"] == family.name), {})
     where = [str(first[name]) for name in ("gpu_name", "campaign") if first.get(name)]
     notes = [f"{', '.join(where)}."] if where else []
-    text = escape_markdown(" ".join([*notes, *found.notes]))
-    return "\n".join([*markdown_table(found), "", *textwrap.wrap(text, _WIDTH)]) + "\n"
+    text = escape_markdown(" ".join([*notes, *shown.notes]))
+    return "\n".join([*markdown_table(shown), "", *textwrap.wrap(text, _WIDTH)]) + "\n"
 
 
 def chosen(family: Family, folder: Path) -> tuple[Sequence[Row], tuple[Variant, ...]]:

@@ -23,11 +23,11 @@ from warplog.records.remarks import EarlierSource, OtherBoard, Remark
 from warplog.records.time import Cold, Time, TimeCase
 from warplog.tables import published, timelines
 from warplog.tables.agreement import Agreement, agreement, other_pass
+from warplog.tables.costs import stage_rows
 from warplog.tables.launched import launched_columns
 from warplog.tables.library import library_kernels
-from warplog.tables.records import FamilyRecords, Source, VariantRecords, board, build_record
 from warplog.tables.regimes import interval_us
-from warplog.tables.stages import stage_rows
+from warplog.tables.verified_records import FamilyRecords, Source, VariantRecords, board, build_record
 
 _FULL_CLOCK = 0.99  # as in the measurement: one step of the clock is 0.8 %
 _OF_COLD = (
@@ -68,18 +68,19 @@ def make_rows(
         for variant in variants:
             key: Row = {"family": name, "variant": variant.name, **source.labels()}
             build = build_record(source.root, source.campaign.arch, variant, source.results)
-            records = stored.of(variant.name, build)
+            records = stored.records_of(variant.name, build)
             rows["variants"].append({**key, **_variant(family, variant, ladder, records)})
             rows["stages"] += stage_rows(records, source, name, variant.name)
             is_old = source.origin == "recorded" and _source_of(records) != variant.fingerprint()
             old: list[Remark] = [EarlierSource()] if is_old else []
             about = [*old, *variant.remarks]
             measured += ({**key, **_measurement(family, case, records, about)} for case in cases[name])
-            found = chain(_built(records.build), _captured(variant, records))
-            found = chain(found, _traces(family, cases[name], records.time))
+            further = chain(_built(records.build), _captured(variant, records))
+            further = chain(further, _traces(family, cases[name], records.time))
             if variant.name in family.timeline:
-                found = chain(found, timelines.rows(stored.timeline(variant.name), variant, source.origin))
-            for table, row in found:
+                marked = timelines.rows(stored.timeline(variant.name), variant, source.origin)
+                further = chain(further, marked)
+            for table, row in further:
                 rows[table].append({**key, **row})
         add_ratios(measured, family.baseline)
         rows["measurements"] += measured
@@ -126,52 +127,52 @@ def _measurement(
 ) -> dict[str, Cell]:
     """Returns the row of a case; `about` are the remarks on all times of the variant."""
     row: dict[str, Cell] = {"case": case, "size": int(family.value(family.work.size, family.cases[case]))}
-    found = None
+    timed = None
     if isinstance(records.time, Time):
         made = records.time.provenance
         row |= {"source_sha256": records.time.source_sha256, "measured_at": made.finished}
         row |= {"commit": made.commit, "clocks": made.clocks, "board": made.gpu_uuid}
-        found = next((one for one in records.time.cases if one.case == case), None)
-    if found is None or found.status == "skipped":
+        timed = next((time_case for time_case in records.time.cases if time_case.case == case), None)
+    if timed is None or timed.status == "skipped":
         status, reason = records.verdict()
         return row | {
             "status": "missing" if status == "ok" else status,
             "reason": reason or "the case was not timed",
         }
-    row |= {"status": found.status, "reason": found.reason}
-    if found.own_limits:
-        row["own_limits"] = json.dumps(dict(found.own_limits))
-    if found.cold and found.board:
-        power_w, reasons = found.board.power_w, ",".join(found.board.throttle_reasons)
-        row |= {"power_w": power_w, "temperature_c": found.board.temperature_c, "throttle_reasons": reasons}
-        row |= _times(family, found, found.cold, records)
-        row["remarks"] = remarks.cell([*found.remarks, *about])
+    row |= {"status": timed.status, "reason": timed.reason}
+    if timed.own_limits:
+        row["own_limits"] = json.dumps(dict(timed.own_limits))
+    if timed.cold and timed.board:
+        power_w, reasons = timed.board.power_w, ",".join(timed.board.throttle_reasons)
+        row |= {"power_w": power_w, "temperature_c": timed.board.temperature_c, "throttle_reasons": reasons}
+        row |= _times(family, timed, timed.cold, records)
+        row["remarks"] = remarks.cell([*timed.remarks, *about])
     return row
 
 
-def _times(family: Family, found: TimeCase, cold: Cold, records: VariantRecords) -> Row:
-    case = family.cases[found.case]
+def _times(family: Family, timed: TimeCase, cold: Cold, records: VariantRecords) -> Row:
+    case = family.cases[timed.case]
     flops, moved = family.value(family.work.flops, case), family.value(family.work.bytes, case)
     rows = () if isinstance(records.extract, Absent) else records.extract.rows
-    ncu_us, kernels = _duration(rows, found.case, "duration_us", "ncu")
-    nsys_us, _ = _duration(rows, found.case, "nsys_duration_us", "nsys")
-    _, parts = _duration(rows, found.case, "nsys_kernel_duration_us", "nsys")
+    ncu_us, kernels = _duration(rows, timed.case, "duration_us", "ncu")
+    nsys_us, _ = _duration(rows, timed.case, "nsys_duration_us", "nsys")
+    _, parts = _duration(rows, timed.case, "nsys_kernel_duration_us", "nsys")
     checked = () if isinstance(records.check, Absent) else records.check.cases
-    errors = [one.max_error_over_tolerance for one in checked if one.max_error_over_tolerance is not None]
+    errors = [c.max_error_over_tolerance for c in checked if c.max_error_over_tolerance is not None]
     compared = Agreement("")
     if family.measuring.timing == "stream":
         compared = _agreement(
-            found, records, (ncu_us, nsys_us), max(kernels, parts), _other_pass(rows, found.case)
+            timed, records, (ncu_us, nsys_us), max(kernels, parts), _other_pass(rows, timed.case)
         )
     return {
         **{name: getattr(cold, name) for name in _OF_COLD},
-        **_of_processes([one.median_us for one in found.processes]),
-        "processes": len({one.process for one in found.processes}),
-        "first_launch_us": found.first_launch_us,
-        "launch_host_us": found.launch_host_us,
-        "hot_us": found.hot.median_us if found.hot else None,
-        "hot_rel_spread": found.hot.rel_spread if found.hot else None,
-        **sustained_columns(found, flops, found.case in family.profile_cases),
+        **_of_processes([process.median_us for process in timed.processes]),
+        "processes": len({process.process for process in timed.processes}),
+        "first_launch_us": timed.first_launch_us,
+        "launch_host_us": timed.launch_host_us,
+        "hot_us": timed.hot.median_us if timed.hot else None,
+        "hot_rel_spread": timed.hot.rel_spread if timed.hot else None,
+        **sustained_columns(timed, flops, timed.case in family.profile_cases),
         "gflops": flops / cold.median_us / 1e3,
         "gbytes_per_s": moved / cold.median_us / 1e3,
         "max_error_over_tolerance": max(errors, default=None),
@@ -189,20 +190,18 @@ def _of_processes(medians_us: Sequence[float]) -> Row:
 
 
 def _agreement(
-    found: TimeCase,
+    timed: TimeCase,
     records: VariantRecords,
     profilers_us: tuple[float | None, float | None],
     kernels: int,
     other_us: float | None,
 ) -> Agreement:
-    rest = [one.median_us for one in found.processes]
-    hot = [one.hot_us for one in found.processes if one.hot_us is not None]
+    rest = [process.median_us for process in timed.processes]
+    hot = [process.hot_us for process in timed.processes if process.hot_us is not None]
     nsys = records.captures["nsys"]
-    traced = (
-        () if isinstance(nsys, Absent) else (one.traced_us for one in nsys.cases if one.case == found.case)
-    )
+    traced = () if isinstance(nsys, Absent) else (c.traced_us for c in nsys.cases if c.case == timed.case)
     elsewhere = [
-        tool for tool, one in records.captures.items() if board(one) not in ("", board(records.time))
+        tool for tool, capture in records.captures.items() if board(capture) not in ("", board(records.time))
     ]
     return agreement(rest, hot, *profilers_us, kernels, next(iter(traced), None), elsewhere, other_us)
 
@@ -210,16 +209,16 @@ def _agreement(
 def _other_pass(rows: Sequence[MetricRow], case: str) -> float | None:
     """Returns the time of another of ncu's passes over a case's only kernel; None if it cannot be told."""
     needed = ("duration_us", "gpu_cycles", "sm_mhz_in_ncu")
-    found = [_duration(rows, case, name, "ncu") for name in needed]
-    values = [value for value, kernels in found if kernels == 1 and value]
+    durations = [_duration(rows, case, name, "ncu") for name in needed]
+    values = [value for value, kernels in durations if kernels == 1 and value]
     return other_pass(*values) if len(values) == len(needed) else None
 
 
 def _duration(rows: Sequence[MetricRow], case: str, metric: str, tool: str) -> tuple[float | None, int]:
     """Returns the sum of the durations of a case's kernels (None if any is missing), and their number."""
     values = [row.value for row in rows if row.metric == metric and row.case == case and row.tool == tool]
-    known = [value for value in values if value is not None]
-    return (sum(known) if values and len(known) == len(values) else None), len(values)
+    present = [value for value in values if value is not None]
+    return (sum(present) if values and len(present) == len(values) else None), len(values)
 
 
 def _built(build: Build | Absent) -> Iterator[tuple[str, Row]]:
@@ -257,9 +256,9 @@ def _captured(variant: Variant, records: VariantRecords) -> Iterator[tuple[str, 
         yield "metrics", {**structs.asdict(row), "board": ncu if row.tool == "ncu" else nsys}
     for line in extract.lines:
         yield "lines", {**structs.asdict(line), "board": ncu}
-    for one in _instructions(extract.loops or ()):
-        yield "instructions", {**one, "board": ncu}
-    for event in extract.timeline:
+    for instruction in _instructions(extract.loops or ()):
+        yield "instructions", {**instruction, "board": ncu}
+    for event in extract.trace:
         yield "timeline", {**structs.asdict(event), "board": nsys}
     if variant.library:
         yield from (
@@ -280,10 +279,11 @@ def _instructions(loops: Sequence[HotLoop]) -> Iterator[Row]:
             "iterations": loop.iterations,
         }
         numbers[loop.case] += 1
-        for place, one in enumerate(loop.instructions):
-            share = one.samples / loop.kernel_samples if loop.kernel_samples else None
-            opcode = parse(one.text).opcode
-            yield {**key, "place": place, "opcode": opcode, "sample_share": share, **structs.asdict(one)}
+        for place, instruction in enumerate(loop.instructions):
+            share = instruction.samples / loop.kernel_samples if loop.kernel_samples else None
+            opcode = parse(instruction.text).opcode
+            row: Row = {"place": place, "opcode": opcode, "sample_share": share}
+            yield {**key, **row, **structs.asdict(instruction)}
 
 
 def _variant(family: Family, variant: Variant, ladder: Sequence[Variant], records: VariantRecords) -> Row:
@@ -319,7 +319,7 @@ def _variant(family: Family, variant: Variant, ladder: Sequence[Variant], record
     }
 
 
-def sustained_columns(found: TimeCase, flops: float, is_captured: bool = True) -> Row:
+def sustained_columns(timed: TimeCase, flops: float, is_captured: bool = True) -> Row:
     """Returns the columns on back-to-back launches.
 
     If no limit lowers the clock, the sustained time is the hot time; power and energy are then unknown, since the hot
@@ -329,15 +329,15 @@ def sustained_columns(found: TimeCase, flops: float, is_captured: bool = True) -
         is_captured: whether the profilers capture the case. Only then is the hot run long enough to show a limit, and
             each variant that reaches one measured sustained; the hot time of another case is no sustained time.
     """
-    rest_mhz = found.cold.set_mhz if found.cold else None
+    rest_mhz = timed.cold.set_mhz if timed.cold else None
     limits: Sequence[str] = ()
-    if run := found.sustained:
+    if run := timed.sustained:
         us, mhz, power_w, limits = run.mean_us, run.sm_mhz, run.power_w, run.limits
-    elif is_captured and found.hot:
-        us, mhz, power_w = found.hot.median_us, rest_mhz, None
+    elif is_captured and timed.hot:
+        us, mhz, power_w = timed.hot.median_us, rest_mhz, None
     else:
         return {}
-    means = [one.mean_us for one in found.sustained_runs]
+    means = [sustained.mean_us for sustained in timed.sustained_runs]
     energy_j = power_w * us * 1e-6 if power_w else None
     return {
         "sustained_us": us,
@@ -365,20 +365,20 @@ def _limit(reasons: Sequence[str], mhz: float | None, rest_mhz: float | None) ->
 
 
 def _traces(family: Family, cases: Sequence[str], time: Time | Absent) -> Iterator[tuple[str, Row]]:
-    for found in () if isinstance(time, Absent) else time.cases:
-        if found.case in cases:
-            flops = family.value(family.work.flops, family.cases[found.case])
-            key: Row = {"case": found.case, "board": board(time)}
-            yield from (("power_trace", {**key, **row}) for row in power_trace_rows(found, flops))
+    for timed in () if isinstance(time, Absent) else time.cases:
+        if timed.case in cases:
+            flops = family.value(family.work.flops, family.cases[timed.case])
+            key: Row = {"case": timed.case, "board": board(time)}
+            yield from (("power_trace", {**key, **row}) for row in power_trace_rows(timed, flops))
 
 
-def power_trace_rows(found: TimeCase, flops: float) -> Iterator[Row]:
+def power_trace_rows(timed: TimeCase, flops: float) -> Iterator[Row]:
     """Yields rows of the table `power_trace`: the GPU's readings over time, with the rate of the launches then."""
-    run = found.sustained
+    run = timed.sustained
     if run is None or run.trace is None:
         return
     samples_us = np.asarray(run.samples_us)
-    launches = found.sustained_runs[0].launches / samples_us.size  # per batch
+    launches = timed.sustained_runs[0].launches / samples_us.size  # per batch
     ends_s = np.cumsum(samples_us) * launches * 1e-6
     readings = structs.asdict(run.trace)
     for i, time_s in enumerate(run.trace.time_s):

@@ -16,13 +16,13 @@ def series(sizes: Mapping[str, float], headline: str) -> list[str]:
     4096x4096, but not 16384x1024 and 4096x4096. `sizes` has the problem size of each case.
     """
     kind = _SIZE.sub("#", headline)
-    known = (case for case in sizes if _SIZE.sub("#", case) == kind or not re.search(r"\d", case))
-    found = sorted(known, key=lambda case: sizes[case])
-    steps = [(_dimensions(a), _dimensions(b), sizes[a] < sizes[b]) for a, b in pairwise(found)]
+    comparable = (case for case in sizes if _SIZE.sub("#", case) == kind or not re.search(r"\d", case))
+    by_size = sorted(comparable, key=lambda case: sizes[case])
+    steps = [(_dimensions(a), _dimensions(b), sizes[a] < sizes[b]) for a, b in pairwise(by_size)]
     ordered = all(
         grows and all(p <= q for p, q in zip(before, after, strict=False)) for before, after, grows in steps
     )
-    return found if ordered else []
+    return by_size if ordered else []
 
 
 def _dimensions(case: str) -> list[int]:

@@ -47,7 +47,7 @@ def rows(record: Timeline | Absent, variant: Variant, origin: str) -> Iterator[t
     if launch is None or overhead is None:
         yield "launches", row
         return
-    tracks = [_track(launch.sm, one) for one in launch.tracks]
+    tracks = [_track(launch.sm, track) for track in launch.tracks]
     is_old = origin == "recorded" and record.source_sha256 != variant.fingerprint()
     row["remarks"] = remarks.cell([EarlierSource()] if is_old else [])
     row |= {name: getattr(launch, name) for name in _FACTS}
@@ -58,13 +58,23 @@ def rows(record: Timeline | Absent, variant: Variant, origin: str) -> Iterator[t
     yield from (("tracks", span) for span in _spans(case.case, launch, tracks))
 
 
-def _track(sm: int, one: records.Track) -> Track:
-    return Track(sm, one.block, one.warp, one.slot, one.begin, one.end, one.starts, one.regions, one.lost)
+def _track(sm: int, track: records.Track) -> Track:
+    return Track(
+        sm,
+        track.block,
+        track.warp,
+        track.slot,
+        track.begin,
+        track.end,
+        track.starts,
+        track.regions,
+        track.lost,
+    )
 
 
-def _numbers(found: Numbers) -> Row:
-    kept = {name: value for name, value in asdict(found).items() if name != "consumer_pct"}
-    return {**kept, **{f"{region}_pct": found.consumer_pct.get(region, 0.0) for region in _SHARES}}
+def _numbers(summary: Numbers) -> Row:
+    kept = {name: value for name, value in asdict(summary).items() if name != "consumer_pct"}
+    return {**kept, **{f"{region}_pct": summary.consumer_pct.get(region, 0.0) for region in _SHARES}}
 
 
 def _spans(case: str, launch: Launch, tracks: Sequence[Track]) -> Iterator[Row]:

@@ -104,10 +104,10 @@ class FigureTables:
         return {}
 
     def _ladder(self, case: str) -> pd.DataFrame:
-        rungs = self.variants.sort_values(["order", "variant"], kind="stable")
-        rungs = rungs[["family", "variant", "order", "parent", "is_baseline"]]
+        variants = self.variants.sort_values(["order", "variant"], kind="stable")
+        variants = variants[["family", "variant", "order", "parent", "is_baseline"]]
         rows = self.measurements[self.measurements["case"] == case].drop(columns=["family"])
-        joined = rungs.merge(rows.drop_duplicates("variant", keep="last"), on="variant", how="left")
+        joined = variants.merge(rows.drop_duplicates("variant", keep="last"), on="variant", how="left")
         joined["case"] = case
         joined["reason"] = joined["reason"].where(joined["status"].notna(), "not measured").fillna("")
         joined["status"] = joined["status"].fillna("missing")
@@ -163,18 +163,22 @@ class FigureTables:
                 launches.setdefault(variant, {}).setdefault(int(number(row, "launch")), []).append(row)
         return {
             variant: max(
-                found.values(), key=lambda own: sum(max(0.0, number(row, "instructions")) for row in own)
+                launched.values(), key=lambda own: sum(max(0.0, number(row, "instructions")) for row in own)
             )
-            for variant, found in launches.items()
+            for variant, launched in launches.items()
         }
 
     def compulsory_intensity(self) -> float:
         """Returns the algorithm's FLOPs per compulsory byte at the profiled case; NaN if it has no FLOPs or bytes."""
         rows = self.measurements[self.measurements["case"] == self.profiled_case]
-        known = _typical(rows, "gflops") / _typical(rows, "gbytes_per_s")
-        if np.isnan(known) and {"flops", "bytes"} <= set(self.variants) and self.profiled_case == self.case:
-            known = _typical(self.variants, "flops") / _typical(self.variants, "bytes")
-        return known if 0 < known < np.inf else np.nan
+        intensity = _typical(rows, "gflops") / _typical(rows, "gbytes_per_s")
+        if (
+            np.isnan(intensity)
+            and {"flops", "bytes"} <= set(self.variants)
+            and self.profiled_case == self.case
+        ):
+            intensity = _typical(self.variants, "flops") / _typical(self.variants, "bytes")
+        return intensity if 0 < intensity < np.inf else np.nan
 
     def quantity(self) -> Quantity:
         """Chooses the quantity for the family's speed: GB/s below the roofline's ridge point, otherwise GFLOP/s.
@@ -213,9 +217,9 @@ class FigureTables:
         tensor = self.metrics.loc[self.metrics["metric"] == "tensor_flops", "value"].max() > 0
         fp32 = self.peak("fp32_tflops_peak") * 1e3
         names = [str(c) for c in self.gpus.columns if str(c).endswith("_tflops_peak")]
-        found = {name.removesuffix("_tflops_peak"): self.peak(name) * 1e3 for name in names}
+        peaks = {name.removesuffix("_tflops_peak"): self.peak(name) * 1e3 for name in names}
         beyond = tensor or best_gflops > fp32
-        kept = [(f"{n.upper()} peak", v) for n, v in found.items() if v > 0 and (n == "fp32" or beyond)]
+        kept = [(f"{n.upper()} peak", v) for n, v in peaks.items() if v > 0 and (n == "fp32" or beyond)]
         return sorted(kept, key=lambda item: item[1])
 
 
@@ -278,12 +282,12 @@ def of_family(tables: Mapping[str, pd.DataFrame], folder: Path, family: str) -> 
     Raises:
         WarplogError: if the family is missing.
     """
-    mine = {n: t if n == "gpus" else t[t["family"] == family] for n, t in tables.items()}
-    if mine["variants"].empty:
-        known = ", ".join(sorted(tables["variants"]["family"].unique())) or "none"
-        raise WarplogError(f"{folder}/variants: {family}: no such family; the table contains {known}")
-    if "floors" in mine:
-        mine["measurements"] = with_floors(mine["measurements"], mine["floors"])
-    if "ladder" in mine:
-        mine["places"] = mine.pop("ladder")
-    return FigureTables(**{name: table.reset_index(drop=True) for name, table in mine.items()})
+    own = {n: t if n == "gpus" else t[t["family"] == family] for n, t in tables.items()}
+    if own["variants"].empty:
+        names = ", ".join(sorted(tables["variants"]["family"].unique())) or "none"
+        raise WarplogError(f"{folder}/variants: {family}: no such family; the table contains {names}")
+    if "floors" in own:
+        own["measurements"] = with_floors(own["measurements"], own["floors"])
+    if "ladder" in own:
+        own["places"] = own.pop("ladder")
+    return FigureTables(**{name: table.reset_index(drop=True) for name, table in own.items()})

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from warplog.analysis import verdicts
-from warplog.analysis.paths import main_path
+from warplog.analysis.main_path import main_path
 from warplog.tables.files import as_rows
 
 if TYPE_CHECKING:

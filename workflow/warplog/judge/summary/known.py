@@ -15,7 +15,7 @@ from warplog.records.family_file import FamilyRecord
 from warplog.records.profile import Profile
 from warplog.records.sanitize import Sanitize
 from warplog.records.time import Time
-from warplog.tables.records import build_record
+from warplog.tables.verified_records import build_record
 
 _Record = Build | Check | Time | Profile | Sanitize
 _STAGES = (stages.CHECK, stages.TIME, stages.NCU, stages.NSYS, stages.SANITIZE)

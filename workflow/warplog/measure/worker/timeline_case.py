@@ -16,7 +16,7 @@ from warplog.measure.worker.timer import Timer
 from warplog.parsers.timeline_buffer import EVENT, HEAD, WARP
 from warplog.records.config import TimelineSettings
 from warplog.records.timeline import Overhead
-from warplog.records.verification.timelines import overhead
+from warplog.records.verification.marked_launch import overhead
 
 _SEED = SEEDS["timeline"]
 _MOST_WARPS = 1 << 18

@@ -15,7 +15,7 @@ from warplog.records.measured import Absent, Case
 from warplog.records.profile import Profile
 from warplog.records.time import Process, Statistics, Time, TimeCase
 from warplog.records.timeline import Timeline, TimelineCase
-from warplog.records.verification import timelines
+from warplog.records.verification import marked_launch
 
 # Statistics are written with all their digits; versions of NumPy may differ in the last ones.
 _RELATIVE = 1e-9
@@ -82,18 +82,18 @@ def inconsistent(case: Case) -> str:
     the case is that of the process medians, and the sustained time that of their means. Medians and means are above 0.
     """
     if isinstance(case, TimelineCase):
-        return timelines.inconsistent(case)
+        return marked_launch.inconsistent(case)
     if not isinstance(case, TimeCase) or case.cold is None:
         return ""
-    hot = [one.hot_us for one in case.processes if one.hot_us is not None]
-    if why := _of_samples(case.cold, [one.median_us for one in case.processes]):
+    hot = [process.hot_us for process in case.processes if process.hot_us is not None]
+    if why := _of_samples(case.cold, [process.median_us for process in case.processes]):
         return f"cold.{why}"
     if case.hot and (why := _of_samples(case.hot, hot)):
         return f"hot.{why}"
     if why := _of_processes(case.cold.samples_us, case.processes):
         return why
     if run := case.sustained:
-        means = [one.mean_us for one in case.sustained_runs]
+        means = [sustained.mean_us for sustained in case.sustained_runs]
         if means and (why := _differs("mean_us", run.mean_us, median(means), "its processes give")):
             return f"sustained.{why}"
         if run.mean_us <= 0:
@@ -114,22 +114,22 @@ def _of_samples(summary: Statistics, medians: Sequence[float]) -> str:
 
 
 def _of_processes(samples_us: Sequence[float], processes: Sequence[Process]) -> str:
-    counted = sum(one.samples for one in processes)
+    counted = sum(process.samples for process in processes)
     if counted != len(samples_us):
         return f"its processes have {counted} samples, the case has {len(samples_us)}"
     start = 0
-    for number, one in enumerate(processes, 1):
-        part = samples_us[start : start + one.samples]
-        start += one.samples
-        if part and (why := _differs("median_us", one.median_us, median(part), "its samples give")):
+    for number, process in enumerate(processes, 1):
+        part = samples_us[start : start + process.samples]
+        start += process.samples
+        if part and (why := _differs("median_us", process.median_us, median(part), "its samples give")):
             return f"processes.{number}.{why}"
     return ""
 
 
-def _differs(name: str, found: float, expected: float, where: str) -> str:
-    if math.isclose(found, expected, rel_tol=_RELATIVE, abs_tol=_RELATIVE):
+def _differs(name: str, value: float, expected: float, where: str) -> str:
+    if math.isclose(value, expected, rel_tol=_RELATIVE, abs_tol=_RELATIVE):
         return ""
-    return f"{name} is {found:.7g}, {where} {expected:.7g}"
+    return f"{name} is {value:.7g}, {where} {expected:.7g}"
 
 
 def _failed(case: _Case, reason: str) -> _Case:

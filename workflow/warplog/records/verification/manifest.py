@@ -43,8 +43,8 @@ def write(folder: Path, campaign: str, commit: str) -> None:
     Raises:
         WarplogError: A file cannot be read or is a symbolic link, or the manifest cannot be written.
     """
-    if found := _links(folder):
-        raise WarplogError(found[0])
+    if links := _links(folder):
+        raise WarplogError(links[0])
     files = {str(path.relative_to(folder)): sha256_file(path) for path in _files(folder)}
     door.write(folder / NAME, Manifest(campaign=campaign, commit=commit, warplog=__version__, files=files))
 
@@ -56,9 +56,9 @@ def check(folder: Path) -> None:
         WarplogError: A file was changed, removed or added, or the manifest is missing or of an earlier release; the
             text names the first one.
     """
-    if found := problems(folder):
-        more = f" ({len(found) - 1} more: `warplog verify {folder}`)" if len(found) > 1 else ""
-        raise WarplogError(found[0] + more)
+    if differing := problems(folder):
+        more = f" ({len(differing) - 1} more: `warplog verify {folder}`)" if len(differing) > 1 else ""
+        raise WarplogError(differing[0] + more)
 
 
 def problems(folder: Path) -> list[str]:
@@ -81,23 +81,23 @@ def problems(folder: Path) -> list[str]:
 
 def differences(folder: Path, written: Mapping[str, str]) -> list[str]:
     """Returns one line with a remedy per file whose SHA-256 is not the one in `written`, and per file that lacks."""
-    if found := _links(folder):
-        return found
+    if faults := _links(folder):
+        return faults
     here = {str(file.relative_to(folder)): file for file in _files(folder)}
     restore = f"restore it (git checkout -- {folder}) or record the campaign again (warplog record)"
     for name, digest in written.items():
         if name not in here:
             leaves = Path(name).is_absolute() or ".." in Path(name).parts
-            what = (
+            wrong = (
                 f"{folder / NAME}: {name!r} leads out of the folder"
                 if leaves
                 else f"{folder / name}: is missing"
             )
-            found.append(f"{what}; {restore}")
+            faults.append(f"{wrong}; {restore}")
         elif sha256_file(here[name]) != digest:
-            found.append(f"{folder / name}: was changed after it was written; {restore}")
+            faults.append(f"{folder / name}: was changed after it was written; {restore}")
     added = sorted(here.keys() - written.keys())
-    return found + [f"{folder / name}: is not in {NAME}; remove it" for name in added]
+    return faults + [f"{folder / name}: is not in {NAME}; remove it" for name in added]
 
 
 def _files(folder: Path) -> list[Path]:

@@ -5,7 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warplog.analysis.paths import main_path
+from warplog.analysis.main_path import main_path
 
 
 def row(parent, us, baseline=False, status="ok"):

@@ -1,4 +1,4 @@
-"""The timeline recorded by nsys: events, the kernels of a launch, their times, and the overlap of copies."""
+"""The trace recorded by nsys: events, the kernels of a launch, their times, and the overlap of copies."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -28,24 +28,24 @@ def events_of(report: NsysReport, cases: Sequence[str]) -> list[Event]:
         ("memset", report.memsets),
         ("api", report.calls),
     ]
-    found = [
+    traced = [
         (event.start_ns, case, kind, event)
         for kind, own in kinds
         for event in own
         if (case := named(event.ranges, CASE) or "") in cases
     ]
-    found.sort(key=lambda item: item[0])
+    traced.sort(key=lambda item: item[0])
     events = [
         Event(
             case=case,
             name=event.short_name if isinstance(event, NsysKernel) else event.name,
             kind=kind,
-            start_us=(start - found[0][0]) * 1e-3,
+            start_us=(start - traced[0][0]) * 1e-3,
             duration_us=event.duration_ns * 1e-3,
             stream=None if kind == "api" else event.stream,
             launch=int(number) if (number := named(event.ranges, LAUNCH) or "").isdecimal() else None,
         )
-        for start, case, kind, event in found
+        for start, case, kind, event in traced
     ]
     sizes = Counter((event.case, event.launch) for event in events)
     taken: Counter[str] = Counter()
@@ -146,16 +146,16 @@ def launch_metrics(launches: Sequence[Sequence[NsysEvent]]) -> list[tuple[str, i
     a launch are added.
     """
     whole = median(busy(map(_span, events)) for events in launches) * _US
-    found = [("", 0, WHOLE, whole)]
+    rows = [("", 0, WHOLE, whole)]
     overlaps = [_overlap(events) for events in launches if {e.name for e in events} & {_TO_DEVICE, _TO_HOST}]
     for metric in overlaps[0] if overlaps else ():
         unit = _US if metric.endswith("_us") else 1.0
-        found.append(("", 0, metric, median(values[metric] for values in overlaps) * unit))
+        rows.append(("", 0, metric, median(values[metric] for values in overlaps) * unit))
     names = dict.fromkeys(event.name for events in launches for event in events)
     for number, name in enumerate(names):
         durations = [[e.duration_ns for e in events if e.name == name] for events in launches]
-        found.append((name, number, PART, median(sum(times) for times in durations if times) * _US))
-    return found
+        rows.append((name, number, PART, median(sum(times) for times in durations if times) * _US))
+    return rows
 
 
 def _overlap(events: Sequence[NsysEvent]) -> dict[str, float]:

@@ -24,7 +24,9 @@ def record_problems(root: Path) -> list[str]:
 
     `root` is the folder of a campaign, or of several in folders of their own.
     """
-    return [line for one in _roots(root) for line in (*_single_problems(one), *_family_problems(one))]
+    return [
+        line for folder in _roots(root) for line in (*_single_problems(folder), *_family_problems(folder))
+    ]
 
 
 def count(root: Path) -> int:
@@ -53,10 +55,10 @@ def _family_problems(root: Path) -> Iterator[str]:
     for stage in stages.RECORDED:
         for path in stage.files(root) if stage.of_family else []:
             try:
-                found: FamilyRecord[Any] = FamilyRecord.inspect(path, stage.record)
-                yield from (f"{path}: {fault}" for fault in found.faults.values())
+                file: FamilyRecord[Any] = FamilyRecord.inspect(path, stage.record)
+                yield from (f"{path}: {fault}" for fault in file.faults.values())
                 if stage.record in (Time, Profile, Timeline):
-                    yield from _unbelieved(path.parents[2], found)
+                    yield from _unbelieved(path.parents[2], file)
             except WarplogError as error:
                 yield str(error)
 
@@ -69,8 +71,8 @@ def _unbelieved(root: Path, stage: FamilyRecord[Any]) -> Iterator[str]:
     for name, record in stage.variants.items():
         check = checks.get(name) or Absent(status="missing", reason=f"not in {path}")
         proven = shown_correct(record, check, _build(root, family, name)) if checked else record
-        if (found := consistent(proven)) is not record:
-            yield f"{stage.path}: {name}: {found.reason}"
+        if (believed := consistent(proven)) is not record:
+            yield f"{stage.path}: {name}: {believed.reason}"
 
 
 def _build(root: Path, family: str, variant: str) -> Build | None:

@@ -113,7 +113,7 @@ class FamilyRecords:
             "nsys": self._read(stages.NSYS, Profile),
         }
 
-    def of(self, variant: str, build: Path) -> VariantRecords:
+    def records_of(self, variant: str, build: Path) -> VariantRecords:
         """Returns the records of a variant; its build record is read from the file `build`.
 
         Raises:
@@ -124,7 +124,7 @@ class FamilyRecords:
         of_campaign = None
         if self._source.root in build.parents and isinstance(made, Build):
             made = of_campaign = replace(made, origin=self._source.origin)
-        captures = {tool: found.get(variant, self._missing) for tool, found in self._captures.items()}
+        captures = {tool: captured.get(variant, self._missing) for tool, captured in self._captures.items()}
         return VariantRecords(
             made,
             check,
@@ -141,16 +141,16 @@ class FamilyRecords:
     def _read(self, stage: stages.Stage, kind: type[Entry]) -> Mapping[str, Entry | Absent]:
         campaign = self._source.campaign
         path = stage.at(self._source.root, gpu=campaign.gpu, family=self._family)
-        found = FamilyRecord.inspect_if_there(path, kind)
+        stored = FamilyRecord.inspect_if_there(path, kind)
         usable: dict[str, Entry | Absent] = {}
-        for name, record in found.variants.items():
+        for name, record in stored.variants.items():
             gpu = record.provenance.gpu_name if isinstance(record, Measured) else ""
             if gpu in ("", campaign.gpu_name):
                 usable[name] = record
             else:
                 why = f"variants.{name}: measured on {gpu}, the campaign on {campaign.gpu_name}"
                 usable[name] = Absent(status="error", reason=f"{path}: {why}")
-        faults = found.faults.items()
+        faults = stored.faults.items()
         return usable | {name: Absent(status="error", reason=f"{path}: {why}") for name, why in faults}
 
     def _build(self, path: Path) -> Build | Absent:
@@ -179,4 +179,4 @@ def _believed_rows(
         replace(row, value=None, status="error", reason=bad[row.tool]) if row.tool in bad else row
         for row in extract.rows
     )
-    return replace(extract, rows=rows, timeline=() if "nsys" in bad else extract.timeline)
+    return replace(extract, rows=rows, trace=() if "nsys" in bad else extract.trace)

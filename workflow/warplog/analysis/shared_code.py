@@ -89,39 +89,41 @@ def twins(tables: FigureTables, sources: Mapping[str, Sequence[str]]) -> dict[st
         sources: The file names of each variant's source and headers, the source first.
     """
     rows: dict[str, Row] = {str(row["variant"]): row for row in as_rows(tables.ladder(tables.profiled_case))}
-    known: dict[str, _Launched] = {
+    launched: dict[str, _Launched] = {
         name: kernel
         for name, kernel in _launched(tables).items()
         if sources.get(name) and rows[name]["status"] == "ok"
     }
-    found = {}
-    for place, name in enumerate(known):
+    by_variant = {}
+    for place, name in enumerate(launched):
         parent = text(rows[name], "parent")
         others = [
-            one for one in dict.fromkeys((parent, *list(known)[:place])) if one in known and one != name
+            other
+            for other in dict.fromkeys((parent, *list(launched)[:place]))
+            if other in launched and other != name
         ]
-        others = [one for one in others if sources[one][0] != sources[name][0]]
-        each = [_twin(one, name, known, rows, sources[one][0] in sources[name]) for one in others]
-        twin = min(filter(None, each), key=lambda one: not one.same, default=None)
+        others = [other for other in others if sources[other][0] != sources[name][0]]
+        each = [_twin(other, name, launched, rows, sources[other][0] in sources[name]) for other in others]
+        twin = min(filter(None, each), key=lambda twin: not twin.same, default=None)
         if twin:
-            found[name] = twin
-    return found
+            by_variant[name] = twin
+    return by_variant
 
 
-def classes(found: Mapping[str, Twin], order: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def classes(by_variant: Mapping[str, Twin], order: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Returns, for each variant that launches the same kernel as another one, all variants that do, in ladder order.
 
     Args:
-        found: The result of `twins`.
+        by_variant: The result of `twins`.
         order: The variants in ladder order.
     """
     roots = {}
     for name in order:
         root = name
-        while root in found and found[root].same and found[root].variant not in (name, root):
-            root = found[root].variant
+        while root in by_variant and by_variant[root].same and by_variant[root].variant not in (name, root):
+            root = by_variant[root].variant
         roots[name] = root
-    alike = {name: tuple(one for one in order if roots[one] == roots[name]) for name in order}
+    alike = {name: tuple(other for other in order if roots[other] == roots[name]) for name in order}
     return {name: members for name, members in alike.items() if len(members) > 1}
 
 
@@ -145,10 +147,10 @@ def best(
 
 
 def _wins(name: str, own: Sequence[str], rows: Mapping[str, Row]) -> bool:
-    timed = [one for one in own if time_us(rows.get(one, {})) > 0]
+    timed = [other for other in own if time_us(rows.get(other, {})) > 0]
     if name not in timed:
         return False
-    first = min(timed, key=lambda one: time_us(rows[one]))
+    first = min(timed, key=lambda other: time_us(rows[other]))
     return name == first or verdicts.tied(rows[name], rows[first])
 
 
@@ -158,25 +160,25 @@ def time_us(row: Row) -> float:
 
 
 def _twin(
-    other: str, name: str, known: Mapping[str, _Launched], rows: Mapping[str, Row], included: bool
+    other: str, name: str, launched: Mapping[str, _Launched], rows: Mapping[str, Row], included: bool
 ) -> Twin | None:
-    one, own = known[other], known[name]
+    theirs, own = launched[other], launched[name]
     tied = verdicts.tied(rows[other], rows[name])
-    same = _same_code(one, own) and (one.name == own.name or tied)
-    if not same and not (included and one.name == own.name):
+    same = _same_code(theirs, own) and (theirs.name == own.name or tied)
+    if not same and not (included and theirs.name == own.name):
         return None
-    instructions = (int(one.opcodes.get(_WHOLE, 0)), int(own.opcodes.get(_WHOLE, 0)))
+    instructions = (int(theirs.opcodes.get(_WHOLE, 0)), int(own.opcodes.get(_WHOLE, 0)))
     return Twin(other, same, instructions, int(own.shape[0]))
 
 
-def _same_code(one: _Launched, other: _Launched) -> bool:
-    alike = one.shape == other.shape and abs(one.executed - other.executed) <= _SAME * one.executed
-    return alike and bool(one.opcodes) and one.opcodes == other.opcodes
+def _same_code(kernel: _Launched, other: _Launched) -> bool:
+    alike = kernel.shape == other.shape and abs(kernel.executed - other.executed) <= _SAME * kernel.executed
+    return alike and bool(kernel.opcodes) and kernel.opcodes == other.opcodes
 
 
 def _launched(tables: FigureTables) -> dict[str, _Launched]:
     compiled = _compiled(tables)
-    found = {}
+    launched = {}
     for row in as_rows(tables.counters([*_SHAPE, _EXECUTED])):
         shape = tuple(number(row, name) for name in _SHAPE)
         if any(map(math.isnan, shape)):
@@ -190,8 +192,8 @@ def _launched(tables: FigureTables) -> dict[str, _Launched]:
         counts = built[code.kernel] if code else {}
         opcodes = {metric: count for metric, count in counts.items() if metric != _REGISTERS}
         kernel = _plain(str(row["kernel"]))
-        found[str(row["variant"])] = _Launched(kernel, shape, number(row, _EXECUTED), opcodes)
-    return found
+        launched[str(row["variant"])] = _Launched(kernel, shape, number(row, _EXECUTED), opcodes)
+    return launched
 
 
 def _compiled(tables: FigureTables) -> dict[str, dict[str, dict[str, float]]]:
@@ -199,11 +201,11 @@ def _compiled(tables: FigureTables) -> dict[str, dict[str, dict[str, float]]]:
     metrics = tables.metrics
     rows = metrics[metrics["metric"].str.startswith(_SASS) | (metrics["metric"] == _REGISTERS)]
     rows = rows[~rows["tool"].isin(("ncu", "nsys")) & rows["value"].notna()]
-    found: dict[str, dict[str, dict[str, float]]] = {}
+    by_variant: dict[str, dict[str, dict[str, float]]] = {}
     for row in as_rows(rows):
-        own = found.setdefault(str(row["variant"]), {}).setdefault(str(row["kernel"]), {})
+        own = by_variant.setdefault(str(row["variant"]), {}).setdefault(str(row["kernel"]), {})
         own[str(row["metric"])] = number(row, "value")
-    return found
+    return by_variant
 
 
 def _plain(kernel: str) -> str:

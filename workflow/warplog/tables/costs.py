@@ -9,7 +9,7 @@ from warplog.records.check import Check
 from warplog.records.measured import Absent
 from warplog.records.profile import Profile
 from warplog.records.time import Time
-from warplog.tables.records import Source, VariantRecords
+from warplog.tables.verified_records import Source, VariantRecords
 
 
 def stage_rows(records: VariantRecords, source: Source, family: str, variant: str) -> Iterator[Row]:

@@ -36,11 +36,11 @@ _POLL, _ARRIVAL, _TMA_LOADS = "SYNCS.PHASECHK", re.compile(r"SYNCS\.ARRIVE\..*A1
 class Wait:
     """What a state waits for, and the line at which most of its samples fall; "" if none is shown.
 
-    `what` is wgmma (the tensor cores), barrier_or_wgmma, tma (loads by TMA), mbarrier (loads or other warps),
+    `awaited` is wgmma (the tensor cores), barrier_or_wgmma, tma (loads by TMA), mbarrier (loads or other warps),
     mbarrier_or_memory, shared (data from shared memory) or shared_queue (room for such instructions).
     """
 
-    what: str
+    awaited: str
     line: str = ""
 
 
@@ -60,18 +60,18 @@ def waits(
         shares: The share of warp cycles by state, from 0 to 1.
         executed: The number of executed instructions by opcode without modifiers, as far as they are known.
     """
-    found = _mio(executed)
+    by_state = _mio(executed)
     codes = set(opcodes)
     for state, kind in (("barrier", _WGMMA), ("long_scoreboard", _MBARRIER)):
         if not any(code.startswith(_OPCODES[kind]) for code in codes):
             continue
-        mine = [row for row in lines if row["stall"] == state and _waits(kind, row, texts)]
-        samples = {f"{_file(row)}:{number(row, 'line'):.0f}": _samples(row) for row in mine}
+        waiting = [row for row in lines if row["stall"] == state and _waits(kind, row, texts)]
+        samples = {f"{_file(row)}:{number(row, 'line'):.0f}": _samples(row) for row in waiting}
         if sum(samples.values()) >= _MOST * shares.get(state, 0.0) * _all_samples(lines) > 0:
-            found[state] = Wait(_what(kind, codes), max(samples, key=samples.__getitem__))
+            by_state[state] = Wait(_what(kind, codes), max(samples, key=samples.__getitem__))
         else:
-            found[state] = Wait(_EITHER[kind])
-    return found
+            by_state[state] = Wait(_EITHER[kind])
+    return by_state
 
 
 def _mio(executed: Mapping[str, float]) -> dict[str, Wait]:
@@ -80,15 +80,15 @@ def _mio(executed: Mapping[str, float]) -> dict[str, Wait]:
         sum(count for code in codes if (count := executed.get(code, 0.0)) > 0)
         for codes in (_SHARED, _STORES, _OTHERS)
     )
-    found = {"short_scoreboard": Wait("shared")} if loads > others else {}
-    return found | ({"mio_throttle": Wait("shared_queue")} if loads + stores > others else {})
+    by_state = {"short_scoreboard": Wait("shared")} if loads > others else {}
+    return by_state | ({"mio_throttle": Wait("shared_queue")} if loads + stores > others else {})
 
 
 def _what(kind: str, codes: set[str]) -> str:
     """Returns what a wait of this kind is for: TMA loads, if nothing else arrives at the kernel's mbarriers."""
     if kind == _WGMMA:
         return "wgmma"
-    loads, polls = (any(code.startswith(of) for code in codes) for of in (_TMA_LOADS, _POLL))
+    loads, polls = (any(code.startswith(opcode) for code in codes) for opcode in (_TMA_LOADS, _POLL))
     return "tma" if loads and polls and not any(map(_ARRIVAL.match, codes)) else "mbarrier"
 
 
@@ -116,8 +116,8 @@ def _all_samples(lines: Sequence[Row]) -> float:
 
 
 def _samples(row: Row) -> float:
-    found = number(row, "stall_samples")
-    return 0.0 if math.isnan(found) else found
+    samples = number(row, "stall_samples")
+    return 0.0 if math.isnan(samples) else samples
 
 
 def _file(row: Row) -> str:

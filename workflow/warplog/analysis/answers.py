@@ -55,19 +55,19 @@ class Evaluation:
 
     Attributes:
         unit: that of the formula's only number; "" if it is computed from several.
-        found, named: the numbers of its terms, and of its other names.
+        numbers, named: those of its terms, and of its other names.
     """
 
     value: float
     low: float
     high: float
     unit: str
-    found: Mapping[str, Found]
+    numbers: Mapping[str, Found]
     named: Mapping[str, float]
 
     def word(self, allowed: Range) -> str:
         """Returns whether the value, which is known, is in a range: MET, MISSED or WITHIN_NOISE."""
-        inside = [allowed.holds(one) for one in (self.low, self.value, self.high)]
+        inside = [allowed.holds(value) for value in (self.low, self.value, self.high)]
         if all(inside):
             return MET
         spanned = self.low < allowed.low and allowed.high < self.high
@@ -93,51 +93,51 @@ def read(tables: Path) -> Campaign:
 
 def answer_all(families: Mapping[str, Family], campaign: Campaign) -> list[dict[str, Cell]]:
     """Returns the rows of the table `answers`, of the families and variants in both `families` and the tables."""
-    found = []
+    rows = []
     for name, measured in campaign.measurements.groupby("family", sort=False):
         if family := families.get(str(name)):
             origin = campaign.origin(family.name)
-            for one in _asserted(family, set(measured["variant"])):
-                found.append(cells(answer(one, family, campaign, str(origin["gpu_name"]))) | origin)
-    return found
+            for assertion in _asserted(family, set(measured["variant"])):
+                rows.append(cells(answer(assertion, family, campaign, str(origin["gpu_name"]))) | origin)
+    return rows
 
 
-def answer(one: Assertion, family: Family, campaign: Campaign, gpu_name: str) -> Answer:
+def answer(assertion: Assertion, family: Family, campaign: Campaign, gpu_name: str) -> Answer:
     """Returns the answer to an assertion about a family on the GPU of this name."""
-    found, allowed = _NOTHING, one.allowed
-    if one.formula is not None:
-        values = family.cases[one.case].values if one.case else {}
-        found = evaluate(one.formula, {**campaign.gpu, **values}, campaign.numbers)
-    if one.said_of and not (allowed and is_same_gpu(one.said_of, gpu_name)):
-        reason, of = OTHER_GPU, one.said_of
-    elif one.formula is None or allowed is None:
-        reason, of = NOT_JUDGED, ""
+    evaluation, allowed = _NOTHING, assertion.allowed
+    if assertion.formula is not None:
+        values = family.cases[assertion.case].values if assertion.case else {}
+        evaluation = evaluate(assertion.formula, {**campaign.gpu, **values}, campaign.numbers)
+    if assertion.said_of and not (allowed and is_same_gpu(assertion.said_of, gpu_name)):
+        reason, detail = OTHER_GPU, assertion.said_of
+    elif assertion.formula is None or allowed is None:
+        reason, detail = NOT_JUDGED, ""
     else:
-        reason, of = _missing(one.formula, found)
-    word = NOT_MEASURABLE if reason or allowed is None else found.word(allowed)
+        reason, detail = _missing(assertion.formula, evaluation)
+    word = NOT_MEASURABLE if reason or allowed is None else evaluation.word(allowed)
     low, high = (allowed.low, allowed.high) if allowed else (-math.inf, math.inf)
-    nearest = low if found.value < low else high
+    nearest = low if evaluation.value < low else high
     return Answer(
         family.name,
-        one.variant,
-        one.kind,
-        one.id,
-        one.quantity,
-        one.against,
-        one.case,
-        one.regime,
+        assertion.variant,
+        assertion.kind,
+        assertion.id,
+        assertion.quantity,
+        assertion.against,
+        assertion.case,
+        assertion.regime,
         low if math.isfinite(low) else math.nan,
         high if math.isfinite(high) else math.nan,
-        one.unit or found.unit,
-        one.said_of,
-        one.source,
-        found.value,
-        found.low,
-        found.high,
+        assertion.unit or evaluation.unit,
+        assertion.said_of,
+        assertion.source,
+        evaluation.value,
+        evaluation.low,
+        evaluation.high,
         word,
-        found.value / nearest - 1 if word == MISSED and nearest else math.nan,
+        evaluation.value / nearest - 1 if word == MISSED and nearest else math.nan,
         reason,
-        of,
+        detail,
     )
 
 
@@ -153,13 +153,13 @@ def evaluate(formula: Formula, names: Mapping[str, float], numbers: Quantities) 
     Args:
         names: the parameters of the case and the numbers of the GPU; NaN for an unknown one.
     """
-    found = {name: _find(term, numbers) for name, term in formula.terms.items()}
+    terms = {name: _find(term, numbers) for name, term in formula.terms.items()}
     named = {name: names[name] for name in formula.names}
-    values = {**named, **{name: number.value for name, number in found.items()}}
+    values = {**named, **{name: number.value for name, number in terms.items()}}
     value = math.nan if any(map(math.isnan, values.values())) else _value(formula, values)
-    low, high = (math.nan, math.nan) if math.isnan(value) else _interval(formula, value, values, found)
-    unit = found[formula.text].unit if formula.text in found else ""
-    return Evaluation(value, low, high, unit, found, named)
+    low, high = (math.nan, math.nan) if math.isnan(value) else _interval(formula, value, values, terms)
+    unit = terms[formula.text].unit if formula.text in terms else ""
+    return Evaluation(value, low, high, unit, terms, named)
 
 
 def _asserted(family: Family, chosen: Iterable[str]) -> Iterator[Assertion]:
@@ -172,19 +172,19 @@ def _asserted(family: Family, chosen: Iterable[str]) -> Iterator[Assertion]:
     yield from claimed(family.claims, family.name, order, family.baseline)
 
 
-def _missing(formula: Formula, found: Evaluation) -> tuple[str, str]:
+def _missing(formula: Formula, evaluation: Evaluation) -> tuple[str, str]:
     """Returns the code of what a formula without a value lacks, and of what; two empty texts if it has one."""
-    for name, number in found.found.items():
+    for name, number in evaluation.numbers.items():
         if number.code:
             return number.code, formula.terms[name].variant
-    for name, value in found.named.items():
+    for name, value in evaluation.named.items():
         if math.isnan(value):
             return NO_PEAK, name
-    return (NO_VALUE, "") if math.isnan(found.value) else ("", "")
+    return (NO_VALUE, "") if math.isnan(evaluation.value) else ("", "")
 
 
 def _interval(
-    formula: Formula, measured: float, values: Mapping[str, float], found: Mapping[str, Found]
+    formula: Formula, measured: float, values: Mapping[str, float], numbers: Mapping[str, Found]
 ) -> tuple[float, float]:
     """Returns the ends between which the same code shows the formula's value, with the probability of a verdict.
 
@@ -197,7 +197,7 @@ def _interval(
         value = _value(formula, {**values, name: values[name] * math.exp(by)})
         return measured if math.isnan(value) else value
 
-    noisy = {name: number.noise for name, number in found.items() if number.noise.deviation > 0}
+    noisy = {name: number.noise for name, number in numbers.items() if number.noise.deviation > 0}
     ends = [(moved(name, noise.deviation), moved(name, -noise.deviation)) for name, noise in noisy.items()]
     is_product = measured > 0 and all(
         min(pair) > 0 and math.isclose(pair[0] * pair[1], measured**2, rel_tol=1e-9) for pair in ends

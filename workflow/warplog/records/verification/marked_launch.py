@@ -32,14 +32,14 @@ def inconsistent(case: TimelineCase) -> str:
     return _times(case.overhead) or _tracks(case.launch)
 
 
-def _times(found: Overhead) -> str:
-    samples = (found.plain_samples_us, found.marked_samples_us, found.again_samples_us)
+def _times(times: Overhead) -> str:
+    samples = (times.plain_samples_us, times.marked_samples_us, times.again_samples_us)
     plain_us, marked_us, again_us = map(median, samples)
     if min(plain_us, marked_us, again_us) <= 0:
         return f"overhead.plain_us is {plain_us:g}; all times must be above 0"
     medians = {"plain_us": plain_us, "marked_us": marked_us, "again_us": again_us}
     for name, expected in {**medians, **overhead(plain_us, marked_us, again_us)}.items():
-        value: float = getattr(found, name)
+        value: float = getattr(times, name)
         if not math.isclose(value, expected, rel_tol=_RELATIVE, abs_tol=_RELATIVE):
             return f"overhead.{name} is {value:.7g}, its samples give {expected:.7g}"
     return ""

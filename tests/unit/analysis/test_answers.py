@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from host_family import YAML, make_family
-from warplog.analysis.assertions import Campaign, answer_all, is_same_gpu
+from warplog.analysis.answers import Campaign, answer_all, is_same_gpu
 from warplog.analysis.quantities import Quantities
 from warplog.catalog.family import Family, load_family
 from warplog.core.columns import Row
@@ -79,8 +79,8 @@ def family(tmp_path: Path) -> Callable[..., Family]:
 
 
 def rows(made: Family, us: Mapping[str, float], **more: float) -> list[Row]:
-    found = answer_all({made.name: made}, campaign(us, **more))
-    return list(as_frame(found, columns(Answer), "answers").to_dict("records"))
+    answers = answer_all({made.name: made}, campaign(us, **more))
+    return list(as_frame(answers, columns(Answer), "answers").to_dict("records"))
 
 
 @pytest.fixture
@@ -164,7 +164,7 @@ def test_a_gpu_is_known_by_the_words_of_its_name(said: str, name: str, same: boo
 
 
 @pytest.mark.parametrize(
-    ("says", "reason", "of"),
+    ("says", "reason", "reason_of"),
     [
         ('{quantity: speedup, case: "1000", low: 1}', "not_measured", "right"),
         ("{quantity: ipc, low: 1}", "not_captured", "left"),
@@ -173,10 +173,10 @@ def test_a_gpu_is_known_by_the_words_of_its_name(said: str, name: str, same: boo
     ],
 )
 def test_what_was_not_measured_has_a_reason(
-    only: Callable[..., Row], says: str, reason: str, of: str
+    only: Callable[..., Row], says: str, reason: str, reason_of: str
 ) -> None:
     row = only(says)
-    assert (row["word"], row["reason"], row["reason_of"]) == ("not_measurable", reason, of)
+    assert (row["word"], row["reason"], row["reason_of"]) == ("not_measurable", reason, reason_of)
     assert math.isnan(float(str(row["measured"])))
 
 
@@ -202,38 +202,38 @@ def test_variants_that_are_not_in_the_tables_have_no_answers(family: Callable[..
 def test_expectations_of_the_compiled_code(family: Callable[..., Family]) -> None:
     """REDG begins with RED, STG does not occur, and 2 bytes are stored and loaded where none may be."""
     made = family("expects: {sass: [LDG.E, RED, STG], spills: 0}")
-    found = rows(made, {"right": 20.0, "left": 10.0})
-    assert [(row["quantity"], row["measured"], row["word"]) for row in found] == [
+    answers = rows(made, {"right": 20.0, "left": 10.0})
+    assert [(row["quantity"], row["measured"], row["word"]) for row in answers] == [
         ("sass_LDG.E", 3.0, "met"),
         ("sass_RED", 2.0, "met"),
         ("sass_STG", 0.0, "missed"),
         ("spill_bytes", 4.0, "missed"),
     ]
-    assert {(row["kind"], row["case"], row["regime"]) for row in found} == {("expects", "", "")}
+    assert {(row["kind"], row["case"], row["regime"]) for row in answers} == {("expects", "", "")}
 
 
 def test_a_claim_is_answered_with_its_range_and_the_variant_that_it_is_about(
     family: Callable[..., Family],
 ) -> None:
-    told = "claim: It is so., source: somebody, measure: median_us(right) / median_us(left)"
+    said = "claim: It is so., source: somebody, measure: median_us(right) / median_us(left)"
     made = family(
         "draft: false",
-        f'{{id: A, {told}, unit: x, confirmed_if: ">= 3"}}, {{id: B, {told}, about: an A6000}},'
-        f' {{id: C, {told}, not_judged: an opinion}}, {{id: D, {told}, confirmed_if: "== 2"}}',
+        f'{{id: A, {said}, unit: x, confirmed_if: ">= 3"}}, {{id: B, {said}, about: an A6000}},'
+        f' {{id: C, {said}, not_judged: an opinion}}, {{id: D, {said}, confirmed_if: "== 2"}}',
     )
-    found = rows(made, {"right": 20.0, "left": 10.0}, floor=0.0)
-    assert [(row["id"], row["word"], row["reason"]) for row in found] == [
+    answers = rows(made, {"right": 20.0, "left": 10.0}, floor=0.0)
+    assert [(row["id"], row["word"], row["reason"]) for row in answers] == [
         ("A", "missed", ""),
         ("B", "not_measurable", "other_gpu"),
         ("C", "not_measurable", "not_judged"),
         ("D", "met", ""),
     ]
-    assert {(row["kind"], row["variant"], row["source"], row["measured"]) for row in found} == {
+    assert {(row["kind"], row["variant"], row["source"], row["measured"]) for row in answers} == {
         ("claim", "left", "somebody", 2.0)
     }
-    assert (found[0]["low"], found[0]["unit"]) == (3.0, "x")
-    assert math.isnan(float(str(found[0]["high"])))
-    assert found[0]["off"] == pytest.approx(2 / 3 - 1)
+    assert (answers[0]["low"], answers[0]["unit"]) == (3.0, "x")
+    assert math.isnan(float(str(answers[0]["high"])))
+    assert answers[0]["off"] == pytest.approx(2 / 3 - 1)
 
 
 RANGES = ("low: 1.5", "low: 1.99", "low: 2.5", "low: 1.9, high: 2.1", "low: 1, high: 1.999")

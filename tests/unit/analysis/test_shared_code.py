@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from warplog.analysis import kinship
-from warplog.analysis.kinship import Twin
+from warplog.analysis import shared_code
+from warplog.analysis.shared_code import Twin
 
 LAUNCH = {
     "registers_per_thread": 37,
@@ -20,14 +20,14 @@ def row(parent, us):
 
 def test_a_gain_over_a_detour_is_set_beside_the_fastest_ancestor_before_it():
     rows = {"a": row("", 100), "b": row("a", 150), "c": row("b", 200), "d": row("c", 90), "e": row("d", 80)}
-    assert [kinship.faster_ancestor(rows, name) for name in rows] == ["", "", "", "a", ""]
+    assert [shared_code.faster_ancestor(rows, name) for name in rows] == ["", "", "", "a", ""]
     rows["d"] = row("c", 210)
-    assert kinship.faster_ancestor(rows, "d") == "", "no gain"
+    assert shared_code.faster_ancestor(rows, "d") == "", "no gain"
     rows["d"] = row("c", 199)
-    assert kinship.faster_ancestor(rows, "d") == "", "tied with its parent"
+    assert shared_code.faster_ancestor(rows, "d") == "", "tied with its parent"
     rows["b"], rows["d"] = row("a", 101), row("c", 90)
-    assert kinship.faster_ancestor(rows, "d") == "b", "b is tied with a, but faster than c"
-    assert kinship.faster_ancestor({"d": row("gone", 90)}, "d") == ""
+    assert shared_code.faster_ancestor(rows, "d") == "b", "b is tied with a, but faster than c"
+    assert shared_code.faster_ancestor({"d": row("gone", 90)}, "d") == ""
 
 
 def tables(own, other, us=31.0, kernel="void k<float, (int)4>(const T1 *)", executed=1e6):
@@ -75,23 +75,25 @@ CODE = {"FADD": 10.0, "LDG.E": 4.0}
 
 def test_a_kernel_of_another_name_with_the_same_code_is_the_same_if_the_times_are_tied():
     other = "void n::renamed<float, (int)4>(const T1 *)"
-    assert kinship.twins(tables(CODE, CODE), SOURCES) == {"next": Twin("base", True, (14, 14), 37)}
-    assert kinship.twins(tables(CODE, CODE, kernel=other), SOURCES)["next"].same
-    assert kinship.twins(tables(CODE, CODE, executed=1.0005e6), SOURCES)["next"].same, "it polled more often"
-    assert kinship.twins(tables(CODE, CODE, executed=1.002e6), SOURCES) == {}
-    assert kinship.twins(tables(CODE, CODE, 40.0, other), SOURCES) == {}, (
+    assert shared_code.twins(tables(CODE, CODE), SOURCES) == {"next": Twin("base", True, (14, 14), 37)}
+    assert shared_code.twins(tables(CODE, CODE, kernel=other), SOURCES)["next"].same
+    assert shared_code.twins(tables(CODE, CODE, executed=1.0005e6), SOURCES)["next"].same, (
+        "it polled more often"
+    )
+    assert shared_code.twins(tables(CODE, CODE, executed=1.002e6), SOURCES) == {}
+    assert shared_code.twins(tables(CODE, CODE, 40.0, other), SOURCES) == {}, (
         "addresses may differ, which no opcode shows"
     )
-    assert kinship.twins(tables(CODE, CODE), {"base": ["one.cu"], "next": ["one.cu"]}) == {}, (
+    assert shared_code.twins(tables(CODE, CODE), {"base": ["one.cu"], "next": ["one.cu"]}) == {}, (
         "other parameters"
     )
-    assert kinship.twins(tables(CODE, CODE | {"LDG.E": 5.0}), SOURCES) == {}
+    assert shared_code.twins(tables(CODE, CODE | {"LDG.E": 5.0}), SOURCES) == {}
 
 
 def test_a_kernel_that_is_included_from_another_variant_may_be_compiled_otherwise():
     including = {"base": ["base.cu"], "next": ["next.cu", "base.cu"]}
     kernel = "void n::k<float, (int)4>(const T1 *)"
-    twin = kinship.twins(tables(CODE, CODE | {"LDG.E": 5.0}, kernel=kernel), including)["next"]
+    twin = shared_code.twins(tables(CODE, CODE | {"LDG.E": 5.0}, kernel=kernel), including)["next"]
     assert twin == Twin("base", False, (15, 14), 37)
 
 
@@ -100,8 +102,8 @@ def twin(name, same=True):
 
 
 def test_variants_that_launch_the_same_kernel_are_one_class_and_recompiled_ones_are_not():
-    found = {"c": twin("b"), "d": twin("c"), "e": twin("d", same=False)}
-    assert kinship.classes(found, "abcde") == dict.fromkeys("bcd", ("b", "c", "d"))
+    twins = {"c": twin("b"), "d": twin("c"), "e": twin("d", same=False)}
+    assert shared_code.classes(twins, "abcde") == dict.fromkeys("bcd", ("b", "c", "d"))
 
 
 def test_of_the_variants_with_the_fastest_kernel_the_best_one_wins_most_cases():
@@ -111,9 +113,9 @@ def test_of_the_variants_with_the_fastest_kernel_the_best_one_wins_most_cases():
     head, other = timed(a=30, b=10, c=10.1, library=5), timed(a=10, b=90, c=11, library=5)
     more = timed(a=30, b=90, c=20, library=5)
     alike = dict.fromkeys("bc", ("b", "c"))
-    assert kinship.best(head, {}, [head, more]) == "b"
-    assert kinship.best(head, alike, [head, other, more]) == "c", (
+    assert shared_code.best(head, {}, [head, more]) == "b"
+    assert shared_code.best(head, alike, [head, other, more]) == "c", (
         "tied at the headline case, first at another"
     )
-    assert kinship.best(head, alike, [head]) == "b", "the first of equals"
-    assert kinship.best({"library": head["library"]}, {}, []) == ""
+    assert shared_code.best(head, alike, [head]) == "b", "the first of equals"
+    assert shared_code.best({"library": head["library"]}, {}, []) == ""

@@ -3,7 +3,7 @@
 import pytest
 
 import shipped_families
-from warplog.analysis.waits import waits
+from warplog.analysis.stall_reasons import waits
 from warplog.catalog.header import read_source
 
 WGMMA = ("WARPGROUP.ARRIVE", "WARPGROUP.DEPBAR.LE", "HGMMA.64x128x16.F32.BF16", "BAR.SYNC.DEFER_BLOCKING")
@@ -37,13 +37,13 @@ def line(text, stall, share, number=1, file="k.cu"):
     }  # fmt: skip
 
 
-def told(rows, opcodes, shares, texts=()):
-    found = waits(rows, dict(texts), opcodes, shares, {})
-    return {state: (wait.what, wait.line) for state, wait in found.items()}
+def waits_of(rows, opcodes, shares, texts=()):
+    by_state = waits(rows, dict(texts), opcodes, shares, {})
+    return {state: (wait.awaited, wait.line) for state, wait in by_state.items()}
 
 
 @pytest.mark.parametrize(
-    ("executed", "found"),
+    ("executed", "expected"),
     [
         (
             {"LDS": 34e6, "STS": 19e6, "SHFL": 0.0},
@@ -56,8 +56,8 @@ def told(rows, opcodes, shares, texts=()):
     ],
     ids=["shared memory", "stores to it", "shuffles", "special registers only", "not counted"],
 )
-def test_mio_states_wait_for_shared_memory_only_in_kernels_that_use_it_most(executed, found):
-    assert {state: wait.what for state, wait in waits((), {}, (), {}, executed).items()} == found
+def test_mio_states_wait_for_shared_memory_only_in_kernels_that_use_it_most(executed, expected):
+    assert {state: wait.awaited for state, wait in waits((), {}, (), {}, executed).items()} == expected
 
 
 @pytest.mark.parametrize(
@@ -65,36 +65,36 @@ def test_mio_states_wait_for_shared_memory_only_in_kernels_that_use_it_most(exec
 )
 def test_the_wait_for_wgmma_is_the_one_for_the_tensor_cores(text):
     rows = [line("__syncthreads();", "barrier", 0.05), line(text, "barrier", 0.4, 7)]
-    assert told(rows, WGMMA, {"barrier": 0.45}) == {"barrier": ("wgmma", "k.cu:7")}
+    assert waits_of(rows, WGMMA, {"barrier": 0.45}) == {"barrier": ("wgmma", "k.cu:7")}
 
 
 def test_a_barrier_elsewhere_in_a_kernel_with_wgmma_proves_nothing():
     rows = [line("__syncthreads();", "barrier", 0.4), line("wgmma::wait<0>();", "barrier", 0.05, 7)]
-    assert told(rows, WGMMA, {"barrier": 0.45}) == {"barrier": (EITHER["barrier"], "")}
-    assert told(rows, ("BAR.SYNC", "LDG.E"), {"barrier": 0.45}) == {}, "no wgmma in the machine code"
+    assert waits_of(rows, WGMMA, {"barrier": 0.45}) == {"barrier": (EITHER["barrier"], "")}
+    assert waits_of(rows, ("BAR.SYNC", "LDG.E"), {"barrier": 0.45}) == {}, "no wgmma in the machine code"
 
 
 def test_the_loop_around_an_mbarrier_at_which_only_tma_loads_arrive_waits_for_them():
     rows = [line("} while (!is_over);", "long_scoreboard", 0.8, 9, "m.cuh")]
     shares, texts = {"long_scoreboard": 0.82}, {"m.cuh": SPIN}
-    assert told(rows, TMA, shares, texts) == {"long_scoreboard": ("tma", "m.cuh:9")}
+    assert waits_of(rows, TMA, shares, texts) == {"long_scoreboard": ("tma", "m.cuh:9")}
     arrivals = (*TMA, "SYNCS.ARRIVE.TRANS64.A1T0")
-    assert told(rows, arrivals, shares, texts) == {"long_scoreboard": ("mbarrier", "m.cuh:9")}
-    assert told(rows, TMA, shares) == {"long_scoreboard": (EITHER["long_scoreboard"], "")}, (
+    assert waits_of(rows, arrivals, shares, texts) == {"long_scoreboard": ("mbarrier", "m.cuh:9")}
+    assert waits_of(rows, TMA, shares) == {"long_scoreboard": (EITHER["long_scoreboard"], "")}, (
         "the loop is not known"
     )
 
 
 def test_another_loop_is_no_mbarrier_wait():
     rows = [line("} while (!*flag);", "long_scoreboard", 0.8, 13, "m.cuh")]
-    found = told(rows, TMA, {"long_scoreboard": 0.82}, {"m.cuh": SPIN})
-    assert found == {"long_scoreboard": (EITHER["long_scoreboard"], "")}
+    by_state = waits_of(rows, TMA, {"long_scoreboard": 0.82}, {"m.cuh": SPIN})
+    assert by_state == {"long_scoreboard": (EITHER["long_scoreboard"], "")}
 
 
 def test_a_source_that_changed_since_it_was_sampled_proves_nothing():
     rows = [line("} while (!is_over);", "long_scoreboard", 0.8, 8, "m.cuh")]
-    found = told(rows, TMA, {"long_scoreboard": 0.82}, {"m.cuh": SPIN})
-    assert found == {"long_scoreboard": (EITHER["long_scoreboard"], "")}
+    by_state = waits_of(rows, TMA, {"long_scoreboard": 0.82}, {"m.cuh": SPIN})
+    assert by_state == {"long_scoreboard": (EITHER["long_scoreboard"], "")}
 
 
 def test_the_shipped_barriers_are_recognised():
@@ -105,5 +105,5 @@ def test_the_shipped_barriers_are_recognised():
     assert ends
     for number in ends:
         rows = [line("} while (!is_over);", "long_scoreboard", 0.8, number, "mbarrier.cuh")]
-        found = told(rows, TMA, {"long_scoreboard": 0.8}, texts)
-        assert found == {"long_scoreboard": ("tma", f"mbarrier.cuh:{number}")}
+        by_state = waits_of(rows, TMA, {"long_scoreboard": 0.8}, texts)
+        assert by_state == {"long_scoreboard": ("tma", f"mbarrier.cuh:{number}")}
