@@ -11,7 +11,8 @@ from host_family import REFERENCE, YAML, make_family
 from shipped_families import FAMILIES
 from warplog.catalog.family import Family, load_family
 from warplog.core.errors import WarplogError
-from warplog.measure import check, trial
+from warplog.measure import trial
+from warplog.measure.stages import check
 from warplog.measure.trial import try_reference
 from warplog.reference import round_to_bfloat16
 
