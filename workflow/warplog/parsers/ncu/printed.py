@@ -18,7 +18,6 @@ _OTHER_LIMITS = [counter_of(f"occupancy_limit_{name}_blocks") for name in ("warp
 _CONFIGURED = (
     "ncu prints the limit by the shared memory that the driver configured, not by the largest possible"
 )
-_NO_ENTRIES = f"a printed page contains only the sum of {OPCODE_COUNTER}, not its opcodes"
 _CC = [f"device__attribute_compute_capability_{part}" for part in ("major", "minor")]
 _NAME = "device__attribute_display_name"
 KNOWN = COUNTERS | {_NAME, *_CC}
@@ -91,7 +90,7 @@ def rows(launch: PrintedLaunch) -> list[Evaluated]:
         notes[_LIMIT] = _CONFIGURED
     counters = {**launch.counters, **shown, **{n: v for n, v in launch.counters.items() if v is not None}}
     if OPCODE_COUNTER in counters:
-        notes[OPCODE_COUNTER] = _NO_ENTRIES
+        notes[OPCODE_COUNTER] = f"a printed page contains only the sum of {OPCODE_COUNTER}, not its opcodes"
         executed, threads = counters.pop(OPCODE_COUNTER), counters.get(THREADS_COUNTER)
         if executed and threads is not None and counters.get(THREADS_PER_INSTRUCTION) is None:
             counters[THREADS_PER_INSTRUCTION] = threads / executed
