@@ -24,6 +24,7 @@ from warplog.records.extract import Extract
 from warplog.records.family_file import FOLDERS, FamilyRecord
 from warplog.records.time import Time, TimeCase
 from warplog.track import log
+from warplog.track.artefacts import VariantFiles
 
 FAMILY = shipped_families.FAMILIES["sgemm"]
 
@@ -76,7 +77,7 @@ def test_what_is_tracked_can_be_compared(tmp_path):
     }
     variants = ("warptile", "cublas", "vectorized")
     files = {
-        ("sgemm", v): log.VariantFiles(records={name: records[v] for name, records in stages.items()})
+        ("sgemm", v): VariantFiles(records={name: records[v] for name, records in stages.items()})
         for v in variants
     }
     logged = log.log_campaign(RECORDED / "tables", campaign, files, uri)

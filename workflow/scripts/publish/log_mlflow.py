@@ -1,67 +1,22 @@
 """Logs the campaign's tables, with sources, records and reports, to MLflow."""
 
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from warplog.core import paths, store
 from warplog.core.errors import note
 from warplog.core.files import write_text
 from warplog.plan.plan import Plan
 from warplog.plan.script import job
 from warplog.records import door
-from warplog.records.build import Build
 from warplog.records.campaign import Campaign
-from warplog.records.check import Check
-from warplog.records.extract import Extract
-from warplog.records.family_file import FOLDERS, FamilyRecord
-from warplog.records.profile import Profile
-from warplog.records.time import Time
-from warplog.track import links, log
+from warplog.track import artefacts, links, log
 from warplog.track.address import tracking_uri
-from warplog.track.log import VariantFiles
-
-RECORDS: Mapping[str, tuple[type, str]] = {  # artefact name: type and suffix of the family's record
-    "check.json": (Check, ".json"),
-    "time.json": (Time, ".json"),
-    "extract.json": (Extract, ".json"),
-    "profile_ncu.json": (Profile, ".ncu.json"),
-    "profile_nsys.json": (Profile, ".nsys.json"),
-}
 
 
 def main(plan: Plan, tables: Path, campaign: Path, uri: str, attempt: int, done: Path, runs: Path) -> None:
-    result = log.log_campaign(tables, door.read(campaign, Campaign), dict(artefacts(plan)), uri, note)
-    write_text(runs, links.page(result, uri))
-    door.write(done, result.as_record(attempt))
-
-
-def artefacts(plan: Plan) -> Iterator[tuple[tuple[str, str], VariantFiles]]:
-    """Yields the files of each variant: source, build, records, and the ncu report to keep in its run."""
-    for name, variants in plan.chosen.items():
-        places = {
-            artefact: (kind, paths.family_record(plan.root, FOLDERS[kind], plan.gpu, name, suffix))
-            for artefact, (kind, suffix) in RECORDS.items()
-        }
-        stored = {
-            artefact: FamilyRecord.read_if_there(path, kind).variants
-            for artefact, (kind, path) in places.items()
-        }
-        captures = paths.captures(places["profile_ncu.json"][1])
-        for variant in variants:
-            records = {a: found[variant.name] for a, found in stored.items() if variant.name in found}
-            built = plan.build_record(variant)
-            if store.is_file(built):
-                records["build.json"] = door.read(built, Build)
-            beside = [built.with_name(file) for file in ("kernel.sass", "kernel.ptx", "compile.log")]
-            report = kept_report(records.get("profile_ncu.json"), plan.families[name].baseline)
-            files = [variant.file, *beside, *([captures / report] if report else [])]
-            yield (name, variant.name), VariantFiles(files, records)
-
-
-def kept_report(capture: Profile | None, baseline: str) -> str:
-    """Returns the ncu report for a variant's run: its own, or for the baseline the family's; '' if none."""
-    own = capture and (capture.variant == baseline or capture.report.startswith(f"{capture.variant}."))
-    return capture.report if own else ""
+    files = artefacts.collect(plan.root, plan.gpu, plan.families, plan.chosen, plan.build_record)
+    logged = log.log_campaign(tables, door.read(campaign, Campaign), files, uri, note, attempt)
+    write_text(runs, links.page(logged, uri))
+    door.write(done, logged)
 
 
 if "snakemake" in globals():

@@ -553,7 +553,8 @@ class Plan:
 
     def destination(self, wildcards: Any) -> object:
         """Returns the store that is logged to and the number of the attempt, which increases if runs were lost."""
-        return presence.decided(address.tracking_uri(self.settings.track.uri), paths.RESULTS / LOGGED)
+        uri = address.tracking_uri(self.settings.track.uri)
+        return door.plain(presence.destination(uri, paths.RESULTS / LOGGED))
 
     def _variant(self, wildcards: Any) -> Variant:
         return self.families[wildcards.family].variant(wildcards.variant)

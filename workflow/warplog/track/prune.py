@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from warplog.track import identity, versions, writers
+from warplog.track import identity, versions
 from warplog.track.address import shown
 from warplog.track.connection import FAMILY, connect
 from warplog.track.store import by_line, search_all
@@ -66,7 +66,7 @@ def _states(line: "list[StoredRun]") -> "list[tuple[StoredRun, str]]":
 def _incomplete(run: "StoredRun") -> str:
     """Returns the state of an incomplete run: being written, or interrupted."""
     marked = run.data.tags.get(versions.STATE) == versions.INTERRUPTED
-    return versions.INTERRUPTED if marked or writers.has_died(run) else versions.WRITING
+    return versions.INTERRUPTED if marked or versions.has_died(run) else versions.WRITING
 
 
 def _matches(run: "StoredRun", state: str, choice: Choice) -> bool:

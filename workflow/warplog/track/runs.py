@@ -155,11 +155,12 @@ def runs(
         name = str(variant["variant"])
         found.append(_run(data, variant, times.get(name, []), counters.get(name, []), steps, speed, campaign))
     home_run, verdicts, gains = home(found), _verdicts(data), _gains(data)
+    colour = {variant: {"mlflow.runColor": shown} for variant, shown in colours.items()}
     judged = tuple(f"variant {run.variant}" for run in found) if verdicts else ()
     return [
         dataclasses.replace(
             run,
-            looks={**run.looks, **_colour(colours, run.variant), **gains.get(run.variant, {})},
+            looks={**run.looks, **colour.get(run.variant, {}), **gains.get(run.variant, {})},
             took_s=took_s.get((run.family, run.variant), 0.0),
             tags={**run.tags, **(verdicts if run is home_run else {})},
             selection=run.selection + (judged if run is home_run else ()),
@@ -201,10 +202,6 @@ def _verdicts(data: FigureTables) -> dict[str, str]:
     verdicts = {str(row["id"]): str(row["verdict"]) for row in as_rows(data.claims)}
     counted = {f"claims_{verdict}": str(n) for verdict, n in counts(verdicts.values()).items()}
     return counted | {f"claim.{name}": verdict for name, verdict in verdicts.items()}
-
-
-def _colour(colours: Mapping[str, str], variant: str) -> dict[str, str]:
-    return {"mlflow.runColor": colours[variant]} if variant in colours else {}
 
 
 def _by(column: str, rows: Sequence[Row]) -> dict[str, list[Row]]:
