@@ -77,8 +77,9 @@ def _log(root: Path, uri: str, campaign: str, kill: int, calls: Any) -> None:
                 return call(*arguments, **options)
             with calls.get_lock():
                 calls.value += 1
-                if calls.value == kill:
-                    os.kill(os.getpid(), signal.SIGKILL)
+                number = calls.value
+            if number == kill:
+                os.kill(os.getpid(), signal.SIGKILL)
             inside.call = True
             try:
                 return call(*arguments, **options)

@@ -10,12 +10,13 @@ from html import unescape
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from tracked_project import Project
 
 from warplog.plan.plan import make_plan
 from warplog.records import door
-from warplog.track import links, log, presence
-from warplog.track.presence import Destination
+from warplog.track import connection, links, log, presence
+from warplog.track.presence import Destination, LoggedCampaign
 from warplog.track.view import CHARTS
 
 WORKFLOW = Path(__file__).parents[3] / "workflow"
@@ -48,20 +49,22 @@ def test_another_store_is_another_parameter_and_one_without_record_the_first_att
     assert attempt(project, project.root / "none.json") == 1
 
 
-def test_a_deleted_store_and_one_that_somebody_made_anew_are_noticed(project, record):
-    file = project.root / "results" / "mlflow.db"
-    file.unlink()
+def test_a_deleted_store_is_noticed(project, record):
+    (project.root / "results" / "mlflow.db").unlink()
     assert attempt(project, record) == 2
     assert presence.destination(project.uri, record).attempt == 2
     record.unlink()
     assert presence.destination(project.uri, record).attempt == 2, (
         "Snakemake deletes the record, and asks again"
     )
-    door.write(record, project.log())
-    other = Project(project.root.with_name("another")).make()
-    other.log()
-    shutil.copy(other.root / "results" / "mlflow.db", file)
-    assert attempt(project, record) == 2
+
+
+def test_a_store_that_somebody_made_anew_is_noticed(project, record):
+    other = Project(project.root, f"sqlite:///{project.root}/other.db")
+    with connection.connect(other.uri):
+        door.write(record, structs.replace(door.read(record, LoggedCampaign), uri=other.uri))
+    os.utime(project.root / "other.db")
+    assert attempt(other, record) == 2
 
 
 def test_a_store_restored_from_an_earlier_copy_is_noticed(project, record):

@@ -25,7 +25,7 @@ def test_a_store_whose_creation_was_interrupted_does_not_exist_and_is_made_by_th
         if done:
             plain(client, *arguments, **options)
         else:
-            (tmp_path / ".mlflow.db.new").write_bytes(b"SQLite format 3, not to its end")
+            (tmp_path / ".mlflow.db.new-1").write_bytes(b"SQLite format 3, not to its end")
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
@@ -43,10 +43,10 @@ def test_a_store_whose_creation_was_interrupted_does_not_exist_and_is_made_by_th
 def test_two_processes_that_log_to_a_new_store_log_each_run_once(tmp_path):
     project = Project(tmp_path).make()
     started = killed.context()
-    both = [killed.start(started, tmp_path, project.uri, CAMPAIGN.campaign)[0] for _ in range(2)]
-    for process in both:
+    both = [killed.start(started, tmp_path, project.uri, CAMPAIGN.campaign) for _ in range(2)]
+    for process, _ in both:
         process.join(200)
-    assert [process.exitcode for process in both] == [0, 0]
+    assert [process.exitcode for process, _ in both] == [0, 0]
     assert Counter(run.data.params["variant"] for run in project.stored()) == dict.fromkeys(LADDER, 1)
     assert len(project.current()) == len(LADDER)
 

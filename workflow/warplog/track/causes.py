@@ -21,7 +21,7 @@ _CAUSES: Mapping[str, str] = {
         " another store"
     ),
     r"database is locked": "locked by another process; stop it or wait until it is done, then run again",
-    r"Connection refused|timed out|timeout expired|Max retries exceeded|could not translate host name|Can't connect": (
+    r"Connection refused|Connection aborted|timed out|timeout expired|Failed to resolve|not translate host name": (
         "MLflow does not answer; check the address and start the server, or unset MLFLOW_TRACKING_URI to use the store"
         f" in results/, then run again; {_KEPT}"
     ),
@@ -44,7 +44,7 @@ def explain(uri: str, error: Exception) -> str:
     for pattern, cause in _CAUSES.items():
         if re.search(pattern, said):
             return f"{shown(uri)}: {cause.format(uri=shown(uri))}"
-    why = without_secrets(str(error).partition("[SQL:")[0], uri)[:200] or type(error).__name__
+    why = without_secrets(str(error).partition("[SQL:")[0], uri)[:400] or type(error).__name__
     return (
         f"{shown(uri)}: MLflow failed ({why}); remove the cause or use another store, then run again; {_KEPT}"
     )

@@ -1,6 +1,7 @@
 """The file of an SQLite store: created whole, used by one writer at a time, moved with its project."""
 
 import contextlib
+import secrets
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,11 +49,12 @@ def create(file: Path) -> None:
 
     if file.is_file() and file.stat().st_size:
         return
-    new = file.with_name(f".{file.name}.new")
-    for left in (new, *(path.with_name(f"{path.name}-journal") for path in (new, file))):
+    for left in (*file.parent.glob(f".{file.name}.new*"), file.with_name(f"{file.name}-journal")):
         left.unlink(missing_ok=True)
+    # Of a new name, since MLflow keeps the connections of a process to a name.
+    new = f"{file.parent}/.{file.name}.new-{secrets.token_hex(4)}"
     MlflowClient(f"sqlite:///{new}", f"sqlite:///{new}").search_experiments(max_results=1)
-    new.replace(file)
+    Path(new).replace(file)
 
 
 def follow_the_move(file: Path) -> None:

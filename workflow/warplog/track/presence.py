@@ -75,7 +75,7 @@ def _holds(uri: str, run: str, records: Path) -> bool:
     if file is not None:
         if not file.is_file() or not file.stat().st_size:
             return False
-        if file.stat().st_mtime_ns <= max(one.stat().st_mtime_ns for one in records.glob("*.json")):
+        if file.stat().st_mtime_ns < max(one.stat().st_mtime_ns for one in records.glob("*.json")):
             return True
     try:
         with connection.connect(uri, write=False) as link:
