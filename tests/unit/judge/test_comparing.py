@@ -85,7 +85,7 @@ def test_what_is_tracked_can_be_compared(tmp_path):
     stored, recorded = sources.load(f"mlflow:{campaign.campaign}"), load(RECORDED)
     assert {key[1] for key in stored.cases} == set(variants)
     assert all(stored.cases[key] == recorded.cases[key] for key in stored.cases)
-    one = sources.load(f"mlflow:{logged.experiments[0].runs['warptile'].run_id}")
+    one = sources.load(f"mlflow:{logged.experiments[0].runs['warptile']}")
     assert {key[1] for key in one.cases} == {"warptile"}
     for wrong, word in (("mlflow:gone", "no such campaign"), ("mlflow:x' or 1=1", "neither")):
         with pytest.raises(WarplogError, match=word):

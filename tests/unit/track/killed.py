@@ -12,10 +12,9 @@ from collections.abc import Callable
 from functools import wraps
 from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
-from pathlib import Path
 from typing import Any
 
-from msgspec import structs
+from tracked_project import Project
 
 _IMPORTED = (
     "tracked_project",
@@ -39,13 +38,13 @@ def context() -> ForkServerContext:
     return found
 
 
-def log(started: ForkServerContext, root: Path, uri: str, campaign: str, kill: int = 0) -> int:
+def log(started: ForkServerContext, project: Project, kill: int = 0) -> int:
     """Logs the project, killed before the client's call number `kill`; returns the number of calls.
 
     Raises:
         AssertionError: the process was not killed although it should be, or ended otherwise.
     """
-    process, calls = start(started, root, uri, campaign, kill)
+    process, calls = start(started, project, kill)
     process.join(200)
     assert process.exitcode == (-signal.SIGKILL if kill else 0), (
         f"call {kill}: exit status {process.exitcode}"
@@ -53,20 +52,16 @@ def log(started: ForkServerContext, root: Path, uri: str, campaign: str, kill: i
     return int(calls.value)
 
 
-def start(
-    started: ForkServerContext, root: Path, uri: str, campaign: str, kill: int = 0
-) -> tuple[BaseProcess, Any]:
+def start(started: ForkServerContext, project: Project, kill: int = 0) -> tuple[BaseProcess, Any]:
     """Returns the process, and the number of calls as a shared value."""
     calls = started.Value("i", 0)
-    process = started.Process(target=_log, args=(root, uri, campaign, kill, calls))
+    process = started.Process(target=_log, args=(project, kill, calls))
     process.start()
     return process, calls
 
 
-def _log(root: Path, uri: str, campaign: str, kill: int, calls: Any) -> None:
+def _log(project: Project, kill: int, calls: Any) -> None:
     from mlflow import MlflowClient
-    from track_tables import CAMPAIGN
-    from tracked_project import Project
 
     inside = threading.local()
 
@@ -91,4 +86,4 @@ def _log(root: Path, uri: str, campaign: str, kill: int, calls: Any) -> None:
     for name, call in list(vars(MlflowClient).items()):
         if callable(call) and not name.startswith("_"):
             setattr(MlflowClient, name, counted(call))
-    Project(root, uri).log(structs.replace(CAMPAIGN, campaign=campaign))
+    project.log()

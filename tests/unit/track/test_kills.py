@@ -1,7 +1,7 @@
 """Logging is killed before each call of MLflow's client; the same command again completes it, and doubles nothing."""
 
-import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -13,32 +13,22 @@ from pathlib import Path
 from typing import Any
 
 import killed
+import pandas as pd
 import pytest
 from msgspec import structs
 from track_tables import CAMPAIGN, write_tables
 from tracked_project import Project
 
+from warplog.track import database
+
 VARIANTS = ("cublas", "naive")
-# Tags that name the campaign, or depend on its name, or say when it was logged and by whom.
-VOLATILE = (
-    "campaign",
-    "campaign_id",
-    "mlflow.note.content",
-    "warplog.fingerprint",
-    "warplog.key",
-    "warplog.logged_at",
-    "warplog.writer",
-)
+CHANGED = ("time/hot_us", "headline/hot_us")  # metrics that differ between the versions of a run
+OWN = ("warplog.logged_at", "warplog.writer", "warplog.fingerprint", "warplog.version")
 
 
 @pytest.fixture(scope="module")
 def processes() -> ForkServerContext:
     return killed.context()
-
-
-@pytest.fixture
-def sqlite(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path}/results/mlflow.db"
 
 
 @pytest.fixture
@@ -68,50 +58,83 @@ def server(tmp_path: Path) -> Iterator[str]:
             running.wait()
 
 
-def small(root: Path, uri: str, campaign: str) -> Project:
-    """Returns a project with the tables of two variants in two cases, as a campaign of this name."""
-    project = Project(root, uri)
-    if not (root / "files").exists():
-        project.make()
-    write_tables(project.tables, campaign=campaign)
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """A project with two variants in two cases, not logged yet."""
+    project = Project(tmp_path).make()
     project.only(*VARIANTS)
     project.edit("measurements", lambda rows: rows[rows["case"].isin(["1024", "4096"])])
     return project
 
 
-def content(project: Project, campaign: str) -> dict[str, Any]:
-    """Returns all that the campaign's runs hold, by variant and state; of interrupted ones nothing."""
+def content(project: Project, campaign: str = CAMPAIGN.campaign) -> dict[str, Any]:
+    """Returns all that the current runs of a campaign hold, by variant."""
     found: dict[str, Any] = {}
-    for run in project.stored():
-        tags = dict(run.data.tags)
-        if tags["campaign"] != campaign or tags["warplog.state"] == "interrupted":
-            continue
-        key = f"{tags['variant']} {tags['warplog.state']}"
-        assert key not in found, f"{key} is doubled"
-        kept = {name: value for name, value in tags.items() if name not in VOLATILE}
+    for run in project.of(campaign):
+        tags = {name: value for name, value in run.data.tags.items() if name not in OWN}
+        metrics = {name: value for name, value in run.data.metrics.items() if name not in CHANGED}
+        assert tags["variant"] not in found, f"{tags['variant']} is doubled"
         about = run.info.status, run.info.start_time, run.info.end_time
-        values = run.data.params, run.data.metrics, project.files_of(run.info.run_id)
-        found[key] = json.dumps([about, kept, values], sort_keys=True)
+        found[tags["variant"]] = about, tags, run.data.params, metrics, project.files_of(run.info.run_id)
     return found
 
 
+def states(project: Project, campaign: str = CAMPAIGN.campaign) -> set[tuple[str, str]]:
+    runs = [run for run in project.stored() if run.data.tags["campaign"] == campaign]
+    return {(run.data.tags["warplog.state"], run.info.status) for run in runs}
+
+
+ENDED = {("current", "FINISHED"), ("superseded", "FINISHED"), ("interrupted", "KILLED")}
+
+
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("kind", ["sqlite", "server"])
-def test_killed_before_any_call_it_is_completed_by_the_next_run(kind, request, processes, tmp_path):
-    uri = request.getfixturevalue(kind)
-    project = small(tmp_path, uri, "undisturbed")
-    killed.log(processes, tmp_path, uri, "undisturbed")
-    small(tmp_path, uri, "again")
-    calls = killed.log(processes, tmp_path, uri, "again")
-    wanted = content(project, "undisturbed")
-    assert set(wanted) == {f"{variant} current" for variant in VARIANTS}
-    assert content(project, "again") == wanted
-    print(kind, calls)
+def test_killed_before_any_call_in_a_new_store_it_is_completed_by_the_next_run(project, processes):
+    empty = project.root / "empty.db"
+    database.create(empty)
+
+    def fresh(number: int) -> Project:
+        store = project.root / f"{number}.db"
+        shutil.copy(empty, store)
+        return Project(project.root, f"sqlite:///{store}")
+
+    undisturbed = fresh(0)
+    calls = killed.log(processes, undisturbed)
+    wanted = content(undisturbed)
+    assert set(wanted) == set(VARIANTS)
+    assert calls > 5 * len(VARIANTS)
     for number in range(1, calls + 1):
-        name = f"killed-{number}"
-        small(tmp_path, uri, name)
-        killed.log(processes, tmp_path, uri, name, kill=number)
-        project.log(structs.replace(CAMPAIGN, campaign=name))
-        assert content(project, name) == wanted, f"killed before call {number} of {calls}"
-    assert not [run for run in project.stored() if run.info.status == "RUNNING"]
-    assert content(project, "undisturbed") == wanted
+        store = fresh(number)
+        killed.log(processes, store, kill=number)
+        store.log()
+        assert content(store) == wanted, f"killed before call {number} of {calls}"
+        assert states(store) <= ENDED
+
+
+@pytest.mark.timeout(1200)
+def test_killed_before_any_call_on_a_server_new_versions_are_completed_by_the_next_run(
+    project, processes, server
+):
+    project = Project(project.root, server)
+    write_tables(project.tables, campaign="earlier")
+    project.only(*VARIANTS)
+    project.log(structs.replace(CAMPAIGN, campaign="earlier"))
+    earlier = content(project, "earlier")
+    write_tables(project.tables)
+    project.only(*VARIANTS)
+    project.log()
+    wanted = content(project)
+    assert set(wanted) == set(earlier) == set(VARIANTS)
+    project.slower()
+    calls = killed.log(processes, project)
+    assert calls > 5 * len(VARIANTS)
+    for number in range(1, calls + 1):
+        project.slower()
+        killed.log(processes, project, kill=number)
+        project.log()
+        assert content(project) == wanted, f"killed before call {number} of {calls}"
+        assert states(project) <= ENDED
+        for variant in VARIANTS:
+            (run,) = (run for run in project.of(CAMPAIGN.campaign) if run.data.params["variant"] == variant)
+            rows = pd.read_parquet(project.tables / "measurements.parquet").set_index(["variant", "case"])
+            assert run.data.metrics["time/hot_us"] == rows.loc[(variant, "4096"), "hot_us"], "of this version"
+    assert content(project, "earlier") == earlier

@@ -6,7 +6,7 @@ from collections import Counter
 import killed
 import pytest
 from mlflow import MlflowClient
-from track_tables import CAMPAIGN, LADDER
+from track_tables import LADDER
 from tracked_project import Project
 
 from warplog.core.errors import WarplogError
@@ -43,7 +43,7 @@ def test_a_store_whose_creation_was_interrupted_does_not_exist_and_is_made_by_th
 def test_two_processes_that_log_to_a_new_store_log_each_run_once(tmp_path):
     project = Project(tmp_path).make()
     started = killed.context()
-    both = [killed.start(started, tmp_path, project.uri, CAMPAIGN.campaign) for _ in range(2)]
+    both = [killed.start(started, project) for _ in range(2)]
     for process, _ in both:
         process.join(200)
     assert [process.exitcode for process, _ in both] == [0, 0]
