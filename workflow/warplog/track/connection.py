@@ -16,7 +16,6 @@ from warplog.track import address, causes, database
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
-FAMILY = database.FAMILY
 # No telemetry; no addresses on stdout; no progress bars in a log.
 ALWAYS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from warplog.core.errors import WarplogError
 from warplog.core.locks import PATIENCE_S, holder, locked
+from warplog.track import versions
 
-FAMILY = "warplog.family"  # tag of an experiment
 ARTIFACTS = "mlartifacts"
 _BUSY_S = 10.0  # longest wait for a process that holds the database itself
 
@@ -72,7 +72,7 @@ def follow_the_move(file: Path) -> None:
         logged = sql.execute(
             "select e.experiment_id, e.artifact_location from experiments e join experiment_tags t"
             " on t.experiment_id = e.experiment_id where t.key = ?",
-            (FAMILY,),
+            (versions.FAMILY,),
         ).fetchall()
         for experiment, old in logged:
             new = str(file.parent / ARTIFACTS / Path(str(old)).name)

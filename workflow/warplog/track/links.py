@@ -17,7 +17,6 @@ from typing import Any
 
 from warplog.core.paths import own_command
 from warplog.track import versions, view
-from warplog.track.connection import FAMILY
 from warplog.track.log import LOCAL_UI, link_base
 from warplog.track.presence import LoggedCampaign
 
@@ -68,7 +67,7 @@ def of_store(client: Any, base: str) -> list[Links]:
     experiments = {
         experiment.experiment_id: experiment
         for experiment in client.search_experiments(max_results=1000)
-        if FAMILY in experiment.tags
+        if versions.FAMILY in experiment.tags
     }
     runs: dict[str, dict[str, dict[str, str]]] = {number: {} for number in experiments}
     search = f"tags.`{versions.STATE}` = '{versions.CURRENT}'"
@@ -79,7 +78,7 @@ def of_store(client: Any, base: str) -> list[Links]:
         address = f"{base}/{view.run_path(number, run.info.run_id)}"
         runs[number].setdefault(campaign, {})[str(run.info.run_name)] = address
     found = [
-        Links(one.tags[FAMILY], dict(sorted(_views(number, one.tags, base))), runs[number])
+        Links(one.tags[versions.FAMILY], dict(sorted(_views(number, one.tags, base))), runs[number])
         for number, one in experiments.items()
     ]
     return sorted(found, key=lambda one: one.family)

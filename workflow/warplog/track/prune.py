@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from warplog.track import identity, versions
 from warplog.track.address import shown
-from warplog.track.connection import FAMILY, connect
+from warplog.track.connection import connect
 from warplog.track.store import by_line, search_all
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def prune(uri: str, choice: Choice, delete: bool, report: Callable[[str], None])
     """
     with connect(uri, write=delete) as link:
         experiments = link.client.search_experiments(max_results=1000)
-        ids = [experiment.experiment_id for experiment in experiments if FAMILY in experiment.tags]
+        ids = [experiment.experiment_id for experiment in experiments if versions.FAMILY in experiment.tags]
         lines = by_line(search_all(link.client, ids, "") if ids else [])
         found = [
             (line, run, state)

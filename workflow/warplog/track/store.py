@@ -18,7 +18,7 @@ from warplog.core.hashing import sha256_file, sha256_of
 from warplog.figures.shared import gallery
 from warplog.records.campaign import Campaign
 from warplog.track import identity, versions
-from warplog.track.connection import FAMILY, Connection
+from warplog.track.connection import Connection
 from warplog.track.runs import Run
 
 if TYPE_CHECKING:
@@ -61,14 +61,14 @@ class Store:
         if found is None:
             place = str(folder / re.sub(r"[^\w.-]", "_", name)) if folder else None
             try:
-                self.client.create_experiment(name, place, {FAMILY: family})
+                self.client.create_experiment(name, place, {versions.FAMILY: family})
             except MlflowException as error:
                 if error.error_code != "RESOURCE_ALREADY_EXISTS":  # another process was faster
                     raise
         elif found.lifecycle_stage == "deleted":
             self.client.restore_experiment(found.experiment_id)
         found = self.client.get_experiment_by_name(name)
-        self.set_experiment_tag(found, FAMILY, family)
+        self.set_experiment_tag(found, versions.FAMILY, family)
         return found
 
     def lines(self, experiment_id: str, campaign: Campaign) -> Lines:

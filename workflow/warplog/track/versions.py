@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 KEY, FINGERPRINT, STATE = "warplog.key", "warplog.fingerprint", "warplog.state"
 SELECTION, VERSION, LOGGED_AT = "warplog.selection", "warplog.version", "warplog.logged_at"
 WRITER = "warplog.writer"
+FAMILY = "warplog.family"  # of an experiment
 WRITING, CURRENT, SUPERSEDED, INTERRUPTED = "writing", "current", "superseded", "interrupted"
 _SURELY_DEAD = datetime.timedelta(hours=1)  # a run is written in seconds, one with large files in minutes
 
