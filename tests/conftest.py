@@ -32,8 +32,8 @@ gc.set_threshold(100_000, 50, 100)  # looking for garbage as often as Python doe
 PROJECT = Path(__file__).parents[1]
 LONGEST = [
     "test_documented_commands", "test_end_to_end", "test_live_on_the_host", "test_figures",
-    "test_tracking_faults", "test_tracking_store", "test_side_by_side", "test_jobs", "test_ways_to_run",
-    "test_judging", "test_house", "test_two_boards", "test_stale_builds", "test_tracking_database",
+    "test_kills", "test_tracking_store", "test_side_by_side", "test_jobs", "test_ways_to_run",
+    "test_judging", "test_house", "test_two_boards", "test_stale_builds",
     "test_compile_options", "test_build_variant", "test_sanitize", "test_in_browser", "test_worklog",
     "test_noise_on_pages",
 ]  # fmt: skip

@@ -62,7 +62,7 @@ def main(runs: int, folder: Path) -> None:
             print(f"{name}: median {median(took):.2f} s ({took[0]:.2f} to {took[-1]:.2f})", flush=True)
 
 
-def log_again(tables: Path, campaign: str, store: str) -> log.LoggedFamily:
+def log_again(tables: Path, campaign: str, store: str) -> log.LoggedExperiment:
     """Logs the recorded family under another name of the campaign."""
     (record,) = (RECORDED / "campaign").glob("*.json")
     for path in (RECORDED / "tables").glob("*.parquet"):

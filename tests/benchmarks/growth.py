@@ -165,12 +165,12 @@ def do_pages() -> None:
 
 def do_mlflow() -> None:
     """The runs in an SQLite store."""
-    campaign = next(Path("results/campaign").glob("*.json"))
-    uri, done = "sqlite:///results/mlflow.db", (Path("results/done.json"), Path("results/runs.html"))
-    sys.path.insert(0, str(PROJECT / "tests" / "support"))
-    from script_modules import script
+    results = Path("results")
+    from warplog.plan import publish
 
-    script("publish/log_mlflow").main(plan_of(), Path("results/tables"), campaign, uri, 1, *done)
+    publish.log_runs(
+        plan_of(), "sqlite:///results/mlflow.db", 1, results / "done.json", results / "runs.html"
+    )
 
 
 def do_compare() -> None:

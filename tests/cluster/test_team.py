@@ -27,7 +27,7 @@ from warplog.records.family_file import FamilyRecord
 from warplog.records.stages import folder_of
 from warplog.records.time import Time
 from warplog.track import log, versions
-from warplog.track.log import VariantFiles
+from warplog.track.artefacts import VariantFiles
 
 PROJECT = Path(__file__).parents[2]
 RECORDED = PROJECT / "results" / "recorded" / "h200"

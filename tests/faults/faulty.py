@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ class Outcome:
     Attributes:
         killed: whether SIGKILL ended the process.
         error: class and text of the exception; empty if there was none.
-        changes: calls that create, rename or remove a file below the folder that was chosen.
+        changes: calls that create, rename or remove a file below the folder.
         writes: calls that need space there.
     """
 
@@ -62,12 +61,12 @@ class Faults:
         self._server.stdout.close()
         self._log.close()
 
-    def do(self, task: str, folder: Path, *, kill: int = 0, full: int = 0, below: str = "") -> Outcome:
+    def do(self, task: str, folder: Path, *, kill: int = 0, full: int = 0) -> Outcome:
         """Performs a task, which is killed before its `kill`-th change, or fails from its `full`-th write on.
 
-        Only changes and writes below `folder`/`below` count.
+        Only changes and writes below `folder` count.
         """
-        request = {"do": task, "folder": str(folder), "below": below, "kill": kill, "full": full}
+        request = {"do": task, "folder": str(folder), "kill": kill, "full": full}
         self._server.stdin.write(json.dumps(request) + "\n")
         self._server.stdin.flush()
         answer = json.loads(self._server.stdout.readline())
@@ -86,10 +85,3 @@ class Faults:
         assert not outcome.error, outcome.error
         assert not outcome.killed
         return outcome.value
-
-
-def copy_of(folder: Path, place: Path) -> Path:
-    """Returns a copy of a project in `place`, replacing what is there."""
-    shutil.rmtree(place, ignore_errors=True)
-    shutil.copytree(folder, place)
-    return place

@@ -25,6 +25,7 @@ from warplog.records.family_file import FamilyRecord
 from warplog.records.stages import folder_of
 from warplog.records.time import Time, TimeCase
 from warplog.track import log
+from warplog.track.artefacts import VariantFiles
 
 FAMILY = shipped_families.FAMILIES["sgemm"]
 
@@ -77,7 +78,7 @@ def test_what_is_tracked_can_be_compared(tmp_path):
     }
     variants = ("warptile", "cublas", "vectorized")
     files = {
-        ("sgemm", v): log.VariantFiles(records={name: records[v] for name, records in stages.items()})
+        ("sgemm", v): VariantFiles(records={name: records[v] for name, records in stages.items()})
         for v in variants
     }
     logged = log.log_campaign(RECORDED / "tables", campaign, files, uri)
@@ -85,7 +86,7 @@ def test_what_is_tracked_can_be_compared(tmp_path):
     stored, recorded = sources.load(f"mlflow:{campaign.campaign}"), load(RECORDED)
     assert {key[1] for key in stored.cases} == set(variants)
     assert all(stored.cases[key] == recorded.cases[key] for key in stored.cases)
-    one = sources.load(f"mlflow:{logged.experiments[0].runs['warptile'].run_id}")
+    one = sources.load(f"mlflow:{logged.experiments[0].runs['warptile']}")
     assert {key[1] for key in one.cases} == {"warptile"}
     for wrong, word in (("mlflow:gone", "no such campaign"), ("mlflow:x' or 1=1", "neither")):
         with pytest.raises(WarplogError, match=word):

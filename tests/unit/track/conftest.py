@@ -1,11 +1,32 @@
-"""A logged project that no test changes, created once per process."""
+"""A logged project that no test changes, made once per process; folders in memory, since SQLite waits for a disk."""
+
+import os
+import tempfile
+from pathlib import Path
 
 import pytest
 
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+
+
+@pytest.fixture
+def tmp_path():
+    with tempfile.TemporaryDirectory(prefix="warplog-", dir=MEMORY) as folder:
+        yield Path(folder)
+
 
 @pytest.fixture(scope="session")
-def template(tmp_path_factory):
+def template():
     """Returns a logged project (tracked_project.py), whose path contains a character that URIs escape."""
     from tracked_project import logged
 
-    return logged(tmp_path_factory.mktemp("a project") / "first")
+    with tempfile.TemporaryDirectory(prefix="warplog-", dir=MEMORY) as folder:
+        yield logged(Path(folder) / "a project")
+
+
+@pytest.fixture
+def project(template, tmp_path):
+    """A copy of it to change, in another folder."""
+    from tracked_project import moved
+
+    return moved(template, tmp_path / "moved here")

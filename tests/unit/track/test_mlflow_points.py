@@ -16,7 +16,7 @@ def test_case_steps_never_put_two_cases_on_one_point():
     }
 
 
-def test_main_rows_follow_the_kernel_by_name_else_the_longest():
+def test_main_rows_are_of_the_longest_kernel_and_the_whole_launch():
     def row(kernel, metric, value, tool="ncu"):
         return {"kernel": kernel, "launch": 0, "metric": metric, "value": value, "tool": tool}
 
@@ -26,8 +26,6 @@ def test_main_rows_follow_the_kernel_by_name_else_the_longest():
         row("", "x", 1.0, "nsys"),
     ]
     assert [r["kernel"] for r in main_rows(rows)] == ["", "void ns::b<8>(int)"]
-    assert [r["kernel"] for r in main_rows(rows, "a")] == ["", "a"]
-    assert [r["kernel"] for r in main_rows(rows, "b")] == ["", "void ns::b<8>(int)"]
 
 
 def test_every_metric_name_is_legal_and_none_covers_another():

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from msgspec import structs
 from track_tables import CAMPAIGN, LADDER, write_tables
-from tracked_project import Project, moved
+from tracked_project import Project
 
 import made_up_records
 from warplog.core.errors import WarplogError
@@ -26,12 +26,6 @@ NAME = CAMPAIGN.campaign
 OTHER = structs.replace(
     CAMPAIGN, content_sha256="cd" * 32, started="2026-11-20T05:00:00Z"
 )  # of the same name
-
-
-@pytest.fixture
-def project(template: Project, tmp_path: Path) -> Project:
-    """A logged project to change."""
-    return moved(template, tmp_path / "moved here")
 
 
 def current(store: Project, **tags: str) -> dict[str, Any]:
@@ -76,7 +70,7 @@ def test_a_laptop_that_logs_the_campaign_of_another_machine_does_not_double_it(p
     assert mine == {(getpass.getuser(), platform.node())}
     monkeypatch.setattr(getpass, "getuser", lambda: "colleague")
     monkeypatch.setattr(platform, "node", lambda: "laptop")
-    assert project.changes(project.log()) == {}
+    assert project.logs() == {}
     assert {run.info.run_id for run in project.current()} == first
     project.edit("measurements", lambda rows: rows.assign(hot_us=rows["hot_us"] * 2))
     project.log()
@@ -88,7 +82,7 @@ def test_a_laptop_that_logs_the_campaign_of_another_machine_does_not_double_it(p
 def test_runs_with_keys_of_an_earlier_version_are_adopted(project):
     with_keys_of_an_earlier_version(project)
     before = {run.info.run_id: run.data.tags["warplog.fingerprint"] for run in project.stored()}
-    assert project.changes(project.log()) == {}
+    assert project.logs() == {}
     assert {run.info.run_id: run.data.tags["warplog.fingerprint"] for run in project.stored()} == before
     assert len({run.data.tags["campaign_id"] for run in project.current()}) == 1
     project.edit("measurements", lambda rows: rows.assign(hot_us=rows["hot_us"] * 2))
@@ -99,9 +93,9 @@ def test_runs_with_keys_of_an_earlier_version_are_adopted(project):
 def test_runs_of_an_earlier_version_are_not_adopted_by_another_campaign_of_that_name(project):
     with_keys_of_an_earlier_version(project)
     before = {run.info.run_id for run in project.current()}
-    assert set(project.changes(project.log(OTHER)).values()) == {"created"}
+    assert set(project.logs(OTHER).values()) == {"created"}
     assert before < {run.info.run_id for run in project.current()}
-    assert project.changes(project.log()) == {}
+    assert project.logs() == {}
     assert len(project.current()) == 2 * len(LADDER)
 
 

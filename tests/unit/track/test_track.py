@@ -7,16 +7,14 @@ import pandas as pd
 import pytest
 from msgspec import structs
 from track_tables import CAMPAIGN, LADDER, SIZES, write_tables
-from tracked_project import Project, moved
 
 import made_up_records
-from script_modules import script
 from warplog.core.text import HIDDEN
 from warplog.records import door
 from warplog.records.campaign import Campaign
 from warplog.tables import view as figure_data
+from warplog.track import artefacts, runs
 from warplog.track import points as track_points
-from warplog.track import runs
 from warplog.track.identity import identified
 
 RECORDED = Path(__file__).parents[3] / "results" / "recorded" / "h200"
@@ -32,12 +30,6 @@ COLUMNS = {
     "samples": ("time/samples", 1),
     "power_w": ("power/power_w", 1),
 }
-
-
-@pytest.fixture
-def project(template: Project, tmp_path: Path) -> Project:
-    """A logged project to change."""
-    return moved(template, tmp_path / "moved here")
 
 
 def test_runs_hold_what_the_tables_hold(template):
@@ -166,7 +158,7 @@ def test_a_gain_is_updated_in_place_and_kept_while_the_parent_is_left_out(projec
     times = pd.read_parquet(project.tables / "measurements.parquet")
     parent = times["variant"] == "vectorized"
     project.edit("measurements", lambda rows: rows.assign(median_us=rows["median_us"].where(~parent, 1e6)))
-    assert set(project.changes(project.log())) == {"vectorized"}
+    assert set(project.logs()) == {"vectorized"}
     slow = project.run("warptile")
     assert slow.info.run_id == run_id
     assert float(slow.data.tags["gain_over_parent"]) > 200
@@ -244,7 +236,7 @@ def test_verdicts_on_claims_lie_with_the_baselines_run_and_in_the_note(project):
     pd.DataFrame([{"id": i, "verdict": v, **texts, **mark} for i, v in verdicts.items()]).to_parquet(
         project.tables / "claims.parquet"
     )
-    assert project.changes(project.log()) == {"cublas": "created"}
+    assert project.logs() == {"cublas": "created"}
     assert project.states("cublas") == {"superseded": 1, "current": 1}
     tags = project.run("cublas").data.tags
     counted = {tags[f"claims_{v}"] for v in ("confirmed", "refuted", "not_measurable")}
@@ -254,7 +246,7 @@ def test_verdicts_on_claims_lie_with_the_baselines_run_and_in_the_note(project):
     note = project.experiment().tags["mlflow.note.content"]
     assert "Tiles \\| help." in note
     assert note.index("| B2&nbsp;") < note.index("| B1&nbsp;"), "what is refuted comes first"
-    assert project.changes(project.log()) == {}
+    assert project.logs() == {}
 
 
 def test_the_experiments_note_explains_its_regimes_and_whose_number_a_claim_is_about(project):
@@ -316,17 +308,16 @@ def test_cases_of_equal_size_become_series_of_their_own(template):
 @pytest.mark.parametrize(
     ("variant", "report", "kept"),
     [
-        ("cublas", "session-1.ncu-rep", ["session-1.ncu-rep"]),
-        ("naive", "session-1.ncu-rep", []),
-        ("naive", "naive.ncu-rep", ["naive.ncu-rep"]),
-        ("cublas", "", []),
+        ("cublas", "session-1.ncu-rep", "session-1.ncu-rep"),
+        ("naive", "session-1.ncu-rep", ""),
+        ("naive", "naive.ncu-rep", "naive.ncu-rep"),
+        ("cublas", "", ""),
     ],
 )
 def test_a_report_of_the_whole_family_lies_with_the_baselines_run(variant, report, kept):
-    logging = script("publish/log_mlflow")
     capture = made_up_records.profile(variant=variant, report=report)
-    assert logging.kept_report(capture, "cublas") == (kept[0] if kept else "")
-    assert logging.kept_report(None, "cublas") == ""
+    assert artefacts.kept_report(capture, "cublas") == kept
+    assert artefacts.kept_report(None, "cublas") == ""
 
 
 @pytest.mark.parametrize(

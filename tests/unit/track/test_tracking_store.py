@@ -4,81 +4,88 @@ import base64
 import os
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
 from mlflow import MlflowClient
 from msgspec import structs
 from track_tables import CAMPAIGN, LADDER, write_tables
-from tracked_project import Project, moved
+from tracked_project import Project
 
 from warplog.core.errors import WarplogError
-from warplog.track import identity, log
+from warplog.track import log
 from warplog.track.address import tracking_uri
 
-IDENTITY = {identity.PROJECT, identity.PROJECT_ID, identity.CAMPAIGN_ID}
+LATER = structs.replace(CAMPAIGN, campaign="h200-later")
 
 
 @pytest.fixture
-def project(template: Project, tmp_path: Path) -> Project:
-    """A logged project to change."""
-    return moved(template, tmp_path / "moved here")
-
-
-def noted_calls(monkeypatch, names):
-    """Returns the list to which every later call of these methods of MLflow's client adds the method's name."""
-    calls = []
-    for name in names:
+def calls(monkeypatch):
+    """Returns the list to which every call of MLflow's client that concerns runs adds its name."""
+    found = []
+    names = ("create_run", "log_batch", "log_artifact", "log_artifacts", "set_tag", "set_terminated")
+    for name in (*names, "search_runs", "get_run", "log_metric", "log_param"):
         real = getattr(MlflowClient, name)
         monkeypatch.setattr(
             MlflowClient,
             name,
-            lambda *a, _real=real, _name=name, **k: (calls.append(_name), _real(*a, **k))[1],
+            lambda *a, _real=real, _name=name, **k: (found.append(_name), _real(*a, **k))[1],
         )
-    return calls
+    return found
+
+
+def ids(runs):
+    return {run.info.run_id for run in runs}
+
+
+def artifacts(run) -> Path:
+    return Path(run.info.artifact_uri)
 
 
 def test_logging_again_changes_nothing(project):
-    before = {r.info.run_id: r for r in project.stored(deleted_too=True)}
-    tags = project.experiment().tags
-    assert project.changes(project.log()) == {}
-    after = {r.info.run_id: r for r in project.stored(deleted_too=True)}
-    assert {k: r.data.tags for k, r in after.items()} == {k: r.data.tags for k, r in before.items()}
+    before, tags = {r.info.run_id: r.data for r in project.stored()}, project.experiment().tags
+    assert project.logs() == {}
+    after = {r.info.run_id: r.data for r in project.stored()}
+    assert {k: data.tags for k, data in after.items()} == {k: data.tags for k, data in before.items()}
     assert project.experiment().tags == tags
 
 
-def test_a_new_run_takes_four_requests_besides_its_files(template, tmp_path, monkeypatch):
+def test_a_new_run_takes_five_calls_and_an_unchanged_one_none(project, calls):
     """To a server with login, every request costs a check of the password."""
-    project = moved(template, tmp_path / "elsewhere")
-    calls = noted_calls(
-        monkeypatch, ("create_run", "log_batch", "set_terminated", "set_tag", "log_param", "log_metric")
-    )
-    new = structs.replace(CAMPAIGN, campaign="another")
-    write_tables(project.tables, campaign="another")
-    done = log.log_campaign(project.tables, new, {}, project.uri)
-    runs = [run for family in done.experiments for run in family.runs]
-    assert sorted(set(calls)) == ["create_run", "log_batch", "set_terminated"]
-    assert len(calls) == 4 * len(runs)
+    write_tables(project.tables, campaign=LATER.campaign)
+    done = log.log_campaign(project.tables, LATER, {}, project.uri)
+    runs = sum(len(family.runs) for family in done.experiments)
+    assert sorted({*calls} - {"search_runs"}) == [
+        "create_run",
+        "log_artifacts",
+        "log_batch",
+        "set_terminated",
+    ]
+    assert len(calls) - calls.count("search_runs") == 5 * runs
+    log.log_figures(done, [project.root / "figures" / "sgemm"], project.uri)
+    calls.clear()
+    log.log_campaign(project.tables, LATER, {}, project.uri)
+    log.log_figures(done, [project.root / "figures" / "sgemm"], project.uri)
+    assert set(calls) == {"search_runs"}
 
 
 def test_the_record_of_a_second_run_is_the_same(project):
-    first, second = project.log().as_record(), project.log().as_record()
+    first, second = project.log(), project.log()
     assert first == second
     assert first.experiments[0].runs["naive"] == project.run("naive").info.run_id
+    assert (
+        first.last in first.experiments[0].runs.values() or first.last in first.experiments[1].runs.values()
+    )
     assert project.experiment().experiment_id in first.experiments[0].link
 
 
 def test_a_changed_number_adds_a_version_of_that_run_alone(project):
-    def slower(table):
-        return table.assign(hot_us=table["hot_us"].where(table["variant"] != "naive", table["hot_us"] * 2))
-
     others = {r.info.run_id for r in project.stored() if r.data.params["variant"] != "naive"}
-    project.edit("measurements", slower)
-    assert project.changes(project.log()) == {"naive": "new version"}
+    project.slower("naive")
+    assert project.logs() == {"naive": "new version"}
     assert len(project.current()) == len(LADDER)
     assert project.states("naive") == {"superseded": 1, "current": 1}
-    assert others < {r.info.run_id for r in project.stored()}
+    assert others < ids(project.stored())
     measured = pd.read_parquet(project.tables / "measurements.parquet")
     row = measured[(measured["variant"] == "naive") & (measured["case"] == "4096")].iloc[0]
     assert project.points("naive")["time/hot_us", 4096] == row["hot_us"]
@@ -86,16 +93,15 @@ def test_a_changed_number_adds_a_version_of_that_run_alone(project):
 
 def test_a_changed_file_adds_a_version_of_its_run(project):
     source = project.root / "files" / "naive" / "naive.cu"
-    first = project.run("naive").info.run_id
-    before = source.read_text()
+    first, before = project.run("naive").info.run_id, source.read_text()
     source.write_text("// faster now\n")
-    assert project.changes(project.log()) == {"naive": "new version"}
+    assert project.logs() == {"naive": "new version"}
     assert project.run("naive").info.run_id != first
     source.write_text(before)
-    assert project.changes(project.log()) == {"naive": "new version"}
+    assert project.logs() == {"naive": "new version"}
     assert project.run("naive").info.run_id == first, "the same content is not stored twice"
     assert project.states("naive") == {"superseded": 1, "current": 1}
-    assert project.changes(project.log()) == {}
+    assert project.logs() == {}
 
 
 def test_a_variant_added_in_front_leaves_the_other_runs_alone(project):
@@ -107,25 +113,24 @@ def test_a_variant_added_in_front_leaves_the_other_runs_alone(project):
     for table in ("variants", "measurements", "metrics"):
         project.edit(table, insert)
     colour = project.run("warptile").data.tags["mlflow.runColor"]
-    assert project.changes(project.log()) == {"first": "created"}
+    assert project.logs() == {"first": "created"}
     assert project.run("warptile").data.tags["ladder_order"] == "4"
     assert project.run("warptile").data.tags["mlflow.runColor"] != colour
 
 
 def test_a_smaller_selection_of_variants_leaves_all_runs_as_they_are(project):
     before = {run.info.run_id: run.data.metrics for run in project.current()}
-    for table in ("variants", "measurements", "metrics"):
-        project.edit(table, lambda rows: rows[rows["variant"].isin(["cublas", "warptile"])])
-    assert project.changes(project.log()) == {}
+    project.only("cublas", "warptile")
+    assert project.logs() == {}
     assert {run.info.run_id: run.data.metrics for run in project.current()} == before
 
 
 def test_a_smaller_selection_of_cases_adds_runs_beside_the_larger_ones(project):
-    before = {run.info.run_id for run in project.current()}
+    before = ids(project.current())
     complete = pd.read_parquet(project.tables / "measurements.parquet")
     project.edit("measurements", lambda rows: rows[rows["case"] == "4096"])
-    assert set(project.changes(project.log()).values()) == {"created"}
-    assert before < {run.info.run_id for run in project.current()}
+    assert set(project.logs().values()) == {"created"}
+    assert before < ids(project.current())
     assert len(project.current()) == 2 * len(LADDER)
     complete.assign(hot_us=complete["hot_us"] * 2).to_parquet(project.tables / "measurements.parquet")
     project.log()
@@ -137,134 +142,86 @@ def test_claims_that_fewer_variants_decide_do_not_take_the_place_of_those_of_all
     texts = {"claim": "Tiles help.", "measured": 11.8, "unit": "x", "condition": ">= 5", "reason": ""}
     mark = {"id": "B1", "family": "sgemm", "gpu": "h200", "campaign": CAMPAIGN.campaign, "about": ""}
 
-    def log(verdict: str) -> str:
-        claims = pd.DataFrame([{"verdict": verdict, **texts, **mark}])
-        claims.to_parquet(project.tables / "claims.parquet")
+    def logs(verdict: str) -> str:
+        pd.DataFrame([{"verdict": verdict, **texts, **mark}]).to_parquet(project.tables / "claims.parquet")
         (logged,) = (one for one in project.log().experiments if one.family == "sgemm")
-        return logged.runs["cublas"].run_id
+        return logged.runs["cublas"]
 
-    first = log("confirmed")
-    for table in ("variants", "measurements", "metrics"):
-        project.edit(table, lambda rows: rows[rows["variant"].isin(["cublas", "warptile"])])
-    assert log("not_measurable") != first
+    first = logs("confirmed")
+    project.only("cublas", "warptile")
+    assert logs("not_measurable") != first
     tags = project.client.get_run(first).data.tags
     assert (tags["claim.B1"], tags["warplog.state"]) == ("confirmed", "current")
 
 
 def test_a_recorded_copy_of_the_campaign_takes_the_place_of_the_live_one_and_back(project):
-    live = {run.info.run_id for run in project.current()}
+    live = ids(project.current())
     write_tables(project.tables, origin="recorded")
-    assert set(project.changes(project.log()).values()) == {"new version"}
+    assert set(project.logs().values()) == {"new version"}
     assert {run.data.tags["origin"] for run in project.current()} == {"recorded"}
     assert len(project.current()) == len(LADDER)
     write_tables(project.tables)
     project.log()
-    assert {run.info.run_id for run in project.current()} == live, "the same content is not stored twice"
+    assert ids(project.current()) == live, "the same content is not stored twice"
 
 
-def test_runs_of_an_earlier_warplog_are_superseded_and_kept(project):
-    for run in project.stored():
-        tags = run.data.tags
-        old = "/".join(tags[name] for name in ("campaign", "gpu", "family", "variant"))
-        project.client.set_tag(run.info.run_id, "warplog.key", old)
-        for tag in ("warplog.state", "warplog.version", "warplog.selection", *IDENTITY & tags.keys()):
-            project.client.delete_tag(run.info.run_id, tag)
+def test_new_figures_are_added_to_the_current_runs_without_new_ones(project):
+    figures = project.root / "figures" / "sgemm"
+    former = project.run("naive")
+    before = (artifacts(former) / "figures.html").read_text()
+    project.slower()
     project.log()
-    for variant in LADDER:
-        assert project.states(variant) == {"superseded": 1, "current": 1}
-    assert len(project.stored()) == 2 * len(LADDER)
-
-
-def test_new_figures_are_uploaded_without_a_new_run(project):
-    from mlflow.artifacts import download_artifacts
-
-    (project.root / "figures" / "ladder.svg").write_text("<svg>new</svg>")
-    assert project.changes(project.log()) == {}
-    run_id = project.run("cublas").info.run_id
-    path = download_artifacts(run_id=run_id, artifact_path="figures/ladder.svg", tracking_uri=project.uri)
-    assert Path(path).read_text() == "<svg>new</svg>"
-
-
-def test_each_run_has_a_page_with_the_figures_of_its_family(project):
-    png = project.root / "figures" / "ladder.png"
-    png.write_bytes(b"a picture")
-    assert project.changes(project.log()) == {}
+    (figures / "ladder.png").write_bytes(b"a picture")
+    (figures / "ladder.svg").write_text("<svg>new</svg>")
+    assert project.logs() == {}
     picture = "data:image/png;base64," + base64.b64encode(b"a picture").decode()
     for run in project.current():
-        assert picture in (Path(run.info.artifact_uri) / "figures.html").read_text()
+        assert picture in (artifacts(run) / "figures.html").read_text()
+    assert (artifacts(project.run("cublas")) / "figures" / "ladder.svg").read_text() == "<svg>new</svg>"
     assert "figures/ladder.png" in project.files("cublas")
     assert "figures/ladder.png" not in project.files("naive"), "as a file it is stored once"
-
-
-def test_unchanged_figures_cost_one_request_for_each_family(project, monkeypatch):
-    calls = noted_calls(
-        monkeypatch, ("search_runs", "get_run", "log_artifact", "log_artifacts", "set_tag", "log_batch")
-    )
-    record = project.log().as_record()
-    calls.clear()
-    figures = {"sgemm": [project.root / "figures" / "ladder.svg"]}
-    log.log_figures(record, figures, project.uri)
-    assert calls == ["search_runs"]
-
-
-def test_new_figures_leave_those_of_superseded_runs_as_they_were(project):
-    project.log()
-    former = Path(project.run("naive").info.artifact_uri) / "figures.html"
-    before = former.read_text()
-    project.edit("measurements", lambda rows: rows.assign(hot_us=rows["hot_us"] * 2))
-    project.log()
-    (project.root / "figures" / "ladder.png").write_bytes(b"another picture")
-    project.log()
-    now = Path(project.run("naive").info.artifact_uri) / "figures.html"
-    assert former != now
-    assert former.read_text() == before != now.read_text()
+    assert (artifacts(former) / "figures.html").read_text() == before, "of a superseded run"
 
 
 def test_a_run_that_another_version_of_warplog_wrote_is_superseded_and_not_doubled(project):
     """Names of metrics change between versions, and with them the fingerprint; the key stays."""
     for run in project.stored():
         project.client.set_tag(run.info.run_id, "warplog.fingerprint", "of the other version")
-    assert set(project.changes(project.log()).values()) == {"new version"}
+    assert set(project.logs().values()) == {"new version"}
     assert len(project.current()) == len(LADDER)
     assert project.states("naive") == {"superseded": 1, "current": 1}
-    assert project.changes(project.log()) == {}
+    assert project.logs() == {}
 
 
-def test_a_run_that_was_cut_short_is_written_again(project, monkeypatch):
-    from mlflow import MlflowClient
-
-    (project.root / "files" / "naive" / "naive.cu").write_text("// edited\n")
-
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(MlflowClient, "log_artifacts", full)
-        with pytest.raises(WarplogError, match=r"the disk is full .*; free some space, then run again"):
-            project.log()
-    assert "RUNNING" in {r.info.status for r in project.stored()}
-    assert project.changes(project.log()) == {"naive": "new version"}
-    assert len(project.current()) == len(LADDER)
-    assert project.states("naive") == {"superseded": 1, "interrupted": 1, "current": 1}
-    assert {r.info.status for r in project.stored()} == {"FINISHED", "FAILED", "KILLED"}
+def test_a_run_that_was_deleted_stays_deleted_until_its_content_changes(project):
+    project.slower("naive")
+    project.log()
+    gone = project.run("naive").info.run_id
+    project.client.delete_run(gone)
+    assert project.logs() == {"naive": "deleted"}
+    assert project.states("naive") == {"superseded": 1}, "the former numbers do not come back as current ones"
+    (sgemm,) = (one for one in project.log().experiments if one.family == "sgemm")
+    assert "naive" not in sgemm.runs
+    project.slower("naive")
+    assert project.logs() == {"naive": "new version"}
+    assert project.states("naive") == {"superseded": 1, "current": 1}
 
 
-def test_a_run_that_never_ended_is_written_again(project):
-    project.client.update_run(project.run("naive").info.run_id, status="RUNNING")
-    assert project.changes(project.log()) == {"naive": "created"}
-    assert project.states("naive") == {"interrupted": 1, "current": 1}
+def test_without_its_baseline_run_a_family_still_gets_its_figures(project):
+    project.client.delete_run(project.run("cublas").info.run_id)
+    (project.root / "figures" / "sgemm" / "ladder.png").write_bytes(b"a picture")
+    project.log()
+    assert "image/png" in (artifacts(project.run("naive")) / "figures.html").read_text()
 
 
 def test_unrelated_runs_experiments_and_campaigns_stay(project):
-    client = project.client
-    ours = project.experiment().experiment_id
+    client, ours = project.client, project.experiment().experiment_id
     other = client.create_experiment("my own")
     mine = [client.create_run(other), client.create_run(ours, tags={"campaign": CAMPAIGN.campaign})]
     mine += [client.create_run(ours, tags={"campaign": CAMPAIGN.campaign, "gpu": "h200"})]
-    assert project.changes(project.log()) == {}
+    assert project.logs() == {}
     write_tables(project.tables, campaign="h200-later")
-    changes = project.changes(project.log(structs.replace(CAMPAIGN, campaign="h200-later")))
-    assert set(changes.values()) == {"created"}
+    assert set(project.logs(LATER).values()) == {"created"}
     assert {client.get_run(r.info.run_id).info.lifecycle_stage for r in mine} == {"active"}
     assert len(project.stored()) == 2 * len(LADDER) + 2
     assert client.get_experiment(other).tags == {}
@@ -272,32 +229,26 @@ def test_unrelated_runs_experiments_and_campaigns_stay(project):
 
 def test_a_project_that_moved_takes_its_files_along(project, template):
     """The fixture is a copy, whose store still holds the paths of the original."""
-    assert project.changes(project.log()) == {}
+    assert project.logs() == {}
     assert str(project.root) in project.run("naive").info.artifact_uri
     assert "source/kernel.cu.txt" in project.files("naive")
     assert str(template.root) in template.run("naive").info.artifact_uri
 
 
-def test_lost_files_are_logged_again(project):
+def test_lost_and_emptied_files_are_logged_again(project):
+    project.log()  # the files of the copy
+    (artifacts(project.run("naive")) / "tables" / "measurements.csv").write_text("")
+    assert project.logs() == {"naive": "new version"}
     shutil.rmtree(project.root / "results" / "mlartifacts")
-    assert set(project.changes(project.log()).values()) == {"new version"}
+    assert set(project.logs().values()) == {"new version"}
     assert "source/kernel.cu.txt" in project.files("naive")
     assert len(project.current()) == len(LADDER)
 
 
-def test_an_emptied_file_is_logged_again(project):
-    project.log()  # the files of the copy
-    folder = Path(project.run("naive").info.artifact_uri)
-    (folder / "tables" / "measurements.csv").write_text("")
-    assert project.changes(project.log()) == {"naive": "new version"}
-
-
-def test_a_deleted_experiment_comes_back_without_doubles(project):
-    (project.root / "files" / "naive" / "naive.cu").write_text("// edited\n")
-    project.log()
+def test_a_deleted_experiment_comes_back_with_its_runs_when_another_campaign_is_logged(project):
     project.client.delete_experiment(project.experiment().experiment_id)
     write_tables(project.tables, campaign="h200-later")
-    project.log(structs.replace(CAMPAIGN, campaign="h200-later"))
+    project.log(LATER)
     assert len(project.current()) == 2 * len(LADDER)
 
 
@@ -307,9 +258,8 @@ def test_tables_of_two_campaigns_give_each_its_own_runs(project):
     for table in ("variants", "measurements", "metrics"):
         more = pd.read_parquet(other.tables / f"{table}.parquet")
         project.edit(table, lambda rows, more=more: pd.concat([rows, more], ignore_index=True))
-    assert project.changes(project.log()) == {}
-    result = project.log(structs.replace(CAMPAIGN, campaign="h200-later"))
-    assert set(project.changes(result).values()) == {"created"}
+    assert project.logs() == {}
+    assert set(project.logs(LATER).values()) == {"created"}
     assert len(project.stored()) == 2 * len(LADDER)
 
 
@@ -325,12 +275,9 @@ def test_a_campaign_that_the_tables_lack_is_an_error(template, tmp_path):
 
 
 def test_the_environment_is_as_before_and_telemetry_was_off(project, monkeypatch):
-    from mlflow import MlflowClient
+    seen, plain = [], MlflowClient.search_experiments
 
-    seen = []
-    plain = MlflowClient.search_experiments
-
-    def watched(*arguments: Any, **options: Any) -> Any:
+    def watched(*arguments, **options):
         seen.append((os.environ["MLFLOW_DISABLE_TELEMETRY"], os.environ["DO_NOT_TRACK"]))
         return plain(*arguments, **options)
 

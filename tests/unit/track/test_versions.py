@@ -1,12 +1,13 @@
 """Which run of a line is current: decided by the runs alone, so that writers without a lock agree."""
 
 import contextlib
+import datetime
 import itertools
+import platform
 from types import SimpleNamespace
 
 import pytest
 from track_tables import LADDER
-from tracked_project import Project, moved
 
 from warplog.track import database, versions
 from warplog.track.connection import Connection
@@ -15,7 +16,7 @@ from warplog.track.store import Store
 
 def stored(run_id: str, version: int, selection: str, status: str = "FINISHED", **tags: str):
     basic = {"warplog.fingerprint": "f", "warplog.version": str(version), "warplog.selection": selection}
-    info = SimpleNamespace(run_id=run_id, status=status)
+    info = SimpleNamespace(run_id=run_id, status=status, lifecycle_stage="active")
     return SimpleNamespace(info=info, data=SimpleNamespace(tags={**basic, **tags}))
 
 
@@ -42,12 +43,6 @@ def test_the_key_depends_on_line_and_selection_but_not_on_its_order():
     assert len(keys) == 4
 
 
-@pytest.fixture
-def project(template: Project, tmp_path):
-    """A logged project to change."""
-    return moved(template, tmp_path / "moved here")
-
-
 def test_two_writers_without_a_lock_leave_one_current_run_of_each_variant(project, monkeypatch):
     """The second writer logs everything while the first is about to write its first run, as on a server."""
     from mlflow import MlflowClient
@@ -67,30 +62,69 @@ def test_two_writers_without_a_lock_leave_one_current_run_of_each_variant(projec
     assert others[1].experiments
     assert project.states("naive") == {"superseded": 2, "current": 1}
     assert len(project.current()) == len(LADDER)
-    assert project.changes(project.log()) == {}
+    assert project.logs() == {}
 
 
 def test_wrong_marks_of_a_writer_that_saw_too_little_are_corrected(project):
     run = project.run("naive")
     project.client.set_tag(run.info.run_id, "warplog.state", "superseded")
-    assert project.changes(project.log()) == {}
+    assert project.logs() == {}
     assert project.run("naive").info.run_id == run.info.run_id
 
 
-def test_a_run_that_another_process_may_be_writing_is_left_alone(project):
-    tags = {
-        k: v
-        for k, v in project.run("naive").data.tags.items()
-        if k.startswith(("warplog.", "campaign", "gpu"))
+@pytest.mark.parametrize(
+    ("writer", "hours", "dead"),
+    [
+        (versions.this_writer(), 0, False),
+        (f"{platform.node()}/999999999", 0, True),
+        ("another host/999999999", 0, False),
+        ("another host/1", 2, True),
+        ("", 2, True),
+    ],
+)
+def test_the_run_of_a_dead_writer_is_marked_and_that_of_another_is_left_alone(project, writer, hours, dead):
+    begun = datetime.datetime.now(datetime.UTC) - datetime.timedelta(hours=hours)
+    tags = project.run("naive").data.tags | {
+        "warplog.state": "writing",
+        "warplog.writer": writer,
+        "warplog.logged_at": begun.isoformat(),
     }
     tags.pop("warplog.fingerprint")
     experiment = project.experiment().experiment_id
-    begun = project.client.create_run(experiment, tags={**tags, "warplog.state": "writing"})
-    store = Store(Connection(project.client, None, alone=False))
-    store.mark_interrupted([experiment])
-    assert project.client.get_run(begun.info.run_id).info.status == "RUNNING"
+    run_id = project.client.create_run(experiment, tags=tags).info.run_id
+    Store(Connection(project.client, None)).mark_interrupted([experiment])
+    run = project.client.get_run(run_id)
+    state = run.data.tags["warplog.state"], run.info.status
+    assert state == (("interrupted", "KILLED") if dead else ("writing", "RUNNING"))
     project.log()
-    assert project.client.get_run(begun.info.run_id).data.tags["warplog.state"] == "interrupted"
+    run = project.client.get_run(run_id)
+    assert run.data.tags["warplog.state"] == "interrupted", (
+        "nobody else can be writing to a file that is locked"
+    )
+
+
+@pytest.mark.parametrize("hostile", ["9" * 30, "-1", "x", "\u0663"])
+def test_a_writer_that_names_no_process_is_judged_by_its_age(hostile):
+    tags = {"warplog.writer": f"{platform.node()}/{hostile}", "warplog.logged_at": "2026-11-20T03:00:00"}
+    assert versions.has_died(SimpleNamespace(data=SimpleNamespace(tags=tags)))
+
+
+def test_a_run_that_was_taken_for_interrupted_counts_once_its_writer_ends_it(project, monkeypatch):
+    from mlflow import MlflowClient
+
+    (project.root / "files" / "naive" / "naive.cu").write_text("// edited\n")
+    upload, marked = MlflowClient.log_artifacts, []
+
+    def slow(self, run_id, *arguments):
+        marked.append(run_id)
+        project.client.set_terminated(run_id, "KILLED")
+        project.client.set_tag(run_id, versions.STATE, versions.INTERRUPTED)
+        upload(self, run_id, *arguments)
+
+    monkeypatch.setattr(MlflowClient, "log_artifacts", slow)
+    project.log()
+    assert [project.run("naive").info.run_id] == marked
+    assert project.states("naive") == {"superseded": 1, "current": 1}
 
 
 def test_a_tag_that_another_process_creates_at_the_same_time_is_set_again(project, monkeypatch):
@@ -106,7 +140,7 @@ def test_a_tag_that_another_process_creates_at_the_same_time_is_set_again(projec
         return plain(self, experiment, key, value)
 
     monkeypatch.setattr(MlflowClient, "set_experiment_tag", busy)
-    store = Store(Connection(project.client, None, alone=False))
+    store = Store(Connection(project.client, None))
     store.set_experiment_tag(project.experiment(), "mlflow.note.content", "new")
     assert refused
     assert project.experiment().tags["mlflow.note.content"] == "new"
@@ -115,7 +149,7 @@ def test_a_tag_that_another_process_creates_at_the_same_time_is_set_again(projec
 def test_an_experiment_that_another_process_made_meanwhile_is_used(project, monkeypatch):
     from mlflow import MlflowClient
 
-    store = Store(Connection(project.client, None, alone=False))
+    store = Store(Connection(project.client, None))
     plain, asked = MlflowClient.get_experiment_by_name, []
 
     def unaware(self, name):

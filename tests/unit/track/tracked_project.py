@@ -1,5 +1,6 @@
 """A project whose tables are logged to its own store; tests of tracking inspect and change it."""
 
+import re
 import shutil
 from collections import Counter
 from collections.abc import Callable
@@ -12,16 +13,23 @@ from track_tables import CAMPAIGN, write_tables
 import made_up_records
 from warplog.records.campaign import Campaign
 from warplog.track import log as track
-from warplog.track.log import VariantFiles
+from warplog.track.artefacts import VariantFiles
+from warplog.track.presence import LoggedCampaign
+
+TABLES = ("variants", "measurements", "metrics", "timeline")
 
 
 class Project:
-    """A folder with tables, files of some variants and a store, as a user has."""
+    """A folder with tables, files of some variants and a store, as a user has.
 
-    def __init__(self, root: Path) -> None:
+    `changes` are the created runs and new versions of the last logging, as it reported them: variant -> change.
+    """
+
+    def __init__(self, root: Path, uri: str = "") -> None:
         self.root = root
-        self.uri = f"sqlite:///{root}/results/mlflow.db"
+        self.uri = uri or f"sqlite:///{root}/results/mlflow.db"
         self.tables = root / "results" / "tables"
+        self.changes: dict[str, str] = {}
 
     def make(self) -> "Project":
         write_tables(self.tables)
@@ -31,31 +39,47 @@ class Project:
             (folder / f"{variant}.cu").write_text(f"// {variant}\n")
             (folder / "kernel.sass").write_text("FFMA R0, R1, R2, R3 ;\n")
             (folder / f"{variant}.ncu-rep").write_bytes(b"\0" * 1000)
-        (self.root / "figures").mkdir()
-        (self.root / "figures" / "ladder.svg").write_text("<svg/>")
+        (self.root / "figures" / "sgemm").mkdir(parents=True)
+        (self.root / "figures" / "sgemm" / "ladder.svg").write_text("<svg/>")
         return self
 
-    def log(self, campaign: Campaign = CAMPAIGN) -> track.TrackingResult:
-        variants = [path.name for path in (self.root / "files").iterdir()]
+    def only(self, *variants: str) -> None:
+        """Leaves only these variants in the tables."""
+        for table in TABLES:
+            self.edit(table, lambda rows: rows[rows["variant"].isin(variants)])
+
+    def slower(self, *variants: str) -> None:
+        """Doubles a number of these variants, or of all."""
+        self.edit(
+            "measurements",
+            lambda rows: rows.assign(
+                hot_us=rows["hot_us"].mask(
+                    rows["variant"].isin(variants or set(rows["variant"])), rows["hot_us"] * 2
+                )
+            ),
+        )
+
+    def log(self, campaign: Campaign = CAMPAIGN) -> LoggedCampaign:
+        """Logs the tables and figures, as the rules log_mlflow and log_figures do."""
         records = {
             "profile_ncu.json": made_up_records.profile(tool="ncu"),
             "build.json": made_up_records.build(),
         }
         files = {
-            ("sgemm", v): VariantFiles(
-                [*(self.root / "files" / v).iterdir(), self.root / "missing.log"], records
-            )
-            for v in variants
+            ("sgemm", place.name): VariantFiles([*place.iterdir(), self.root / "missing.log"], records)
+            for place in (self.root / "files").iterdir()
         }
-        result = track.log_campaign(self.tables, campaign, files, self.uri)
-        figures = {"sgemm": sorted((self.root / "figures").iterdir())}
-        track.log_figures(result.as_record(), figures, self.uri)
-        return result
+        lines: list[str] = []
+        logged = track.log_campaign(self.tables, campaign, files, self.uri, lines.append)
+        found = re.findall(r"/(\S+)  \S+  run (created|new version|deleted)", "\n".join(lines))
+        self.changes = dict(found)
+        track.log_figures(logged, [self.root / "figures" / "sgemm"], self.uri)
+        return logged
 
-    def changes(self, result: track.TrackingResult) -> dict[str, str]:
-        """Returns created runs and new versions as variant -> change."""
-        runs = {v: run for family in result.experiments for v, run in family.runs.items()}
-        return {variant: run.change for variant, run in runs.items() if run.change != "unchanged"}
+    def logs(self, campaign: Campaign = CAMPAIGN) -> dict[str, str]:
+        """Logs it; returns what changed."""
+        self.log(campaign)
+        return self.changes
 
     @property
     def client(self) -> Any:
@@ -66,11 +90,9 @@ class Project:
     def experiment(self, family: str = "sgemm") -> Any:
         return self.client.get_experiment_by_name(f"warplog/{family}")
 
-    def stored(self, family: str = "sgemm", deleted_too: bool = False) -> list[Any]:
-        from mlflow.entities import ViewType
-
-        kind = ViewType.ALL if deleted_too else ViewType.ACTIVE_ONLY
-        return list(self.client.search_runs([self.experiment(family).experiment_id], "", kind, 1000))
+    def stored(self, family: str = "sgemm") -> list[Any]:
+        """Returns all runs that are not deleted."""
+        return list(self.client.search_runs([self.experiment(family).experiment_id], max_results=1000))
 
     def run(self, variant: str, family: str = "sgemm") -> Any:
         """Returns the variant's current run."""
@@ -97,7 +119,9 @@ class Project:
         return found
 
     def files(self, variant: str) -> list[str]:
-        run_id = self.run(variant).info.run_id
+        return self.files_of(self.run(variant).info.run_id)
+
+    def files_of(self, run_id: str) -> list[str]:
         found = list(self.client.list_artifacts(run_id))
         folders = [entry.path for entry in found if entry.is_dir]
         found += [entry for folder in folders for entry in self.client.list_artifacts(run_id, folder)]
@@ -111,8 +135,7 @@ class Project:
 def logged(root: Path) -> Project:
     """Returns a project whose tables have been logged once."""
     project = Project(root).make()
-    result = project.log()
-    assert {run.change for family in result.experiments for run in family.runs.values()} == {"created"}
+    assert set(project.logs().values()) == {"created"}
     return project
 
 

@@ -200,7 +200,7 @@ def _runs(client: Any, name: str) -> Iterator["Run"]:
     mine = [
         experiment.experiment_id
         for experiment in client.search_experiments(max_results=1000)
-        if connection.FAMILY in experiment.tags
+        if versions.FAMILY in experiment.tags
     ]
     campaign = (f"tags.{key} = '{name}'" for key in ("campaign", identity.CAMPAIGN_ID))
     for search in (*campaign, f"attributes.run_id = '{name}'"):

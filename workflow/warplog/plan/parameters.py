@@ -180,7 +180,7 @@ class Parameters:
     def destination(self, wildcards: Any) -> object:
         """Returns the store that is logged to and the number of the attempt, which increases if runs were lost."""
         uri = address.tracking_uri(self.plan.settings.track.uri)
-        return presence.decided(uri, stages.TRACK.at(paths.RESULTS))
+        return door.plain(presence.destination(uri, stages.TRACK.at(paths.RESULTS)))
 
     # Of figures
 

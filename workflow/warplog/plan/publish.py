@@ -1,16 +1,17 @@
-"""Writes the pages of a campaign from its tables and figures."""
+"""Publishes a campaign from its tables and figures: pages, a site, MLflow runs."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warplog import worklog
 from warplog.core import paths
-from warplog.core.errors import WarplogError
+from warplog.core.errors import WarplogError, note
 from warplog.core.files import write_text
 from warplog.plan.files import Files
 from warplog.plan.plan import Plan
-from warplog.records import stages
+from warplog.records import door, stages
 from warplog.tables import view
+from warplog.track import address, artefacts, links, log
 from warplog.worklog.site import Site
 
 if TYPE_CHECKING:
@@ -47,6 +48,20 @@ def write_site(plan: Plan, charts: Path, folder: Path) -> None:
     for tables in sorted(paths.RECORDED.glob("[!.]*/tables")):
         site.beside(tables)
     site.finish(plan.source().campaign)
+
+
+def log_runs(plan: Plan, uri: str, attempt: int, record: Path, links_page: Path) -> None:
+    """Logs the campaign to MLflow, and writes what is in the store then, and a page of links to it.
+
+    Args:
+        uri: of the configuration; the environment may name another store.
+        attempt: number of the attempt, for the record.
+    """
+    store, campaign = address.tracking_uri(uri), plan.source().campaign
+    files = artefacts.collect(plan.root, plan.gpu, plan.families, plan.chosen, Files(plan).build_record)
+    logged = log.log_campaign(_TABLES, campaign, files, store, note, attempt)
+    write_text(links_page, links.page(logged, store))
+    door.write(record, logged)
 
 
 def _page(plan: Plan, family: str, data: "FigureTables") -> "Page":

@@ -7,14 +7,15 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from warplog.core.errors import WarplogError
 from warplog.core.paths import command
 from warplog.track import address, causes, database
 
-FAMILY = database.FAMILY
-_TIMEOUT = "MLFLOW_HTTP_REQUEST_TIMEOUT"
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
 # No telemetry; no addresses on stdout; no progress bars in a log.
 ALWAYS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
@@ -29,21 +30,19 @@ _PATIENCE = {
     "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
     "PGCONNECT_TIMEOUT": "5",
 }
+_FIRST_ANSWER, _LATER_ANSWERS = ({"MLFLOW_HTTP_REQUEST_TIMEOUT": seconds} for seconds in ("5", "60"))
 
 
 @dataclass(frozen=True)
 class Connection:
     """A client whose store answers.
 
-    Attributes:
-        client: an MlflowClient.
-        artifacts: the artifact folder beside an SQLite database; None for other stores.
-        alone: whether no other process of warplog can write to the store meanwhile.
+    `artifacts` is the artifact folder beside an SQLite database, to which no other process of warplog writes
+    meanwhile; None for other stores, which have no such lock.
     """
 
-    client: Any
+    client: "MlflowClient"
     artifacts: Path | None
-    alone: bool
 
 
 @contextlib.contextmanager
@@ -59,12 +58,17 @@ def connect(uri: str, write: bool = True) -> Iterator[Connection]:
     with _environment(ALWAYS, _PATIENCE), contextlib.ExitStack() as held:
         try:
             address.check(uri)
-            with _environment({}, {_TIMEOUT: "5"}):
+            with _environment({}, _FIRST_ANSWER):
+                from mlflow import MlflowClient
+
+                # MLflow logs the traceback of a database error, which is reported on one line.
+                for name in ("mlflow", "alembic", "mlflow.store.db.utils"):
+                    logging.getLogger(name).setLevel(logging.CRITICAL)
                 artifacts = _ready(uri, write, held)
-                client = _client(uri)
+                client = MlflowClient(uri, uri)
                 client.search_experiments(max_results=1)
-            with _environment({}, {_TIMEOUT: "60"}):
-                yield Connection(client, artifacts, write and artifacts is not None)
+            with _environment({}, _LATER_ANSWERS):
+                yield Connection(client, artifacts)
         except WarplogError:
             raise
         except Exception as error:
@@ -75,51 +79,30 @@ def connect(uri: str, write: bool = True) -> Iterator[Connection]:
 
 def _ready(uri: str, write: bool, held: contextlib.ExitStack) -> Path | None:
     """Prepares a database for use; returns the folder for artifacts beside an SQLite file."""
-    _silence()
     file = address.sqlite_file(uri)
     if file is None:
         if address.is_database(uri):
-            _try_once(uri)
+            import sqlalchemy
+
+            # Fails at once if it does not answer; MLflow tries ten times.
+            sqlalchemy.create_engine(uri, poolclass=sqlalchemy.NullPool).connect().close()
         return None
     file = file.resolve()
     if write:
         held.enter_context(database.hold(file))
-        database.prepare(file)
+        database.create(file)
         database.follow_the_move(file)
     elif not file.is_file():
         raise WarplogError(
             f"{address.shown(uri)}: no such store; `{command('track')}` logs a campaign to it, or correct the address"
         )
     else:
-        with contextlib.suppress(
-            sqlite3.Error
-        ):  # a store that cannot be changed can be read where it was made
+        try:
             database.follow_the_move(file)
+        except sqlite3.OperationalError as error:
+            if "locked" in str(error):  # else it cannot be changed, and can be read where it was made
+                raise
     return file.parent / database.ARTIFACTS
-
-
-def _try_once(uri: str) -> None:
-    """Connects to a database and fails at once if it does not answer; MLflow itself retries ten times."""
-    import sqlalchemy
-
-    engine = sqlalchemy.create_engine(uri)
-    try:
-        engine.connect().close()
-    finally:
-        engine.dispose()
-
-
-def _client(uri: str) -> Any:
-    from mlflow import MlflowClient
-
-    _silence()
-    return MlflowClient(tracking_uri=uri, registry_uri=uri)
-
-
-def _silence() -> None:
-    # MLflow logs the traceback of a database error, which is reported on one line.
-    for name in ("mlflow", "alembic", "mlflow.store.db.utils"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 @contextlib.contextmanager

@@ -17,8 +17,8 @@ from typing import Any
 
 from warplog.core.paths import own_command
 from warplog.track import versions, view
-from warplog.track.connection import FAMILY
-from warplog.track.log import LOCAL_UI, TrackingResult, link_base
+from warplog.track.log import LOCAL_UI, link_base
+from warplog.track.presence import LoggedCampaign
 
 PAGE = "/warplog"
 STORE, STARTED_BY = "MLFLOW_BACKEND_STORE_URI", "WARPLOG_UI_PID"  # in the environment of the server
@@ -51,13 +51,13 @@ class Links:
     runs: Mapping[str, Mapping[str, str]]
 
 
-def page(result: TrackingResult, uri: str) -> str:
+def page(logged: LoggedCampaign, uri: str) -> str:
     """Returns an HTML page with links to the table and charts of each family and to the run of each variant."""
     base = link_base(uri)
     how = f"<p>First run <code>{escape(own_command('ui'))}</code></p>\n" if base == LOCAL_UI else ""
     found = []
-    for one in result.experiments:
-        runs = {v: f"{base}/{view.run_path(one.experiment_id, r.run_id)}" for v, r in one.runs.items()}
+    for one in logged.experiments:
+        runs = {v: f"{base}/{view.run_path(one.experiment_id, run)}" for v, run in one.runs.items()}
         found.append(Links(one.family, {"Speed and counters": one.link}, {"variants": runs}))
     return _html(found, how)
 
@@ -67,7 +67,7 @@ def of_store(client: Any, base: str) -> list[Links]:
     experiments = {
         experiment.experiment_id: experiment
         for experiment in client.search_experiments(max_results=1000)
-        if FAMILY in experiment.tags
+        if versions.FAMILY in experiment.tags
     }
     runs: dict[str, dict[str, dict[str, str]]] = {number: {} for number in experiments}
     search = f"tags.`{versions.STATE}` = '{versions.CURRENT}'"
@@ -78,7 +78,7 @@ def of_store(client: Any, base: str) -> list[Links]:
         address = f"{base}/{view.run_path(number, run.info.run_id)}"
         runs[number].setdefault(campaign, {})[str(run.info.run_name)] = address
     found = [
-        Links(one.tags[FAMILY], dict(sorted(_views(number, one.tags, base))), runs[number])
+        Links(one.tags[versions.FAMILY], dict(sorted(_views(number, one.tags, base))), runs[number])
         for number, one in experiments.items()
     ]
     return sorted(found, key=lambda one: one.family)

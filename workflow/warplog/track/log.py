@@ -2,105 +2,38 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from warplog.core.columns import number
-from warplog.core.csv_text import csv_of_table
+from warplog.core.columns import Row, number
 from warplog.core.errors import WarplogError
-from warplog.core.files import temporary_folder, write_text
+from warplog.core.files import temporary_folder
 from warplog.core.paths import own_command
 from warplog.figures.shared import gallery
-from warplog.records import door
 from warplog.records.campaign import Campaign
 from warplog.records.fields import Origin
-from warplog.records.measured import Identity
 from warplog.tables import view as figure_data
 from warplog.tables.files import as_rows, read_table
 from warplog.tables.view import FigureTables
 from warplog.track import address, connection, identity, notes, versions
 from warplog.track import runs as mlflow_runs
 from warplog.track import view as mlflow_view
-from warplog.track.presence import LoggedCampaign, LoggedExperiment
+from warplog.track.artefacts import Artefacts, VariantFiles, lay_out
+from warplog.track.presence import LoggedCampaign, LoggedExperiment, LoggedFigures
 from warplog.track.runs import Run
-from warplog.track.store import Lines, Logged, Store
+from warplog.track.store import Store
 from warplog.track.view import View
 
 if TYPE_CHECKING:
-    import pandas as pd
     from mlflow.entities import Experiment
 
 EXPERIMENT = "warplog/{family}"
 LOCAL_UI = "http://127.0.0.1:5000"
-_FOLDERS: Mapping[str, str] = {
-    ".cu": "source",
-    ".cuh": "source",
-    ".py": "source",
-    ".sass": "build",
-    ".ptx": "build",
-    ".log": "build",
-    ".ncu-rep": "reports",
-    ".nsys-rep": "reports",
-    ".sqlite": "reports",
-}
-_NOT_PREVIEWED = (".cuh", ".sass", ".ptx", ".log")  # the UI previews them only with a further .txt
 
-
-@dataclass(frozen=True)
-class VariantFiles:
-    """The artefacts of a run.
-
-    Attributes:
-        files: source, SASS, reports; one that does not exist or is empty is left out.
-        records: the variant's records by file name ("time.json").
-    """
-
-    files: Sequence[Path] = ()
-    records: Mapping[str, Identity] = field(default_factory=dict)
-
-
-Artefacts = Mapping[tuple[str, str], VariantFiles]  # by family and variant
-
-
-@dataclass(frozen=True)
-class LoggedFamily:
-    """One experiment as it is now in the store: its id, the link to its saved view, its runs by variant.
-
-    `home` is the variant whose run holds what belongs to the whole family.
-    """
-
-    family: str
-    experiment_id: str
-    link: str
-    home: str
-    runs: Mapping[str, Logged]
-
-    def as_record(self) -> LoggedExperiment:
-        """Returns what is kept of it."""
-        return LoggedExperiment(
-            family=self.family,
-            experiment_id=self.experiment_id,
-            link=self.link,
-            home=self.home,
-            runs={variant: run.run_id for variant, run in self.runs.items()},
-        )
-
-
-@dataclass(frozen=True)
-class TrackingResult:
-    """The content of the store after logging; `uri` holds no password, `last` is the run that was written last."""
-
-    uri: str
-    experiments: tuple[LoggedFamily, ...]
-    last: str
-
-    def as_record(self, attempt: int = 1) -> LoggedCampaign:
-        """Returns what is kept of it; `attempt` is the number of the attempt."""
-        experiments = tuple(logged.as_record() for logged in self.experiments)
-        return LoggedCampaign(uri=self.uri, experiments=experiments, last=self.last, attempt=attempt)
+Progress = Callable[[str], None]
 
 
 def link_base(uri: str) -> str:
@@ -113,8 +46,9 @@ def log_campaign(
     campaign: Campaign,
     artefacts: Artefacts,
     uri: str,
-    progress: Callable[[str], None] = lambda line: None,
-) -> TrackingResult:
+    progress: Progress = lambda line: None,
+    attempt: int = 1,
+) -> LoggedCampaign:
     """Adds the tables to the store at `uri`: one experiment per family, one run per variant, not nested.
 
     Logging the same tables again changes nothing. A variant whose numbers or files changed gets a new run, and the
@@ -132,101 +66,108 @@ def log_campaign(
         places = {family: store.experiment(EXPERIMENT.format(family=family), family) for family in families}
         store.mark_interrupted([place.experiment_id for place in places.values()])
         took = _took(tables, campaign)
-        job = _Job(store, tables, frames, campaign, artefacts, took, link_base(uri), progress)
-        logged = tuple(job.log_family(family, origin, places[family]) for family, origin in families.items())
+        logged = []
+        for family, origin in families.items():
+            of_family = replace(campaign, origin=origin)
+            data = mlflow_runs.load(frames, tables, family, of_family)
+            runs = mlflow_runs.runs(data, of_family, _colours(data), took)
+            job = _Family(store, data, runs, of_family, places[family], artefacts, link_base(uri), progress)
+            logged.append(job.log())
     if link_base(uri) == LOCAL_UI:
         progress(f"  track   to open the links, run: {own_command('ui')}")
-    last = max(
-        ((one.written, one.run_id) for family in logged for one in family.runs.values()), default=("", "")
-    )
-    return TrackingResult(address.shown(uri), logged, last[1])
+    _, last = max(written for _, written in logged)
+    experiments = tuple(experiment for experiment, _ in logged)
+    return LoggedCampaign(uri=address.shown(uri), experiments=experiments, last=last, attempt=attempt)
 
 
 def log_figures(
-    record: LoggedCampaign,
-    figures: Mapping[str, Sequence[Path]],
-    uri: str,
-    progress: Callable[[str], None] = lambda line: None,
-) -> None:
+    record: LoggedCampaign, folders: Sequence[Path], uri: str, progress: Progress = lambda line: None
+) -> LoggedFigures:
     """Adds a page with the family's figures to each of its runs, and the figures as files to its home run.
 
-    Runs whose figures are unchanged are left alone. `record` is the result of log_campaign; `figures` are PNG and SVG
-    files by family, in the order of the page.
+    Runs whose figures are unchanged are left alone. `record` is the result of log_campaign; `folders` hold the PNG and
+    SVG files of a family each, whose name they have.
 
     Raises:
         WarplogError: the store does not answer.
     """
+    figures = {
+        # The ladder, from which a reader starts, before the others.
+        folder.name: sorted(
+            (path for path in folder.glob("*") if path.suffix in (".png", ".svg")),
+            key=lambda path: (path.stem != "ladder", path.name),
+        )
+        for folder in folders
+    }
     with connection.connect(uri) as link:
-        store = Store(link)
-        for logged in record.experiments:
-            drawn = [path for path in figures.get(logged.family, ()) if path.is_file()]
-            home = logged.runs[logged.home]
-            text = gallery.page(logged.family, [path for path in drawn if path.suffix == ".png"])
-            changed = store.put_figures(logged.experiment_id, logged.runs.values(), home, text, drawn)
-            progress(f"  track   {logged.family}  figures: {len(drawn)} files, new in {changed} runs")
+        for one in record.experiments:
+            drawn = figures.get(one.family, [])
+            text = gallery.page(one.family, [path for path in drawn if path.suffix == ".png"])
+            home = one.runs.get(one.home, "")
+            changed = Store(link).put_figures(one.experiment_id, one.runs.values(), home, text, drawn)
+            progress(f"  track   {one.family}  figures: {len(drawn)} files, new in {changed} runs")
+    names = {family: tuple(path.name for path in drawn) for family, drawn in figures.items()}
+    return LoggedFigures(uri=record.uri, figures=names)
 
 
 @dataclass(frozen=True)
-class _Job:
-    store: Store
-    tables: Path
-    frames: Mapping[str, "pd.DataFrame"]
-    campaign: Campaign
-    artefacts: Artefacts
-    took_s: Mapping[tuple[str, str], float]
-    base: str
-    progress: Callable[[str], None]
+class _Family:
+    """What is logged of one family of an identified campaign, and where."""
 
-    def log_family(self, family: str, origin: Origin, experiment: "Experiment") -> LoggedFamily:
-        campaign = replace(self.campaign, origin=origin)
-        data = mlflow_runs.load(self.frames, self.tables, family, campaign)
-        runs = mlflow_runs.runs(data, campaign, _colours(data), self.took_s)
-        place = experiment.experiment_id
-        before = self.store.lines(place, campaign)
-        changes = {}
-        for run, variant in zip(runs, as_rows(data.variants), strict=True):
-            note = notes.run_note(run, variant, data, campaign)
+    store: Store
+    data: FigureTables
+    runs: Sequence[Run]
+    campaign: Campaign
+    experiment: "Experiment"
+    artefacts: Artefacts
+    base: str
+    progress: Progress
+
+    def log(self) -> tuple[LoggedExperiment, tuple[str, str]]:
+        """Returns the experiment as it is now in the store; then the time of its newest run, and that run."""
+        place, family = self.experiment.experiment_id, self.data.family
+        before = self.store.lines(place, self.campaign)
+
+        def add(pair: tuple[Run, Row]) -> tuple[str, str]:
+            run, variant = pair
+            note = notes.run_note(run, variant, self.data, self.campaign)
             files = self.artefacts.get((family, run.variant), VariantFiles())
             with temporary_folder() as folder:
-                lay_out(folder, files, data, run.variant)
-                if run is mlflow_runs.home(runs) and len(data.claims):
-                    write_text(folder / "tables" / "claims.csv", csv_of_table(data.claims))
-                done = self.store.add(place, run, note, folder, before.get(run.line, []))
-            changes[run.variant] = done.change
-            link = (
-                ""
-                if done.change == "unchanged"
-                else f"  {self._link(mlflow_view.run_path(place, done.run_id))}"
-            )
-            self.progress(f"  track   {family}/{run.variant}  {run.status}  run {done.change}{link}")
-        after = self.store.settle(place, campaign)
-        logged = {run.variant: _stored(run, after, changes[run.variant]) for run in runs}
-        key = self._put_views(experiment, data, runs, logged, campaign)
-        link = self._link(mlflow_view.path(experiment.experiment_id, key))
+                lay_out(folder, files, self.data, run.variant, run is mlflow_runs.home(self.runs))
+                return self.store.add(place, run, note, folder, before.get(run.line, []))
+
+        added = self.store.each(add, zip(self.runs, as_rows(self.data.variants), strict=True))
+        for run, (run_id, change) in zip(self.runs, added, strict=True):
+            new = run_id and change != "unchanged"
+            link = f"  {self.base}/{mlflow_view.run_path(place, run_id)}" if new else ""
+            self.progress(f"  track   {family}/{run.variant}  {run.status}  run {change}{link}")
+        after = self.store.settle(place, self.campaign)
+        stored = {}
+        for run in self.runs:
+            mine = [one for one in after.get(run.line, []) if versions.is_complete(one)]
+            # Of equal runs that were written at the same time, that which counts.
+            found = versions.newest(one for one in mine if one.data.tags[versions.KEY] == run.key)
+            if found is not None and versions.is_active(found):
+                stored[run.variant] = found
+        ids = {variant: str(run.info.run_id) for variant, run in stored.items()}
+        link = f"{self.base}/{mlflow_view.path(place, self._put_views(ids))}"
         self.progress(f"  track   {family}  {link}")
-        return LoggedFamily(family, experiment.experiment_id, link, mlflow_runs.home(runs).variant, logged)
+        home = mlflow_runs.home(self.runs).variant
+        written = [
+            (run.data.tags.get(versions.LOGGED_AT, ""), ids[variant]) for variant, run in stored.items()
+        ]
+        logged = LoggedExperiment(family=family, experiment_id=place, link=link, home=home, runs=ids)
+        return logged, max(written, default=("", ""))
 
-    def _link(self, path: str) -> str:
-        return f"{self.base}/{path}"
-
-    def _put_views(
-        self,
-        experiment: "Experiment",
-        data: FigureTables,
-        runs: Sequence[Run],
-        logged: Mapping[str, Logged],
-        campaign: Campaign,
-    ) -> str:
+    def _put_views(self, ids: Mapping[str, str]) -> str:
         """Writes the experiment's note and its two saved views; returns the key of this campaign's view."""
+        data, campaign, place = self.data, self.campaign, self.experiment.experiment_id
         quantity = data.quantity()
-        links = {
-            variant: mlflow_view.run_path(experiment.experiment_id, run.run_id)
-            for variant, run in logged.items()
-        }
-        note = notes.experiment_note(data, quantity, runs, campaign, links)
-        self.store.set_experiment_tag(experiment, "mlflow.note.content", note)
+        links = {variant: mlflow_view.run_path(place, run) for variant, run in ids.items()}
+        note = notes.experiment_note(data, quantity, self.runs, campaign, links)
+        self.store.set_experiment_tag(self.experiment, "mlflow.note.content", note)
         label = notes.text_of(data, "size_label", "problem size")
-        shared = (quantity.column, data.case, label, runs)
+        shared = (quantity.column, data.case, label, self.runs)
         names = (identity.project_in(campaign), campaign.gpu, campaign.origin)
         key = "-".join(filter(None, ("warplog", *names)))
         every = f"tags.`{versions.STATE}` = '{versions.CURRENT}'"
@@ -238,43 +179,8 @@ class _Job:
             "warplog-all": View("Speed and counters (all campaigns)", every, *shared, several=True),
         }
         for name, view in views.items():
-            self.store.set_experiment_tag(experiment, mlflow_view.TAG_PREFIX + name, view.tag())
+            self.store.set_experiment_tag(self.experiment, mlflow_view.TAG_PREFIX + name, view.tag())
         return key
-
-
-def _stored(run: Run, lines: Lines, change: str) -> Logged:
-    """Returns the run in the store: of equal runs that were written at the same time, that which counts."""
-    complete = (r for r in lines.get(run.line, []) if versions.is_complete(r))
-    found = versions.newest(r for r in complete if r.data.tags[versions.KEY] == run.key)
-    if found is None:
-        raise WarplogError(f"{run.family}/{run.variant}: its run was deleted while it was logged; run again")
-    return Logged(str(found.info.run_id), change, found.data.tags.get(versions.LOGGED_AT, ""))
-
-
-def lay_out(folder: Path, artefacts: VariantFiles, data: FigureTables, variant: str) -> None:
-    """Links a run's files into source/, build/, records/ and reports/, and writes its table rows as CSV."""
-    for path in artefacts.files:
-        if path.is_file() and path.stat().st_size:
-            target = folder / _place(path)
-            target.parent.mkdir(exist_ok=True)
-            target.symlink_to(path.resolve())
-    for name, record in artefacts.records.items():
-        write_text(folder / "records" / name, door.as_json(record, indent=1) + "\n")
-    (folder / "tables").mkdir()
-    for name, frame in (("measurements", data.measurements), ("metrics", data.metrics)):
-        rows = frame[frame["variant"] == variant]
-        if len(rows):
-            # The type of a column, and so the text of its numbers, must not depend on the rows of other variants.
-            write_text(folder / "tables" / f"{name}.csv", csv_of_table(rows.convert_dtypes()))
-
-
-def _place(path: Path) -> str:
-    """Returns the artifact path; the source is named kernel.cu.txt, others as the file."""
-    kind = next((suffix for suffix in _FOLDERS if path.name.endswith(suffix)), "")
-    name = f"{path.name}.txt" if kind in _NOT_PREVIEWED else path.name
-    if kind == ".cu":
-        name = "kernel.cu.txt"
-    return f"{_FOLDERS.get(kind, 'other')}/{name}"
 
 
 def _families(tables: Path, campaign: Campaign) -> dict[str, Origin]:

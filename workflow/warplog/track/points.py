@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from warplog.core.columns import Row, number
 from warplog.metrics import STALL_REASONS
-from warplog.metrics.kernels import bare_name, kernel_key, longest_kernel
+from warplog.metrics.kernels import kernel_key, longest_kernel
 
 # Column of `measurements` -> (metric name, factor from the table's unit to the metric's), the most important first.
 # The unit ends the name, since MLflow has no field for it. The other columns are in the run's tables/measurements.csv.
@@ -146,12 +146,12 @@ def measured(rows: Iterable[Row], steps: Steps, headline_case: str, speed: str) 
             yield from (Point(name, _rounded(found[c]), 0) for c, name in STATE.items() if c in found)
 
 
-def counted(rows: Iterable[Row], profiled_case: str) -> Iterable[Point]:
-    """Yields the points of rows of `metrics`; each metric must occur once in the profiled case, see `main_rows`."""
+def counted(rows: Iterable[Row]) -> Iterable[Point]:
+    """Yields the points of rows of `metrics` of the profiled case; each metric must occur once, see `main_rows`."""
     for row in rows:
         name, value = str(row["metric"]), number(row, "value")
         wanted = name in PROFILED or name in _STALLS
-        if wanted and row["case"] == profiled_case and row["status"] == "ok" and math.isfinite(value):
+        if wanted and row["status"] == "ok" and math.isfinite(value):
             yield Point(f"profile/{name}", _rounded(value), 0)
 
 
@@ -176,22 +176,16 @@ def _rank(name: str) -> tuple[int, int, str]:
     return (3 if group == "profile" else 4), 0, name
 
 
-def main_rows(rows: Sequence[Row], kernel: str = "") -> list[Row]:
+def main_rows(rows: Sequence[Row]) -> list[Row]:
     """Selects from the rows of one case those of the whole launch, and those of one kernel per tool.
 
-    A launch can run several kernels; counters of a single kernel keep variants comparable. It is the kernel named
-    `kernel`, else the one with the longest duration, else the first.
+    A launch can run several kernels; counters of a single kernel keep variants comparable. It is the one with the
+    longest duration, else the first.
     """
     kept = [row for row in rows if row["kernel"] == ""]
     for tool in dict.fromkeys(row["tool"] for row in rows):
         counters = [row for row in rows if row["tool"] == tool and row["kernel"] != ""]
-        names = {str(row["kernel"]) for row in counters}
-        matching = (
-            {n for n in names if n == kernel}
-            or {n for n in names if bare_name(n) == bare_name(kernel)}
-            or names
-        )
-        main = longest_kernel(row for row in counters if row["kernel"] in matching)
+        main = longest_kernel(counters)
         kept += (row for row in counters if kernel_key(row) == main)
     return kept
 

@@ -1,24 +1,21 @@
-"""Whether a tracking store still holds what was logged to it; asked when a workflow starts, so without MLflow.
+"""Whether a tracking store still holds the campaign that was logged to it; asked when a workflow starts."""
 
-Importing MLflow takes more than a second. A database is asked with one query, a server with two small requests.
-"""
-
-import os
-import sqlite3
 from collections.abc import Mapping
-from contextlib import closing
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from warplog.core.errors import WarplogError
 from warplog.records import door
 from warplog.records.fields import Frozen
-from warplog.track.address import is_database, is_server, shown, sqlite_file
+from warplog.track import connection
+from warplog.track.address import shown, sqlite_file
 
 
 class LoggedExperiment(Frozen, frozen=True, kw_only=True):
-    """One experiment; `home` is the variant whose run holds what belongs to the whole family. runs: ids by variant."""
+    """One experiment: its id, the link to its saved view, its current runs: ids by variant.
+
+    `home` is the variant whose run holds what belongs to the whole family.
+    """
 
     family: str
     experiment_id: str
@@ -30,10 +27,7 @@ class LoggedExperiment(Frozen, frozen=True, kw_only=True):
 class LoggedCampaign(Frozen, frozen=True, kw_only=True):
     """The content of the store after logging, the same after a second run that changed nothing.
 
-    Attributes:
-        uri: the store, without a password.
-        last: the run that was written last.
-        attempt: number of the attempt, see `presence.destination`.
+    `uri` is the store, without a password; `last` the run that was written last; `attempt` as in `destination`.
     """
 
     uri: str
@@ -42,117 +36,61 @@ class LoggedCampaign(Frozen, frozen=True, kw_only=True):
     attempt: int = 1
 
 
-_PATIENCE_S = 2.0
-_QUERY = (
-    "select count(*) from runs r join experiments e on e.experiment_id = r.experiment_id"
-    " where r.lifecycle_stage = 'active' and e.lifecycle_stage = 'active' and r.run_uuid in "
-)
-_TRUE = ("true", "1")
+class LoggedFigures(Frozen, frozen=True, kw_only=True):
+    """The store, without a password, and the names of the figures in it, by family."""
+
+    uri: str
+    figures: Mapping[str, tuple[str, ...]]
 
 
-def destination(uri: str, logged: Path) -> dict[str, str | int]:
-    """Returns the store that is logged to, and the number of the attempt: a parameter of the job that logs.
+class Destination(Frozen, frozen=True, kw_only=True):
+    """The store that is logged to, without a password, and the number of the attempt."""
 
-    `logged` is the record of that job. The number is that of the record as long as the store holds its runs, so that
-    the job does not run again, and a higher one if the store was wiped or restored or a run was deleted. A store that
-    does not answer counts as unchanged.
+    store: str
+    attempt: int
+
+
+@cache
+def destination(uri: str, logged: Path) -> Destination:
+    """Returns the parameter of the job that logs, as it was at the first call in this process.
+
+    `logged` is the record of that job, which Snakemake deletes before it runs the job, and then asks again. The
+    number is that of the record as long as the store holds the run that was written last, deleted or not, so that the
+    job does not run again; and a higher one if the store was deleted, or replaced by an older copy.
     """
     try:
         record = door.decode(door.read_json(logged), LoggedCampaign, str(logged))
     except WarplogError:
-        return {"store": shown(uri), "attempt": 1}
-    lost = record.uri == shown(uri) and holds(uri, record) is False
-    return {"store": shown(uri), "attempt": record.attempt + lost}
+        return Destination(store=shown(uri), attempt=1)
+    lost = record.uri == shown(uri) and not _holds(uri, record.last, logged.parent)
+    return Destination(store=shown(uri), attempt=record.attempt + lost)
 
 
-@cache
-def decided(uri: str, logged: Path) -> dict[str, str | int]:
-    """Returns `destination` as it was at the first call in this process.
+def _holds(uri: str, run: str, records: Path) -> bool:
+    """Returns whether the store has the run; True if it does not answer.
 
-    Snakemake deletes the record before it runs the job, and then asks for the parameters again.
+    A database that nobody changed since the last `records` were written is not asked: importing MLflow takes seconds.
     """
-    return destination(uri, logged)
-
-
-def holds(uri: str, record: LoggedCampaign) -> bool | None:
-    """Returns whether all runs in a record of `log.log_campaign` are in the store and not deleted; None if unknown."""
-    runs = sorted({run for experiment in record.experiments for run in experiment.runs.values()})
     file = sqlite_file(uri)
     if file is not None:
-        return _in_file(file, runs)
-    if is_server(uri):
-        ids = sorted({experiment.experiment_id for experiment in record.experiments})
-        return _on_server(uri, ids, runs, record.last)
-    return _in_database(uri, runs) if is_database(uri) else None
+        if not file.is_file() or not file.stat().st_size:
+            return False
+        if file.stat().st_mtime_ns < max(one.stat().st_mtime_ns for one in records.glob("*.json")):
+            return True
+    try:
+        with connection.connect(uri, write=False) as link:
+            return _found(link, run)
+    except (WarplogError, OSError):
+        return True
 
 
-def _in_file(file: Path, runs: list[str]) -> bool | None:
-    if not file.is_file():
+def _found(link: connection.Connection, run: str) -> bool:
+    from mlflow.exceptions import MlflowException
+
+    try:
+        link.client.get_run(run)
+    except MlflowException as error:
+        if error.error_code != "RESOURCE_DOES_NOT_EXIST":
+            raise
         return False
-    try:
-        with closing(
-            sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True, timeout=_PATIENCE_S)
-        ) as sql:
-            found = sql.execute(f"{_QUERY} ({', '.join('?' * len(runs))})", runs).fetchone()
-    except sqlite3.Error as error:
-        # Without these tables, or as no database at all, it does not hold the runs.
-        return None if error.sqlite_errorname.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")) else False
-    return bool(found[0] == len(runs))
-
-
-def _in_database(uri: str, runs: list[str]) -> bool | None:
-    import sqlalchemy
-
-    try:
-        engine = sqlalchemy.create_engine(uri)
-        query = sqlalchemy.text(f"{_QUERY} :runs").bindparams(
-            sqlalchemy.bindparam("runs", runs, expanding=True)
-        )
-        with engine.connect() as connection:
-            return bool(connection.execute(query).scalar() == len(runs))
-    except sqlalchemy.exc.ProgrammingError:  # no such table
-        return False
-    except (sqlalchemy.exc.SQLAlchemyError, ImportError, ValueError):
-        return None
-
-
-def _on_server(uri: str, experiments: list[str], runs: list[str], last: str) -> bool | None:
-    """Asks for deleted runs, and for the one that was written last, which a restored older store lacks.
-
-    A list of all runs would contain all their metrics, and take a second.
-    """
-    deleted = _search(uri, experiments, runs, "DELETED_ONLY")
-    if deleted is None or deleted:
-        return None if deleted is None else False
-    active = _search(uri, experiments, [last], "ACTIVE_ONLY")
-    return None if active is None else active == {last}
-
-
-def _search(uri: str, experiments: list[str], runs: list[str], view: str) -> set[str] | None:
-    """Returns those of the runs that a server holds as active or deleted ones; None if it does not say."""
-    import requests
-
-    query: Any = {
-        "experiment_ids": experiments,
-        "filter": f"attributes.run_id IN ({', '.join(repr(run) for run in runs)})",
-        "run_view_type": view,
-    }
-    token = os.environ.get("MLFLOW_TRACKING_TOKEN", "")
-    user = os.environ.get("MLFLOW_TRACKING_USERNAME", "")
-    try:
-        response = requests.post(
-            f"{uri.rstrip('/')}/api/2.0/mlflow/runs/search",
-            json=query,
-            headers={"Authorization": f"Bearer {token}"} if token else None,
-            auth=(user, os.environ.get("MLFLOW_TRACKING_PASSWORD", "")) if user else None,
-            verify=os.environ.get("MLFLOW_TRACKING_INSECURE_TLS", "").lower() not in _TRUE,
-            timeout=_PATIENCE_S,
-        )
-        found = response.json()
-    except (requests.RequestException, ValueError):
-        return None
-    if not isinstance(found, dict):
-        return None
-    if response.ok or found.get("error_code") == "RESOURCE_DOES_NOT_EXIST":
-        return {run["info"]["run_id"] for run in found.get("runs", [])}
-    return None
+    return True

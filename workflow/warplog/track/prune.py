@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from warplog.track import identity, versions, writers
+from warplog.track import identity, versions
 from warplog.track.address import shown
-from warplog.track.connection import FAMILY, connect
+from warplog.track.connection import connect
 from warplog.track.store import by_line, search_all
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def prune(uri: str, choice: Choice, delete: bool, report: Callable[[str], None])
     """
     with connect(uri, write=delete) as link:
         experiments = link.client.search_experiments(max_results=1000)
-        ids = [experiment.experiment_id for experiment in experiments if FAMILY in experiment.tags]
+        ids = [experiment.experiment_id for experiment in experiments if versions.FAMILY in experiment.tags]
         lines = by_line(search_all(link.client, ids, "") if ids else [])
         found = [
             (line, run, state)
@@ -66,7 +66,7 @@ def _states(line: "list[StoredRun]") -> "list[tuple[StoredRun, str]]":
 def _incomplete(run: "StoredRun") -> str:
     """Returns the state of an incomplete run: being written, or interrupted."""
     marked = run.data.tags.get(versions.STATE) == versions.INTERRUPTED
-    return versions.INTERRUPTED if marked or writers.has_died(run) else versions.WRITING
+    return versions.INTERRUPTED if marked or versions.has_died(run) else versions.WRITING
 
 
 def _matches(run: "StoredRun", state: str, choice: Choice) -> bool:

@@ -149,17 +149,19 @@ def runs(
     steps = case_steps(as_rows(data.measurements[["case", "size"]]), data.case)
     speed = data.quantity().column
     times = _by("variant", as_rows(data.measurements))
-    counters = _by("variant", as_rows(data.metrics[_COUNTED]))
+    profiled = data.metrics[data.metrics["case"] == data.profiled_case]
+    counters = _by("variant", as_rows(profiled[_COUNTED]))
     found = []
     for variant in as_rows(data.variants):
         name = str(variant["variant"])
         found.append(_run(data, variant, times.get(name, []), counters.get(name, []), steps, speed, campaign))
     home_run, verdicts, gains = home(found), _verdicts(data), _gains(data)
+    colour = {variant: {"mlflow.runColor": shown} for variant, shown in colours.items()}
     judged = tuple(f"variant {run.variant}" for run in found) if verdicts else ()
     return [
         dataclasses.replace(
             run,
-            looks={**run.looks, **_colour(colours, run.variant), **gains.get(run.variant, {})},
+            looks={**run.looks, **colour.get(run.variant, {}), **gains.get(run.variant, {})},
             took_s=took_s.get((run.family, run.variant), 0.0),
             tags={**run.tags, **(verdicts if run is home_run else {})},
             selection=run.selection + (judged if run is home_run else ()),
@@ -203,10 +205,6 @@ def _verdicts(data: FigureTables) -> dict[str, str]:
     return counted | {f"claim.{name}": verdict for name, verdict in verdicts.items()}
 
 
-def _colour(colours: Mapping[str, str], variant: str) -> dict[str, str]:
-    return {"mlflow.runColor": colours[variant]} if variant in colours else {}
-
-
 def _by(column: str, rows: Sequence[Row]) -> dict[str, list[Row]]:
     found: dict[str, list[Row]] = {}
     for row in rows:
@@ -224,12 +222,16 @@ def _run(
     campaign: Campaign,
 ) -> Run:
     name = str(variant["variant"])
-    counters = _counters(counted_rows, data.profiled_case)
-    points = [*measured(times, steps, data.case, speed), *counted(counters, data.profiled_case)]
-    in_order = sorted(
+    counters = main_rows(counted_rows)
+    points = [*measured(times, steps, data.case, speed), *counted(counters)]
+    cases = []
+    for row in sorted(
         times, key=lambda row: row["case"] != data.case
-    )  # the headline case's reason goes first
-    status, reason = status_of([(str(r["status"]), _reason(r, data.case)) for r in in_order])
+    ):  # the headline case's reason goes first
+        reason = remarks.of_row(row)
+        named = f"{row['case']}: {reason}" if reason and row["case"] != data.case else reason
+        cases.append((str(row["status"]), named))
+    status, reason = status_of(cases)
     started = min((str(r["measured_at"]) for r in times if r.get("measured_at")), default=campaign.started)
     about = {"status": status, "reason": reason, "measured_at": started}
     commit = next((str(r["commit"]) for r in times if r.get("commit")), "")
@@ -250,32 +252,15 @@ def _run(
     )
 
 
-def _reason(row: Row, headline_case: str) -> str:
-    """Returns the reason of a case; names the case unless it is the headline case."""
-    reason = remarks.of_row(row)
-    return f"{row['case']}: {reason}" if reason and row["case"] != headline_case else reason
-
-
-def _counters(rows: Sequence[Row], profiled_case: str) -> list[Row]:
-    """Selects one row per metric and case; values of the build are taken from the same kernel as the counters."""
-    cases = _by("case", rows)
-    kernel = _kernel(main_rows(cases.get(profiled_case, [])))
-    return [row for case, of_case in cases.items() for row in main_rows(of_case, "" if case else kernel)]
-
-
-def _kernel(rows: Sequence[Row]) -> str:
-    return next((str(r["kernel"]) for r in rows if r["kernel"] and r["tool"] == "ncu"), "")
-
-
 def _findings(rows: Sequence[Row], profiled_case: str) -> dict[str, str]:
     """Returns tags that summarise the counters of the profiled case; empty if there are none."""
-    mine = [row for row in rows if row["case"] == profiled_case and math.isfinite(number(row, "value"))]
+    mine = [row for row in rows if math.isfinite(number(row, "value"))]
     if not mine:
         return {}
     values = {str(row["metric"]): row["value"] for row in mine}
     return {
         "counters_case": profiled_case,
-        "main_kernel": _kernel(mine),
+        "main_kernel": next((str(r["kernel"]) for r in mine if r["kernel"] and r["tool"] == "ncu"), ""),
         "dominant_stall": metrics.dominant_stall(values) or "",
         "occupancy_limiter": ", ".join(metrics.occupancy_limiter(values)),
     }

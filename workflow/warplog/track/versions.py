@@ -5,18 +5,25 @@ line are current depends on its complete runs alone. So writers that do not know
 whichever of them marks last.
 """
 
+import datetime
+import os
+import platform
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from warplog.core.hashing import sha256_of
+from warplog.core.process import is_running
 
 if TYPE_CHECKING:
     from mlflow.entities import Run as StoredRun
 
 KEY, FINGERPRINT, STATE = "warplog.key", "warplog.fingerprint", "warplog.state"
 SELECTION, VERSION, LOGGED_AT = "warplog.selection", "warplog.version", "warplog.logged_at"
+WRITER = "warplog.writer"
+FAMILY = "warplog.family"  # of an experiment
 WRITING, CURRENT, SUPERSEDED, INTERRUPTED = "writing", "current", "superseded", "interrupted"
-_PARTS_OF_AN_OLD_KEY = 4  # campaign/gpu/family/variant, without origin and selection
+_SURELY_DEAD = datetime.timedelta(hours=1)  # a run is written in seconds, one with large files in minutes
 
 
 def key(line: str, selection: Sequence[str]) -> str:
@@ -25,23 +32,19 @@ def key(line: str, selection: Sequence[str]) -> str:
 
 
 def line_of(run: "StoredRun") -> str:
-    """Returns project/campaign/gpu/family/variant of a stored run; of earlier versions, what their key begins with."""
-    tags = run.data.tags
-    if len(tags[KEY].split("/")) == _PARTS_OF_AN_OLD_KEY:
-        return f"{tags[KEY]}/{tags.get('origin', '')}"
-    return str(tags[KEY]).rpartition("/")[0]
-
-
-def renewed(key: str, line: str) -> str:
-    """Returns the key on `line` of a run that an earlier version of warplog gave this key."""
-    parts = key.split("/")
-    return f"{line}/{'' if len(parts) == _PARTS_OF_AN_OLD_KEY else parts[-1]}"
+    """Returns the line of a stored run."""
+    return str(run.data.tags[KEY]).rpartition("/")[0]
 
 
 def is_complete(run: "StoredRun") -> bool:
     """Returns whether the run was written to its end."""
     tags = run.data.tags
     return FINGERPRINT in tags and run.info.status != "RUNNING" and tags.get(STATE) != INTERRUPTED
+
+
+def is_active(run: "StoredRun") -> bool:
+    """Returns whether nobody deleted the run."""
+    return bool(run.info.lifecycle_stage == "active")
 
 
 def version(run: "StoredRun") -> int:
@@ -51,11 +54,10 @@ def version(run: "StoredRun") -> int:
 
 def newest(runs: Iterable["StoredRun"]) -> "StoredRun | None":
     """Returns the newest run; of those that were written at the same time, the one with the smallest id."""
-    ordered = sorted(runs, key=lambda run: run.info.run_id)
-    return max(ordered, key=version, default=None)
+    return max(sorted(runs, key=lambda run: run.info.run_id), key=version, default=None)
 
 
-def states(line: Sequence["StoredRun"]) -> Mapping[str, str]:
+def states(line: Iterable["StoredRun"]) -> Mapping[str, str]:
     """Returns run id -> state of the complete runs of a line.
 
     A run is superseded if a newer one contains everything that it selected. So a smaller selection adds a run beside
@@ -82,6 +84,23 @@ def contains(selection: Sequence[str], run: "StoredRun") -> bool:
 def joined(selection: Sequence[str]) -> str:
     """Returns the selection as the text of a tag."""
     return ", ".join(sorted(selection))
+
+
+def this_writer() -> str:
+    """Returns host/id of this process."""
+    return f"{platform.node()}/{os.getpid()}"
+
+
+def has_died(run: "StoredRun") -> bool:
+    """Returns whether the process that began to write a run is gone, or on another host began over an hour ago."""
+    host, _, pid = run.data.tags.get(WRITER, "").rpartition("/")
+    if host == platform.node() and re.fullmatch(r"\d{1,9}", pid) and not is_running(int(pid)):
+        return True
+    try:
+        begun = datetime.datetime.fromisoformat(run.data.tags.get(LOGGED_AT, ""))
+        return datetime.datetime.now(datetime.UTC) - begun > _SURELY_DEAD
+    except (ValueError, TypeError):  # no time, or one without a zone
+        return True
 
 
 def _selection(run: "StoredRun") -> set[str]:
