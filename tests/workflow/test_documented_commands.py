@@ -99,7 +99,8 @@ class Place:
             (self._bin / name).write_text(f"#!/bin/sh\n{text}\n")
             (self._bin / name).chmod(0o755)
         settings = original / "config" / "config.yaml"
-        settings.write_text(re.sub(r"families: all\nvariants: all\n", SELECTION, settings.read_text()))
+        chosen = re.sub(r"families: all\nvariants: all\n", SELECTION, settings.read_text())
+        settings.write_text(chosen.replace("figures:\n", "figures:\n  formats: [png]\n"))
         _reports(original)
         self.path = original
         self.run("snakemake --cores 2")

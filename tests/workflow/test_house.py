@@ -53,16 +53,18 @@ PLANTED = {  # module: an import that breaks a rule, and how lint-imports report
 }
 
 
-@pytest.mark.parametrize("typed", [False, True], ids=["", "for types only"])
-def test_each_planted_import_violates_the_layers(project: Path, tmp_path: Path, typed: bool) -> None:
+def test_each_planted_import_violates_the_layers(project: Path, tmp_path: Path) -> None:
+    """Every other one stands where only types need it."""
     shutil.copytree(
         project / "workflow" / "warplog", tmp_path / "warplog", ignore=shutil.ignore_patterns("__pycache__")
     )
     shutil.copy(project / "pyproject.toml", tmp_path)
-    for module, (line, _) in PLANTED.items():
+    for number, (module, (line, _)) in enumerate(PLANTED.items()):
         path = tmp_path / "warplog" / module
         planted = (
-            f"\nfrom typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    {line}\n" if typed else f"\n{line}\n"
+            f"\nfrom typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    {line}\n"
+            if number % 2
+            else f"\n{line}\n"
         )
         path.write_text(path.read_text() + planted)
     done = subprocess.run(
