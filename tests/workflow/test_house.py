@@ -1,4 +1,4 @@
-"""Style, types, layers, workflow lint and the layout of the repository."""
+"""Style, layers, workflow lint and the layout of the repository."""
 
 import os
 import re
@@ -29,7 +29,6 @@ def run(project: Path, *command: str) -> str:
     [
         ("ruff", "check", "--no-cache", "."),  # its cache does not know when a module moves
         ("ruff", "format", "--check", "."),
-        ("mypy",),
         ("lint-imports",),
         ("snakefmt", "--check", *WORKFLOW),
         ("snakemake", "--lint", "--config", "mode=live", "gpu=h200"),
