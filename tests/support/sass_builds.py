@@ -110,6 +110,19 @@ def built(family, variant, arch, kept, kind=None):
         return folder, record
 
 
+def check(variant, folder, record):
+    """Checks that a variant compiles without a warning to what family.yaml expects of it."""
+    assert record.status == "ok", record.reason
+    assert "warning" not in (folder / "compile.log").read_text()
+    for prefix in variant.expects.sass:
+        assert any(sass.matching(k.opcodes, prefix) for k in record.kernels), (
+            f"{variant.name} has no {prefix}"
+        )
+    if variant.expects.spills is not None:
+        for kernel in record.kernels:
+            assert kernel.spill_store_bytes + kernel.spill_load_bytes <= variant.expects.spills, kernel.kernel
+
+
 def _from_output(path, folder):
     """The record of a build whose output is kept; writes its files."""
     output = json.loads(lzma.decompress(path.read_bytes()))
