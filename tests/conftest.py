@@ -31,17 +31,17 @@ gc.set_threshold(100_000, 50, 100)  # looking for garbage as often as Python doe
 
 PROJECT = Path(__file__).parents[1]
 LONGEST = [
-    "test_documented_commands", "test_end_to_end", "test_live_on_the_host", "test_figures",
-    "test_kills", "test_tracking_store", "test_side_by_side", "test_jobs", "test_ways_to_run",
-    "test_judging", "test_house", "test_two_boards", "test_stale_builds",
-    "test_compile_options", "test_build_variant", "test_sanitize", "test_in_browser", "test_worklog",
-    "test_noise_on_pages",
+    "test_documented_commands", "test_end_to_end", "test_house", "test_two_boards", "test_ways_to_run",
+    "test_own_repository", "test_live_on_the_host", "test_track", "test_kills", "test_ui",
+    "test_shared_store", "test_compile_options", "test_jobs", "test_judging", "test_destination", "test_build_variant",
+    "test_figures", "test_timeline", "test_sanitize", "test_processes", "test_measure", "test_tracking_faults",
+    "test_tracking_store", "test_figure_contents", "test_in_browser", "test_beside", "test_verify",
 ]  # fmt: skip
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Two workers more than cores, since tests wait for the disk, for locks and for programs that they started."""
-    return len(os.sched_getaffinity(0)) + 2
+    """One worker more than cores: tests wait for the disk and for programs, but each worker imports everything."""
+    return len(os.sched_getaffinity(0)) + 1
 
 
 def pytest_collection_finish() -> None:

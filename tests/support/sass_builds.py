@@ -110,6 +110,18 @@ def built(family, variant, arch, kept, kind=None):
         return folder, record
 
 
+def check(variant, folder, record):
+    """Checks that a variant compiles without a warning to what family.yaml expects of it."""
+    assert record.status == "ok", record.reason
+    assert "warning" not in (folder / "compile.log").read_text()
+    opcodes = [opcode for kernel in record.kernels for opcode in kernel.opcodes]
+    missing = [p for p in variant.expects.sass if not any(opcode.startswith(p) for opcode in opcodes)]
+    assert missing == [], variant.name
+    if variant.expects.spills is not None:
+        for kernel in record.kernels:
+            assert kernel.spill_store_bytes + kernel.spill_load_bytes <= variant.expects.spills, kernel.kernel
+
+
 def _from_output(path, folder):
     """The record of a build whose output is kept; writes its files."""
     output = json.loads(lzma.decompress(path.read_bytes()))

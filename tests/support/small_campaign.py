@@ -6,25 +6,27 @@ Each process cuts its own, so the records have the format of the shipped ones, a
 import atexit
 import shutil
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import shipped_families
+from warplog.catalog.family import Family
 from warplog.core import store
 from warplog.core.columns import FLOORS
 from warplog.core.files import write_bytes
 from warplog.judge import floors, samples
 from warplog.machine import device
 from warplog.plan import evaluate
-from warplog.records import door
+from warplog.records import door, stages
 from warplog.records.campaign import Campaign
 from warplog.records.family_file import FamilyRecord
-from warplog.records.stages import RECORDED
 from warplog.records.verification import manifest
 from warplog.tables.files import write_table, write_tables
 from warplog.tables.rows import make_rows
 from warplog.tables.verified_records import Source
 
-WHOLE = Path(__file__).parents[2] / "results" / "recorded" / "h200"
+RECORDED = Path(__file__).parents[2] / "results" / "recorded"
+WHOLE = RECORDED / "h200"
 STEPS = (
     "naive",
     "gmem_coalesced",
@@ -36,41 +38,43 @@ STEPS = (
     "cublas",
 )
 FAMILIES = {name: shipped_families.FAMILIES[name] for name in ("sgemm", "transpose")}
-CHOSEN = {
-    name: tuple(v for v in family.variants if name != "sgemm" or v.name in STEPS)
-    for name, family in FAMILIES.items()
-}
 
 
-def _cut(folder: Path) -> None:
-    """Writes records, tables and figures of the campaign."""
-    shutil.copytree(WHOLE / "campaign", folder / "campaign")
-    for family, variants in CHOSEN.items():
+def cut(name: str, folder: Path, families: Mapping[str, Family] = FAMILIES) -> None:
+    """Writes records, tables and figures of these families of a recorded campaign; of sgemm, the STEPS."""
+    whole = RECORDED / name
+    chosen = {
+        name: tuple(v for v in family.variants if name != "sgemm" or v.name in STEPS)
+        for name, family in families.items()
+    }
+    shutil.copytree(whole / "campaign", folder / "campaign")
+    (about,) = (folder / "campaign").iterdir()
+    for family, variants in chosen.items():
         names = [variant.name for variant in variants]
-        for stage in RECORDED:
-            for path in stage.files(WHOLE, family=family) if stage.of_family else []:
+        for stage in stages.RECORDED:
+            for path in stage.files(whole, family=family) if stage.of_family else []:
                 record = FamilyRecord.read(path, stage.record)
-                record.path = folder / path.relative_to(WHOLE)
+                record.path = folder / path.relative_to(whole)
                 record.keep_only(names)
                 record.write()
         for name in names:
             build = f"build/sm_90/{family}/{name}/record.json"
-            write_bytes(folder / build, store.read(WHOLE / build, 1 << 20, ""))
-        if (WHOLE / "figures" / family).is_dir():
-            shutil.copytree(WHOLE / "figures" / family, folder / "figures" / family)
-    campaign = door.read(folder / "campaign" / "h200.json", Campaign)
+            write_bytes(folder / build, store.read(whole / build, 1 << 20, ""))
+        if (whole / "figures" / family).is_dir():
+            shutil.copytree(whole / "figures" / family, folder / "figures" / family)
+    campaign = door.read(about, Campaign)
     source = Source(folder, "live", campaign, folder)
     peaks = device.peaks(campaign.device, {})
-    cases = {name: tuple(family.cases) for name, family in FAMILIES.items()}
-    write_tables(make_rows(source, FAMILIES, cases, CHOSEN, peaks), folder / "tables")
+    cases = {name: tuple(family.cases) for name, family in families.items()}
+    write_tables(make_rows(source, families, cases, chosen, peaks), folder / "tables")
     measured = samples.load(folder, counted=False)
     write_table(
         [row | source.labels() for row in floors.table_rows(measured)], FLOORS, folder / "tables" / "floors"
     )
-    evaluate.write_analysis(CHOSEN, folder / "tables")
+    evaluate.write_analysis(chosen, folder / "tables")
     manifest.write(folder, campaign.campaign, campaign.commit)
 
 
 FOLDER = Path(tempfile.mkdtemp(prefix="warplog-small-")) / "small"
 atexit.register(shutil.rmtree, FOLDER.parent)
-_cut(FOLDER)
+cut("h200", FOLDER)

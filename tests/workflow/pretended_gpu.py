@@ -12,7 +12,7 @@ from msgspec import structs
 
 from host_family import HEADER, STRUCT, make_timer
 from warplog.core import locks
-from warplog.core.hashing import sha256_file
+from warplog.core.hashing import sha256_file, sha256_of
 from warplog.machine import device, toolchain
 from warplog.measure import job as jobs
 from warplog.measure.building import build, python_build
@@ -20,10 +20,12 @@ from warplog.measure.worker import python_arrays, python_launcher
 from warplog.records import door
 from warplog.records.campaign import Gpu
 
+# Each project has boards of its own: no test waits for the lock of another one's.
+UUIDS = os.environ.get("PRETENDED_BOARDS", f"GPU-{sha256_of(__file__)[:16]}").split(",")
 GPU = Gpu(
     slug="host",
     name="pretended GPU",
-    uuid="GPU-0",
+    uuid=UUIDS[0],
     compute_capability=(9, 0),
     arch="sm_90",
     sms=4,
@@ -37,11 +39,10 @@ GPU = Gpu(
 
 
 def visible():
-    """Replaces device.boards: as many boards as PRETENDED_BOARDS says, of which those in LOST_BOARDS do not respond."""
+    """Replaces device.boards: the UUIDS, of which those in LOST_BOARDS do not respond."""
     shown = os.environ.get("CUDA_VISIBLE_DEVICES")
     lost = os.environ.get("LOST_BOARDS", "").split(",")
-    uuids = [f"GPU-{number}" for number in range(int(os.environ.get("PRETENDED_BOARDS", "1")))]
-    boards = [structs.replace(GPU, uuid=uuid) for uuid in uuids if shown is None or uuid in shown.split(",")]
+    boards = [structs.replace(GPU, uuid=uuid) for uuid in UUIDS if shown is None or uuid in shown.split(",")]
     return [board for board in boards if board.uuid not in lost]
 
 
@@ -73,7 +74,7 @@ def build_timer(nvcc, arch, output):
     make_timer(output.parent).rename(output)
 
 
-# The lock of a board lies beside this copy: every test's boards have the same names, and none shares one with another.
+# The lock of a board lies beside this copy, which is removed with it.
 _lock_path = locks.lock_path
 locks.lock_path = lambda uuid, folder=None: _lock_path(uuid, folder or Path(__file__).parent)
 _make_jobs = jobs.make_jobs

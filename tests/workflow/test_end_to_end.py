@@ -262,18 +262,16 @@ def test_second_run_does_nothing(place: Path) -> None:
 
 
 def test_an_edited_record_of_the_recorded_campaign_stops_the_run_with_one_line(everything: Path) -> None:
-    path = everything / RECORDED.relative_to(PROJECT) / "records" / "time.tar.xz"
+    path = everything / RECORDED.relative_to(PROJECT) / "records" / "check.tar.xz"
     content = path.read_bytes()
-    members = {
-        name: data.replace(b'"median_us": ', b'"median_us": 1') for name, data in store.members(path).items()
-    }
+    members = {name: data.replace(b'"ok"', b'"wrong"') for name, data in store.members(path).items()}
     path.write_bytes(store.pack(members))
     environment = {**os.environ, "PYTHONPATH": str(everything / "workflow")}
     done = snakemake_runs.run(everything, *arguments("tables"), environment=environment)
     path.write_bytes(content)
     assert done.returncode != 0
     (line,) = [line for line in (done.stdout + done.stderr).splitlines() if line.startswith("error: ")]
-    assert "time.tar.xz: was changed after it was written; restore it (git checkout" in line
+    assert "check.tar.xz: was changed after it was written; restore it (git checkout" in line
     assert "Traceback" not in done.stdout + done.stderr
 
 

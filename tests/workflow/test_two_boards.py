@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import uuid
 from pathlib import Path
 
 import pandas as pd
@@ -23,6 +24,7 @@ CONFIG = (
 )
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
 FAMILIES = ("scale", "twice", "thrice")
+BOARDS = [f"GPU-{uuid.uuid4()}" for _ in range(2)]
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +52,7 @@ def snakemake(place: Path, **variables: str) -> str:
         k: v for k, v in os.environ.items() if k not in ("MLFLOW_TRACKING_URI", "CUDA_VISIBLE_DEVICES")
     }
     environment["PYTHONPATH"] = f"{place / 'workflow'}:{place / 'site'}:{PROJECT / 'tests' / 'support'}"
-    environment |= {"PRETENDED_BOARDS": "2", **variables}
+    environment |= {"PRETENDED_BOARDS": ",".join(BOARDS), **variables}
     options = ("tables", "--cores", "3", "--nocolor")
     done = snakemake_runs.run(place, *options, "--config", "gpu=all", *CONFIG, environment=environment)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-5000:]
@@ -69,7 +71,7 @@ def boards(place: Path, kind: type[Check] | type[Time] = Time) -> dict[str, set[
 def test_each_board_measures_whole_families_and_every_row_names_its_board(place: Path) -> None:
     assert "each family is measured on one of 2 boards" in snakemake(place)
     assert sorted(map(len, boards(place).values())) == [1, 1, 1]
-    assert set().union(*boards(place).values()) == {"GPU-0", "GPU-1"}
+    assert set().union(*boards(place).values()) == set(BOARDS)
     assert boards(place, Check) == boards(place)
     table = pd.read_parquet(place / "results/tables/measurements.parquet")
     named = {family: set(rows["board"]) for family, rows in table.groupby("family")}
@@ -87,5 +89,5 @@ def test_after_a_worker_was_killed_its_board_measures_on(place: Path) -> None:
 def test_a_lost_boards_families_are_timed_again_on_the_one_that_is_left(place: Path) -> None:
     for name in FAMILIES:
         (place / "host" / name / "same.cu").write_text(RIGHT)
-    snakemake(place, LOST_BOARDS="GPU-1")
-    assert boards(place) == {name: {"GPU-0"} for name in FAMILIES}
+    snakemake(place, LOST_BOARDS=BOARDS[1])
+    assert boards(place) == {name: {BOARDS[0]} for name in FAMILIES}

@@ -59,6 +59,14 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return next(folder.glob("*.whl"))
 
 
+@pytest.fixture(scope="module")
+def site(wheel: Path) -> Path:
+    """Returns a folder in which the wheel is installed without what it requires."""
+    folder = wheel.parent / "site"
+    run(wheel.parent, "uv", "pip", "install", "-q", "--no-deps", "--target", folder, wheel)
+    return folder
+
+
 def test_snakefile_and_working_directory_may_be_apart(tmp_path: Path, recorded: pd.Series) -> None:
     there = tmp_path / "there"
     there.mkdir()
@@ -116,9 +124,8 @@ use rule * from warplog
     assert "--directory FOLDER" in lines[-1]
 
 
-def test_an_installed_wheel_runs_a_campaign(tmp_path: Path, wheel: Path, recorded: pd.Series) -> None:
-    site, project = tmp_path / "site", tmp_path / "project"
-    run(tmp_path, "uv", "pip", "install", "-q", "--no-deps", "--target", site, wheel)
+def test_an_installed_wheel_runs_a_campaign(tmp_path: Path, site: Path, recorded: pd.Series) -> None:
+    project = tmp_path / "project"
     shutil.copytree(PROJECT / "kernels" / "transpose", project / "kernels" / "transpose")
     shutil.copytree(PROJECT / "kernels" / "include", project / "kernels" / "include")
     shutil.copytree(CAMPAIGN, project / "results" / "recorded" / CAMPAIGN.name)
@@ -127,10 +134,9 @@ def test_an_installed_wheel_runs_a_campaign(tmp_path: Path, wheel: Path, recorde
     pd.testing.assert_series_equal(medians(project), recorded, check_exact=True)
 
 
-def test_an_installed_wheel_starts_and_plans_a_campaign_elsewhere(tmp_path: Path, wheel: Path) -> None:
-    site, place = tmp_path / "site", tmp_path / "mine"
+def test_an_installed_wheel_starts_and_plans_a_campaign_elsewhere(tmp_path: Path, site: Path) -> None:
+    place = tmp_path / "mine"
     place.mkdir()
-    run(tmp_path, "uv", "pip", "install", "-q", "--no-deps", "--target", site, wheel)
     warplog, inherited = (sys.executable, "-m", "warplog"), {"PYTHONPATH": str(site)}
     run(place, *warplog, "init", "--op", "rows", **inherited)
     said = run(place, *warplog, "run", "--", "-n", "build", "--config", "mode=live", "gpu=h200", **inherited)

@@ -1,6 +1,7 @@
 """Finished runs of several GPUs side by side: a page and figures with both, and refusals that name the remedy."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -15,16 +16,21 @@ OURS, THEIRS = "h200", "made-up-gpu"
 FAMILY = "overlap"
 
 
+@cache
+def tables_of(family):
+    read = {path.name: pd.read_parquet(path) for path in (RECORDED / OURS / "tables").glob("*.parquet")}
+    return {
+        name: table[table["family"] == family] if "family" in table else table for name, table in read.items()
+    }
+
+
 def make(folder, gpu, family=FAMILY):
     """Writes the tables of one family of the recorded H200 campaign, as if they were those of another GPU's run."""
     (folder / "tables").mkdir(parents=True)
-    for path in (RECORDED / OURS / "tables").glob("*.parquet"):
-        table = pd.read_parquet(path)
-        if "family" in table:
-            table = table[table["family"] == family]
+    for name, table in tables_of(family).items():
         changed = {"gpu": gpu, "gpu_name": gpu.upper(), "campaign": f"made-up-{gpu}"}
         table.assign(**{key: changed[key] for key in changed if key in table}).to_parquet(
-            folder / "tables" / path.name
+            folder / "tables" / name
         )
     return folder
 

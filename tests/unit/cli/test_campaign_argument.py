@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from small_campaign import FOLDER as SMALL
 from warplog.cli import main
 
 PROJECT = Path(__file__).parents[3]
@@ -18,7 +19,7 @@ def repository(tmp_path, monkeypatch, request):
     shutil.copytree(PROJECT / "kernels" / "transpose", place / "kernels" / "transpose")
     (place / "kernels" / "include").symlink_to(PROJECT / "kernels" / "include")
     (place / "results" / "recorded").mkdir(parents=True)
-    (place / "results" / "recorded" / "h200").symlink_to(PROJECT / "results" / "recorded" / "h200")
+    (place / "results" / "recorded" / "h200").symlink_to(SMALL)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -18,12 +18,14 @@ from warplog.records import door, recorded
 from warplog.records.campaign import Campaign
 from warplog.records.verification import manifest
 
+STAGES = ("campaign", "build", "check", "time", "profile", "extract")
+
 
 @pytest.fixture
 def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Returns results/ of a project with the records of a campaign."""
     monkeypatch.chdir(tmp_path)
-    for stage in ("campaign", "build", "check", "time", "profile", "extract"):
+    for stage in STAGES:
         shutil.copytree(RECORDED / stage, Path("results") / stage)
     return Path("results")
 
@@ -117,13 +119,21 @@ def test_a_round_of_the_same_code_is_verified_without_checks_of_its_own(
     assert line.startswith(f"{path}: naive: case")
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns the folder of the same campaign as `warplog record` keeps it, which no test changes."""
+    place = tmp_path_factory.mktemp("kept")
+    for stage in STAGES:
+        shutil.copytree(RECORDED / stage, place / "results" / stage)
+    about = door.read(RECORDED / "campaign" / "h200.json", Campaign)
+    recorded.write(place / "small", recorded.kept(place / "results", ()), about)
+    return place / "small"
+
+
 @pytest.fixture
-def packed(campaign: Path) -> Path:
-    """Returns the folder of the same campaign as `warplog record` keeps it."""
-    folder = Path("results") / "recorded" / "small"
-    about = door.read(campaign / "campaign" / "h200.json", Campaign)
-    recorded.write(folder, recorded.kept(campaign, ()), about)
-    return folder
+def packed(campaign: Path, kept: Path) -> Path:
+    """Returns a copy of it in a project that has the campaign, too."""
+    return Path(shutil.copytree(kept, campaign / "recorded" / "small"))
 
 
 def test_a_packed_campaign_is_consistent_and_says_when_and_where_each_stage_was_measured(

@@ -487,10 +487,10 @@ EACH = {"occupancy": {"theoretical_occupancy_pct": 50.0}, "bank_conflicts": {"ga
         (
             "occupancy",
             {"limiter": "registers, shared"},
-            "17 of 17 variants are limited by registers and shared",
+            "12 of 12 variants are limited by registers and shared",
         ),
         ("occupancy", {"limiter": ""}, ""),
-        ("warp_stalls", {"dominant_stall": "wait"}, "wait is the largest stall in 17 of 17 variants"),
+        ("warp_stalls", {"dominant_stall": "wait"}, "wait is the largest stall in 12 of 12 variants"),
         ("bank_conflicts", {"shared_conflict_ways": 1.001}, "none"),
         ("bank_conflicts", {"shared_conflict_ways": np.nan}, ""),
     ],

@@ -76,10 +76,20 @@ def written(name, tables, stem, **chosen):
     return figures.write(name, figures.module(name).data(tables), style.look(tables, settings), stem)
 
 
-def test_pdf_has_the_width_in_inches_and_its_fonts_embedded(good, tmp_path, sharp):
-    files = written("ladder", good, tmp_path / "sgemm-ladder", style="paper", width_in=3.3)
-    assert {path.suffix for path in files} == {".pdf", ".svg", ".png", ".txt", ".csv"}
-    pdf = (tmp_path / "sgemm-ladder.pdf").read_bytes()
+@pytest.fixture(scope="module")
+def column(good, tmp_path_factory):
+    """Returns the files of a ladder for one column, by their suffixes."""
+    stem = tmp_path_factory.mktemp("column") / "sgemm-ladder"
+    return {path.suffix: path for path in written("ladder", good, stem, style="paper", width_in=3.3)}
+
+
+def words_of(svg):
+    return set(re.findall(r"<text[^>]*>([^<]*)</text>", svg.read_text(encoding="utf-8")))
+
+
+def test_pdf_has_the_width_in_inches_and_its_fonts_embedded(column):
+    assert column.keys() == {".pdf", ".svg", ".png", ".txt", ".csv"}
+    pdf = column[".pdf"].read_bytes()
     width_pt = float(re.search(rb"/MediaBox \[ 0 0 ([\d.]+) ", pdf)[1])
     assert width_pt == pytest.approx(3.3 * 72)
     named, embedded = (
@@ -88,21 +98,18 @@ def test_pdf_has_the_width_in_inches_and_its_fonts_embedded(good, tmp_path, shar
     assert named == embedded > 0
     assert b"DejaVuSans" in pdf
     assert b"CreationDate" not in pdf
-    with Image.open(tmp_path / "sgemm-ladder.png") as image:
+    with Image.open(column[".png"]) as image:
         assert image.width == 3.3 * 200
-    assert 'width="237.6pt"' in (tmp_path / "sgemm-ladder.svg").read_text(encoding="utf-8")
+    assert 'width="237.6pt"' in column[".svg"].read_text(encoding="utf-8")
 
 
-def test_figure_without_title_keeps_title_origin_and_notes_for_the_caption(good, tmp_path):
-    written("ladder", good, tmp_path / "x", style="paper", width_in=3.3)
-    shown = set(re.findall(r"<text[^>]*>([^<]*)</text>", (tmp_path / "x.svg").read_text(encoding="utf-8")))
-    caption = (tmp_path / "x.txt").read_text(encoding="utf-8").splitlines()
+def test_figure_without_title_keeps_title_origin_and_notes_for_the_caption(column, good, tmp_path):
+    caption = column[".txt"].read_text(encoding="utf-8").splitlines()
     assert caption[0].endswith("% of cublas · sgemm, case 4096")
     assert caption[1].startswith("NVIDIA H200 · recorded campaign synthetic")
     assert "medians with a cold L2" in caption[2]
-    assert not shown & set(caption)
-    assert not list(tmp_path.glob("with_title*"))
-    written("ladder", good, tmp_path / "with_title", style="paper", titles=True)
+    assert not words_of(column[".svg"]) & set(caption)
+    written("ladder", good, tmp_path / "with_title", style="paper", titles=True, formats=("svg",))
     assert caption[0] in (tmp_path / "with_title.svg").read_text(encoding="utf-8")
     assert not (tmp_path / "with_title.txt").exists()
 
@@ -112,13 +119,12 @@ def test_names_of_variants_are_whole_in_one_column(good, tmp_path):
     rows = good.variants.replace({"variant": {"autotuned": name}})
     measured = good.measurements.replace({"variant": {"autotuned": name}, "parent": {"autotuned": name}})
     tables = replace(good, variants=rows, measurements=measured)
-    written("ladder", tables, tmp_path / "x", style="paper", width_in=3.3)
+    written("ladder", tables, tmp_path / "x", style="paper", width_in=3.3, formats=("svg",))
     assert f">{name}<" in (tmp_path / "x.svg").read_text(encoding="utf-8")
 
 
-def test_values_are_those_of_the_tables_at_any_width(good, tmp_path):
-    written("ladder", good, tmp_path / "x", style="paper", width_in=3.3)
-    shown = re.findall(r"<text[^>]*>([^<]*)</text>", (tmp_path / "x.svg").read_text(encoding="utf-8"))
+def test_values_are_those_of_the_tables_at_any_width(column, good):
+    shown = words_of(column[".svg"])
     rows = good.ladder("4096").set_index("variant")
     assert f"{rows.loc['warptile', 'gflops'] / 1e3:.1f}" in shown
     assert "TFLOP/s" in shown
@@ -154,7 +160,7 @@ def test_unknown_font_is_an_error_that_names_it_and_what_there_is(good, tmp_path
 
 
 def test_another_font_and_size_are_used(good, tmp_path):
-    written("occupancy", good, tmp_path / "x", font="DejaVu Serif", font_pt=9.5)
+    written("occupancy", good, tmp_path / "x", font="DejaVu Serif", font_pt=9.5, formats=("svg",))
     source = (tmp_path / "x.svg").read_text(encoding="utf-8")
     sizes, fonts = (
         set(re.findall(pattern, source)) for pattern in (r"font-size: (\S+);", r"font-family: '(.*?)'")

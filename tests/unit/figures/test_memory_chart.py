@@ -109,7 +109,7 @@ def test_the_use_of_l1_is_that_of_elapsed_cycles_as_in_the_sentences():
     """1e6 instructions at 2 per cycle take 5e5 cycles of active SMs: half of the 132 SMs in 7576 cycles."""
     sms = sgemm().peak("sms")
     half = {"instructions_executed": 1e6, "ipc": 2.0, "gpu_cycles": 1e6 / sms}
-    tables = counted(sgemm(), warptile=KERNEL | half, double_buffered=KERNEL)
+    tables = counted(sgemm(), warptile=KERNEL | half, cp_async_pipelined=KERNEL)
     rows = FIGURE.data(tables).set_index("variant")
     assert rows.loc["warptile", "l1_throughput_pct"] == pytest.approx(33.8 / 2)
 
@@ -134,39 +134,41 @@ def test_values_that_differ_from_the_parents_by_a_tenth_are_marked():
 
 def test_figure_shows_the_fastest_variant_with_counters_below_its_parent():
     slower = {**KERNEL, "dram_bytes_read": 9.18e8}
-    tables = counted(sgemm(), warptile=slower, double_buffered=KERNEL, cublas=KERNEL)
+    tables = counted(sgemm(), warptile=slower, cp_async_pipelined=KERNEL, cublas=KERNEL)
     rows = FIGURE.data(tables).set_index("variant")
-    assert rows["place"].dropna().to_dict() == {"warptile": 0.0, "double_buffered": 1.0}
+    assert rows["place"].dropna().to_dict() == {"warptile": 0.0, "cp_async_pipelined": 1.0}
     assert rows.loc["warptile", "dram_bytes_read"] == 9.18e8
     figure = FIGURE.draw(FIGURE.data(tables), style.look(tables))
     title = figure.get_suptitle().replace("\n", " ")
     assert title.startswith(
-        "Memory chart: double_buffered reads 63 % less from device memory than warptile · sgemm"
+        "Memory chart: cp_async_pipelined reads 63 % less from device memory than warptile · sgemm"
     )
-    same = counted(sgemm(), warptile=KERNEL, double_buffered=KERNEL)
+    same = counted(sgemm(), warptile=KERNEL, cp_async_pipelined=KERNEL)
     title = FIGURE.draw(FIGURE.data(same), style.look(same)).get_suptitle().replace("\n", " ")
     assert title.startswith(
-        "Memory chart: double_buffered moves as much as warptile in L1, L2 and device memory,"
+        "Memory chart: cp_async_pipelined moves as much as warptile in L1, L2 and device memory,"
     )
-    past = counted(sgemm(), warptile=KERNEL, double_buffered={**KERNEL, "l1_bytes": 0.0})
+    past = counted(sgemm(), warptile=KERNEL, cp_async_pipelined={**KERNEL, "l1_bytes": 0.0})
     title = FIGURE.draw(FIGURE.data(past), style.look(past)).get_suptitle().replace("\n", " ")
     assert "moves as much as warptile in L2 and device memory," in title, "one that bypasses L1"
-    assert [axes.texts[0].get_text() for axes in figure.axes] == ["warptile", "double_buffered"]
+    assert [axes.texts[0].get_text() for axes in figure.axes] == ["warptile", "cp_async_pipelined"]
     assert {"918 MB", "▼ 342 MB"} <= set(texts(figure))
 
 
 def test_a_variant_with_the_kernel_of_its_parent_stands_below_the_nearest_other_kernel():
-    tables = counted(sgemm(), warptile=KERNEL, double_buffered=KERNEL, autotuned={**KERNEL, "inst_sts": 3e6})
+    tables = counted(
+        sgemm(), warptile=KERNEL, cp_async_pipelined=KERNEL, autotuned={**KERNEL, "inst_sts": 3e6}
+    )
     tables = replace(tables, metrics=tables.metrics.assign(kernel="k"))
     rows = FIGURE.data(tables).set_index("variant")
-    assert rows["place"].dropna().to_dict() == {"autotuned": 0.0, "double_buffered": 1.0}
+    assert rows["place"].dropna().to_dict() == {"autotuned": 0.0, "cp_async_pipelined": 1.0}
 
 
 def test_narrow_figure_shows_only_the_fastest_variant():
-    tables = counted(sgemm(), warptile=KERNEL, double_buffered=KERNEL)
+    tables = counted(sgemm(), warptile=KERNEL, cp_async_pipelined=KERNEL)
     look = style.look(tables, settings_of(FigureSettings(style="paper", width_in=3.3)))
     figure = FIGURE.draw(FIGURE.data(tables), look)
-    assert [axes.texts[0].get_text() for axes in figure.axes] == ["double_buffered"]
+    assert [axes.texts[0].get_text() for axes in figure.axes] == ["cp_async_pipelined"]
 
 
 def test_figure_without_counters_says_so():

@@ -2,42 +2,29 @@
 
 import csv
 import io
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from benchmarks import compare_timers
-from benchmarks.timer_table import COLUMNS, TIMERS, Timing, as_csv, as_markdown, make_row
+from benchmarks.timer_table import COLUMNS, TIMERS, Timing, as_csv, make_row
 
 import host_family
-from sass_builds import built
+from sass_builds import built, check
 from warplog.catalog.family import load_family
 from warplog.core import process
 from warplog.machine import device
-from warplog.parsers import sass
 from warplog.records.door import read_json, write
 
 CHILD = Path(compare_timers.__file__).with_name("nvbench_child.py")
 FAMILY = load_family(compare_timers.FAMILY)
-DONE = process.Completed(0, "", False, 1.0, "")
 
 
 def found(nvbench=20.0, cold=15.0, ncu=14.5, hot=11.0, nsys=11.2):
     """Returns a Timing for each timer; a number is a median in microseconds."""
     given = (nvbench, cold, ncu, hot, nsys)
     return {n: v if isinstance(v, Timing) else Timing(v) for n, v in zip(TIMERS, given, strict=True)}
-
-
-def test_row_has_medians_ratios_and_status_ok():
-    row = make_row("axpy", "4Mi", 50.3, found())
-    assert tuple(row) == COLUMNS
-    assert [row[name] for name in TIMERS] == [20.0, 15.0, 14.5, 11.0, 11.2]
-    assert row["nvbench_over_ncu"] == pytest.approx(20 / 14.5)
-    assert row["cold_over_ncu"] == pytest.approx(15 / 14.5)
-    assert row["hot_over_nsys"] == pytest.approx(11 / 11.2)
-    assert (row["status"], row["reason"]) == ("ok", "")
 
 
 def test_row_disagrees_if_warplog_differs_from_the_profilers_but_not_if_nvbench_does():
@@ -53,12 +40,6 @@ def test_row_without_a_timer_keeps_the_others():
     assert (row["status"], row["reason"]) == ("denied", "ncu: counters are not permitted")
 
 
-def test_reason_for_both_of_warplogs_times_appears_once():
-    wrong = Timing(None, "wrong", "after timing: out is all zero")
-    row = make_row("axpy", "4Mi", 50.3, found(cold=wrong, hot=wrong))
-    assert (row["status"], row["reason"]) == ("wrong", "warplog: after timing: out is all zero")
-
-
 def test_csv_keeps_full_precision_and_leaves_missing_numbers_empty():
     rows = [make_row("copy", "4Mi", 1 / 3, found(nvbench=Timing(None, "missing", "no, none")))]
     (read,) = csv.DictReader(io.StringIO(as_csv(rows)))
@@ -66,25 +47,6 @@ def test_csv_keeps_full_precision_and_leaves_missing_numbers_empty():
     assert float(read["megabytes"]) == 1 / 3
     assert float(read["cold_over_ncu"]) == 15 / 14.5
     assert (read["nvbench_us"], read["reason"]) == ("", "nvbench: no, none")
-
-
-def test_markdown_is_aligned_and_lists_reasons_below_the_table():
-    missing = Timing(None, "missing", "cuda.bench cannot be imported")
-    rows = [
-        make_row("axpy", "4Mi", 50.331648, found()),
-        make_row("copy", "64Ki", 0.5, found(nvbench=missing)),
-        make_row("copy", "4Mi", 33.5, found(nvbench=missing)),
-    ]
-    lines = as_markdown(rows, "a GPU, a day.").splitlines()
-    assert lines[0] == "a GPU, a day."
-    table = [line for line in lines if line.startswith("|")]
-    assert len(table) == 5
-    assert len({len(line) for line in table}) == 1
-    assert len({tuple(i for i, c in enumerate(line) if c == "|") for line in table}) == 1
-    assert " 50.3 |" in table[2]
-    assert " 1.379 |" in table[2]
-    assert " n/a |" in table[3]
-    assert lines[-1] == "- copy 64Ki, copy 4Mi: nvbench: cuda.bench cannot be imported"
 
 
 def test_without_a_gpu_there_is_an_error_message(monkeypatch, capsys, tmp_path):
@@ -123,15 +85,9 @@ def test_reference_matches_the_definition_and_a_copy_is_exact():
 
 
 @pytest.mark.nvcc
-def test_probe_kernels_compile_to_wide_accesses_without_spills(kept_builds):
-    for variant in FAMILY.variants:
-        folder, record = built(FAMILY, variant, "sm_90", kept_builds)
-        assert record.status == "ok", record.reason
-        (kernel,) = record.kernels
-        assert kernel.spill_store_bytes + kernel.spill_load_bytes <= variant.expects.spills
-        for opcode in variant.expects.sass:
-            assert sass.matching(kernel.opcodes, opcode), (variant.name, opcode)
-        assert "warning" not in (folder / "compile.log").read_text()
+@pytest.mark.parametrize("variant", FAMILY.variants, ids=lambda variant: variant.name)
+def test_probe_kernels_compile_to_what_family_yaml_expects(kept_builds, variant):
+    check(variant, *built(FAMILY, variant, "sm_90", kept_builds))
 
 
 # A stand-in for NVBench: takes three samples per case and stores them for BenchmarkResult.
@@ -225,28 +181,3 @@ def test_failure_of_the_child_is_reported_with_its_last_output(tmp_path):
     assert {t.status for t in times.values()} == {"error"}
     assert "exit status 1" in times["64"].reason
     assert "bad driver" in times["64"].reason
-
-
-@pytest.mark.parametrize(
-    ("done", "status"),
-    [
-        (process.Completed(-9, "SIGKILL", True, 9.0, ""), "timeout"),
-        (process.Completed(-11, "SIGSEGV", False, 1.0, ""), "crashed"),
-        (process.Completed(0, "", False, 1.0, "says nothing"), "error"),
-    ],
-)
-def test_child_that_dies_has_a_status(tmp_path, done, status):
-    assert compare_timers.read_nvbench(tmp_path / "none", done, ["a"])["a"].status == status
-
-
-def test_case_without_an_answer_is_an_error(tmp_path):
-    write(tmp_path / "answer.json", {"status": "ok", "reason": "", "cases": []})
-    times = compare_timers.read_nvbench(tmp_path / "answer.json", DONE, ["a"])
-    assert times == {"a": Timing(None, "error", "no answer for this case")}
-
-
-def test_help_works_without_a_gpu():
-    done = subprocess.run(
-        [sys.executable, compare_timers.__file__, "--help"], capture_output=True, text=True, check=True
-    )
-    assert "timers.csv" in done.stdout
