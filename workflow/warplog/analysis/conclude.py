@@ -141,12 +141,9 @@ def _places(explanation: Explanation) -> Iterator[Place]:
         yield Place(
             tables.family, name, tables.case, order, place, previous, *_compared(rows, name, previous),
             first if first != name else "", "best" if name == best else "tied" if tied else "", speed, slower,
-            unit, 100 * number(row, "ratio_to_baseline"), _regime(run), run.limited_by if run else "",
+            unit, 100 * number(row, "ratio_to_baseline"),
+            run.regime.replace(" ", "_") if run else "", run.limited_by if run else "",
         )  # fmt: skip
-
-
-def _regime(run: regimes.LongRun | None) -> str:
-    return run.regime.replace(" ", "_") if run else ""
 
 
 def _step(explanation: Explanation, step: Decomposed, changes: Sequence[Change]) -> Step:
