@@ -80,14 +80,8 @@ def table(family: Family, measured: Sequence[Row], variants: Sequence[Variant]) 
     """
     at = {(str(r["variant"]), str(r["case"])): r for r in measured if r["family"] == family.name}
     cases = [case for case in family.cases if any(key[1] == case for key in at)]
-    sources = list(
-        dict.fromkeys(
-            (p.gpu, p.source, p.case)
-            for v in variants
-            for p in v.published
-            if _place(p, family) == family.headline_case
-        )
-    )
+    figures = [p for v in variants for p in v.published if _place(p, family) == family.headline_case]
+    sources = list(dict.fromkeys((figure.gpu, figure.source, figure.case) for figure in figures))
     heads = [f"{gpu} ({number})" for number, (gpu, _, _) in enumerate(sources, 1)]
     shown, scale = unit(family), GFLOPS[unit(family)]
     lines = []
