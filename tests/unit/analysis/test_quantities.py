@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from small_campaign import WHOLE
-from warplog.analysis.quantities import Found, Quantities
+from warplog.analysis.quantities import Number, Quantities
 from warplog.analysis.verdicts import between
 from warplog.core.errors import WarplogError
 from warplog.records import remarks
@@ -35,7 +35,7 @@ def test_a_column_of_the_measurements_comes_with_its_unit(recorded):
     table = pd.read_csv(TABLES / "measurements.csv", dtype={"case": str})
     row = table[(table["variant"] == "warptile") & (table["case"] == "4096")].iloc[0]
     quantity = recorded.find("sgemm", "warptile", "4096", "median_us")
-    assert quantity == Found(row["median_us"], "us", noise=quantity.noise)
+    assert quantity == Number(row["median_us"], "us", noise=quantity.noise)
     rate, ratio = (recorded.find("sgemm", "warptile", "4096", n) for n in ("gflops", "ratio_to_baseline"))
     assert rate.noise == quantity.noise
     baseline = recorded.find("sgemm", "cublas", "4096", "median_us").noise

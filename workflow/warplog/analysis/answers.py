@@ -13,7 +13,7 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warplog.analysis.quantities import Found, Quantities
+from warplog.analysis.quantities import Number, Quantities
 from warplog.analysis.verdicts import EXACT, Noise, between
 from warplog.catalog.assertions import Assertion, claimed, expected, predicted
 from warplog.catalog.claims import GPU_NAMES, SASS, Formula, Range, Term
@@ -62,7 +62,7 @@ class Evaluation:
     low: float
     high: float
     unit: str
-    numbers: Mapping[str, Found]
+    numbers: Mapping[str, Number]
     named: Mapping[str, float]
 
     def word(self, allowed: Range) -> str:
@@ -109,11 +109,11 @@ def answer(assertion: Assertion, family: Family, campaign: Campaign, gpu_name: s
         values = family.cases[assertion.case].values if assertion.case else {}
         evaluation = evaluate(assertion.formula, {**campaign.gpu, **values}, campaign.numbers)
     if assertion.said_of and not (allowed and is_same_gpu(assertion.said_of, gpu_name)):
-        reason, detail = OTHER_GPU, assertion.said_of
+        reason, reason_of = OTHER_GPU, assertion.said_of
     elif assertion.formula is None or allowed is None:
-        reason, detail = NOT_JUDGED, ""
+        reason, reason_of = NOT_JUDGED, ""
     else:
-        reason, detail = _missing(assertion.formula, evaluation)
+        reason, reason_of = _missing(assertion.formula, evaluation)
     word = NOT_MEASURABLE if reason or allowed is None else evaluation.word(allowed)
     low, high = (allowed.low, allowed.high) if allowed else (-math.inf, math.inf)
     nearest = low if evaluation.value < low else high
@@ -137,7 +137,7 @@ def answer(assertion: Assertion, family: Family, campaign: Campaign, gpu_name: s
         word,
         evaluation.value / nearest - 1 if word == MISSED and nearest else math.nan,
         reason,
-        detail,
+        reason_of,
     )
 
 
@@ -184,7 +184,7 @@ def _missing(formula: Formula, evaluation: Evaluation) -> tuple[str, str]:
 
 
 def _interval(
-    formula: Formula, measured: float, values: Mapping[str, float], numbers: Mapping[str, Found]
+    formula: Formula, measured: float, values: Mapping[str, float], numbers: Mapping[str, Number]
 ) -> tuple[float, float]:
     """Returns the ends between which the same code shows the formula's value, with the probability of a verdict.
 
@@ -218,7 +218,7 @@ def _interval(
     return measured - half, measured + half
 
 
-def _find(term: Term, numbers: Quantities) -> Found:
+def _find(term: Term, numbers: Quantities) -> Number:
     if term.quantity == SASS:
         return numbers.opcodes(term.family, term.variant, term.case)
     return numbers.find(term.family, term.variant, term.case, term.quantity)

@@ -151,20 +151,18 @@ def _closest(used_pct: Mapping[str, float]) -> tuple[str, str]:
     It is device memory if L2 is used most and device memory is close behind it. The unit of an SM without a name, and
     the whole memory system of a report, stand for their parts where one of these is as close.
     """
-    candidates = dict(used_pct)
+    kept = dict(used_pct)
     for whole, parts in ((SM, (*PIPES, ISSUE)), (_MEMORY_SPEED, _MEMORY)):
-        if whole in candidates and any(
-            candidates.get(part, 0.0) >= candidates[whole] - _CLOSE for part in parts
-        ):
-            del candidates[whole]
-    first = max(candidates, key=candidates.__getitem__)
-    if first == L2 and candidates.get(DRAM, -math.inf) >= candidates[L2] - _DRAM_BEHIND_L2:
+        if whole in kept and any(kept.get(part, 0.0) >= kept[whole] - _CLOSE for part in parts):
+            del kept[whole]
+    first = max(kept, key=kept.__getitem__)
+    if first == L2 and kept.get(DRAM, -math.inf) >= kept[L2] - _DRAM_BEHIND_L2:
         first = DRAM
     near = {
         name: used
-        for name, used in candidates.items()
+        for name, used in kept.items()
         if name not in (first, L2 if first == DRAM else "")
-        and used >= candidates[first] - (_PIPE_BEHIND_ISSUE if first == ISSUE and name in PIPES else _CLOSE)
+        and used >= kept[first] - (_PIPE_BEHIND_ISSUE if first == ISSUE and name in PIPES else _CLOSE)
     }
     return first, max(near, key=near.__getitem__, default="")
 

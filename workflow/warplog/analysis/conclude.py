@@ -58,21 +58,18 @@ def conclude(tables: FigureTables, sources: Sources) -> Conclusions:
 
 def _verdicts(explanation: Explanation) -> Iterator[Verdict]:
     """Yields each variant against its ancestors, the baseline, the fastest one of the case and of the ladder."""
-    baseline = next((name for name, row in explanation.rows.items() if row["is_baseline"]), "")
-    sustained = _sustained(explanation.tables)
+    tables, rows = explanation.tables, explanation.rows
+    baseline = next((name for name, row in rows.items() if row["is_baseline"]), "")
+    sustained = _sustained(tables)
     for case, by_variant in explanation.by_case.items():
         rest = {name: us for name, row in by_variant.items() if (us := _at_rest(row))}
         own = [name for name in rest if name != baseline]
         fastest = min(own, key=lambda name: rest[name].us, default="")
         for regime, times in ((REST, rest), (regimes.SUSTAINED, sustained.get(case, {}))):
             for name, timed in times.items():
-                for other in dict.fromkeys(
-                    (*_ancestors(explanation.rows, name), baseline, fastest, explanation.best)
-                ):
+                for other in dict.fromkeys((*_ancestors(rows, name), baseline, fastest, explanation.best)):
                     if other != name and other in times:
-                        yield _verdict(
-                            explanation.tables.family, name, other, case, regime, timed, times[other]
-                        )
+                        yield _verdict(tables.family, name, other, case, regime, timed, times[other])
 
 
 def _ancestors(rows: Mapping[str, Row], name: str) -> list[str]:
@@ -141,12 +138,9 @@ def _places(explanation: Explanation) -> Iterator[Place]:
         yield Place(
             tables.family, name, tables.case, order, place, previous, *_compared(rows, name, previous),
             first if first != name else "", "best" if name == best else "tied" if tied else "", speed, slower,
-            unit, 100 * number(row, "ratio_to_baseline"), _regime(run), run.limited_by if run else "",
+            unit, 100 * number(row, "ratio_to_baseline"),
+            run.regime.replace(" ", "_") if run else "", run.limited_by if run else "",
         )  # fmt: skip
-
-
-def _regime(run: regimes.LongRun | None) -> str:
-    return run.regime.replace(" ", "_") if run else ""
 
 
 def _step(explanation: Explanation, step: Decomposed, changes: Sequence[Change]) -> Step:

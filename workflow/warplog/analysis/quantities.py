@@ -29,7 +29,7 @@ _OF_TIMES = ("median_us", "gflops", "gbytes_per_s", "ratio_to_baseline")  # at r
 
 
 @dataclass(frozen=True)
-class Found:
+class Number:
     """A number in its unit; if it is NaN, `code` and `reason` give the cause in a word and in words ("" otherwise).
 
     `remarks` are those on the variant's row of `measurements` at the case, whose status is ok. `noise` is what the
@@ -71,7 +71,7 @@ class Quantities:
         self._places = {tuple(map(str, key)): places for key, places in indices.items()}
         self._captured = {key[:3] for key in self._places if key[2]}
 
-    def find(self, family: str, variant: str, case: str, name: str) -> Found:
+    def find(self, family: str, variant: str, case: str, name: str) -> Number:
         """Returns the number called `name` of a variant at a case.
 
         Columns of `measurements` take precedence over metrics. For a launch with several kernels, a metric is that of
@@ -88,16 +88,16 @@ class Quantities:
         if row is None and captured and name not in MEASUREMENTS:
             return self._metric(family, variant, case, name)
         if row is None:
-            return Found(math.nan, "", f"{variant} was not measured at {case}", "not_measured")
+            return Number(math.nan, "", f"{variant} was not measured at {case}", "not_measured")
         if row["status"] != "ok":
             why = f"{variant} at {case}: {row['status']}: {row['reason']}"
-            return Found(math.nan, "", why, str(row["status"]))
+            return Number(math.nan, "", why, str(row["status"]))
         notes = remarks.read(row.get("remarks"))
         if name not in MEASUREMENTS:  # a counter does not depend on how the times were taken
             notes = tuple(remark for remark in notes if not isinstance(remark, TimeRemark))
         return replace(self._number(family, variant, case, name, row), remarks=notes)
 
-    def _number(self, family: str, variant: str, case: str, name: str, row: Row) -> Found:
+    def _number(self, family: str, variant: str, case: str, name: str, row: Row) -> Number:
         if name in MEASUREMENTS:
             column = MEASUREMENTS[name]
             if column.kind not in ("int", "float"):
@@ -106,8 +106,8 @@ class Quantities:
             noise = self._noise_of(name, row)
             if math.isnan(value):
                 code = "no_time" if column.unit == "us" else "no_value"
-                return Found(value, column.unit, f"{variant} at {case} has no {name}", code, noise=noise)
-            return Found(value, column.unit, noise=noise)
+                return Number(value, column.unit, f"{variant} at {case} has no {name}", code, noise=noise)
+            return Number(value, column.unit, noise=noise)
         return self._metric(family, variant, case, name)
 
     def _noise_of(self, name: str, row: Row) -> Noise:
@@ -124,19 +124,19 @@ class Quantities:
         ]
         return between(*noises) if len(noises) > 1 else noises[0]
 
-    def opcodes(self, family: str, variant: str, prefix: str) -> Found:
+    def opcodes(self, family: str, variant: str, prefix: str) -> Number:
         """Counts the instructions with the opcode `prefix` and any modifiers in the SASS of the variant's kernels.
 
         `RED*` also counts other opcodes that begin with RED, such as REDG.
         """
         counts = self._opcodes.get((family, variant), {})
         if "instructions" not in counts:
-            return Found(math.nan, "", f"{variant} has no recorded SASS", "not_compiled")
+            return Number(math.nan, "", f"{variant} has no recorded SASS", "not_compiled")
         if prefix.endswith("*"):
             count = sum(count for opcode, count in counts.items() if opcode.startswith(prefix[:-1]))
         else:
             count = matching(counts, prefix)
-        return Found(float(count), "instructions")
+        return Number(float(count), "instructions")
 
     @cached_property
     def _opcodes(self) -> dict[tuple[str, str], dict[str, int]]:
@@ -150,7 +150,7 @@ class Quantities:
             counts[str(row["family"]), str(row["variant"])][opcode] += int(number(row, "value"))
         return dict(counts)
 
-    def _metric(self, family: str, variant: str, case: str, name: str) -> Found:
+    def _metric(self, family: str, variant: str, case: str, name: str) -> Number:
         metric = name.removeprefix(_TOTAL)
         key = (family, variant, case)
         rows = self._of((*key, metric))
@@ -158,7 +158,7 @@ class Quantities:
             rows = self._of((family, variant, "", metric))
             if rows is None:
                 why = f"{variant} at {case} has no {metric}: it was not captured"
-                return Found(math.nan, "", why, "not_captured" if case else "not_compiled")
+                return Number(math.nan, "", why, "not_captured" if case else "not_compiled")
             ran = rows["kernel"].map(bare_name) == bare_name(self._main_kernel(key)[0])
             return _known(rows, metric, float(rows[ran if ran.any() else slice(None)]["value"].max()))
         if name.startswith(_TOTAL):
@@ -176,10 +176,10 @@ class Quantities:
         return (longest_kernel(as_rows(rows)) if rows is not None else None) or ("", 0)
 
 
-def _known(rows: "pd.DataFrame", metric: str, value: float) -> Found:
+def _known(rows: "pd.DataFrame", metric: str, value: float) -> Number:
     if not math.isnan(value):
-        return Found(value, str(rows["unit"].iloc[0]))
+        return Number(value, str(rows["unit"].iloc[0]))
     bad = rows[rows["status"] != "ok"]
     why = f"{bad['status'].iloc[0]}: {bad['reason'].iloc[0]}" if len(bad) else "no value"
     code = str(bad["status"].iloc[0]) if len(bad) else "no_value"
-    return Found(math.nan, str(rows["unit"].iloc[0]), f"{metric}: {why}", code)
+    return Number(math.nan, str(rows["unit"].iloc[0]), f"{metric}: {why}", code)

@@ -292,15 +292,11 @@ def _counts(loop: Loop) -> dict[str, float]:
     """Returns how often an iteration executes instructions of each kind, and accesses of each width."""
     counts: dict[str, float] = defaultdict(float)
     for instruction, conflicts in zip(loop.instructions, bank_conflicts(loop), strict=True):
-        times, kind = loop.times(instruction), instruction.code.kind
-        for name in (
-            "instructions",
-            kind,
-            *([f"{kind}_{instruction.code.bits}"] if instruction.code.bits else []),
-        ):
+        times, code = loop.times(instruction), instruction.code
+        for name in ("instructions", code.kind, *([f"{code.kind}_{code.bits}"] if code.bits else [])):
             counts[name] += times
-        if kind == "ffma":
-            counts["reuse_flags"] += times * instruction.code.reused
+        if code.kind == "ffma":
+            counts["reuse_flags"] += times * code.reused
             counts["bank_conflicts"] += times * conflicts
     return counts
 

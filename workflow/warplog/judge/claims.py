@@ -8,7 +8,7 @@ from typing import TextIO
 
 from warplog.analysis import answers
 from warplog.analysis.answers import MET, MISSED, Evaluation
-from warplog.analysis.quantities import Found, Quantities
+from warplog.analysis.quantities import Number, Quantities
 from warplog.catalog.claims import (
     CONFIRMED,
     NOT_MEASURABLE,
@@ -165,7 +165,7 @@ def _exceeds(allowed: Range, found: Evaluation) -> bool:
     return distance >= _EXCEEDED_FROM
 
 
-def _shown(claim: Claim, term: Term, number: Found) -> str:
+def _shown(claim: Claim, term: Term, number: Number) -> str:
     terms = claim.formula.terms.values() if claim.formula else ()
     family = f"{term.family}." if len({t.family for t in terms}) > 1 else ""
     case = f", {term.case}" if term.case != claim.case else ""

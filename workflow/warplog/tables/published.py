@@ -77,9 +77,8 @@ def table(family: Family, measured: Sequence[Row], variants: Sequence[Variant]) 
     """
     at = {(str(r["variant"]), str(r["case"])): r for r in measured if r["family"] == family.name}
     cases = [case for case in family.cases if any(key[1] == case for key in at)]
-    sources = list(
-        dict.fromkeys((p.gpu, p.source, p.case) for v in variants for p in v.published if _shown(p, family))
-    )
+    figures = [p for v in variants for p in v.published if _place(p, family) == family.headline_case]
+    sources = list(dict.fromkeys((figure.gpu, figure.source, figure.case) for figure in figures))
     heads = [f"{gpu} ({number})" for number, (gpu, _, _) in enumerate(sources, 1)]
     shown, scale = unit(family), GFLOPS[unit(family)]
     lines = []
@@ -145,10 +144,6 @@ def _cell(family: Family, figure: Published | None, scale: float) -> str:
 
 def _place(figure: Published, family: Family) -> str:
     return figure.case or family.headline_case
-
-
-def _shown(figure: Published, family: Family) -> bool:
-    return _place(figure, family) == family.headline_case
 
 
 def _number(value: object) -> float:

@@ -60,16 +60,8 @@ def rows(record: Timeline | Absent, variant: Variant, origin: str) -> Iterator[t
 
 def _track(sm: int, track: records.Track) -> Track:
     return Track(
-        sm,
-        track.block,
-        track.warp,
-        track.slot,
-        track.begin,
-        track.end,
-        track.starts,
-        track.regions,
-        track.lost,
-    )
+        sm, track.block, track.warp, track.slot, track.begin, track.end, track.starts, track.regions, track.lost,
+    )  # fmt: skip
 
 
 def _numbers(summary: Numbers) -> Row:

@@ -171,14 +171,10 @@ class FigureTables:
     def compulsory_intensity(self) -> float:
         """Returns the algorithm's FLOPs per compulsory byte at the profiled case; NaN if it has no FLOPs or bytes."""
         rows = self.measurements[self.measurements["case"] == self.profiled_case]
-        intensity = _typical(rows, "gflops") / _typical(rows, "gbytes_per_s")
-        if (
-            np.isnan(intensity)
-            and {"flops", "bytes"} <= set(self.variants)
-            and self.profiled_case == self.case
-        ):
-            intensity = _typical(self.variants, "flops") / _typical(self.variants, "bytes")
-        return intensity if 0 < intensity < np.inf else np.nan
+        ratio = _typical(rows, "gflops") / _typical(rows, "gbytes_per_s")
+        if np.isnan(ratio) and {"flops", "bytes"} <= set(self.variants) and self.profiled_case == self.case:
+            ratio = _typical(self.variants, "flops") / _typical(self.variants, "bytes")
+        return ratio if 0 < ratio < np.inf else np.nan
 
     def quantity(self) -> Quantity:
         """Chooses the quantity for the family's speed: GB/s below the roofline's ridge point, otherwise GFLOP/s.
