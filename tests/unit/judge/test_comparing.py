@@ -14,10 +14,9 @@ from made_up_campaigns import RECORDED, dated, make
 from warplog.core.errors import WarplogError
 from warplog.judge import aa, comparison, history
 from warplog.judge import comparison as comparison_text
-from warplog.judge.figures import comparison as comparison_figure
-from warplog.judge.figures import history as history_figure
+from warplog.judge.campaigns import Sources, parent_of, parents
+from warplog.judge.figures import comparison_plot, history_plot
 from warplog.judge.samples import load
-from warplog.judge.sources import Sources, parent_of, parents
 from warplog.records import door
 from warplog.records.campaign import Campaign
 from warplog.records.extract import Extract
@@ -168,16 +167,16 @@ def test_words_from_outside_cannot_break_the_table(found):
 
 
 def test_the_picture_shows_every_case_or_the_ones_that_changed(found):
-    figure = comparison_figure.draw(found)
+    figure = comparison_plot.draw(found)
     labels = [text.get_text() for text in figure.axes[0].get_yticklabels()]
     assert len(labels) == len(found.rows)
     texts = [text.get_text() for text in figure.axes[0].texts]
     assert texts.count("SLOWER") == sum(row.word == "SLOWER" for row in found.rows)
     assert "NVIDIA H200" in figure.get_supxlabel()
-    many = comparison_figure.shown(found.rows * 3)
+    many = comparison_plot.shown(found.rows * 3)
     assert {row.word for row in many} == {row.word for row in found.rows} - {"SAME"}
     nothing = replace(found, rows=(replace(found.rows[0], word="REFUSED", verdict=None, reason="driver"),))
-    assert any("driver" in text.get_text() for text in comparison_figure.draw(nothing).axes[0].texts)
+    assert any("driver" in text.get_text() for text in comparison_plot.draw(nothing).axes[0].texts)
 
 
 def test_rounds_against_each_other_give_table_and_floor(place, tmp_path):
@@ -213,7 +212,7 @@ def test_history_marks_the_steps_and_not_the_drift(place):
     assert data.loc[(data["variant"] == "warptile") & (data["place"] == 1), "change"].item() == pytest.approx(
         0.02, abs=0.008
     )
-    figure = history_figure.draw(data, FAMILY)
+    figure = history_plot.draw(data, FAMILY)
     assert len([axes for axes in figure.axes if axes.get_visible()]) == data["variant"].nunique()
 
 
@@ -242,7 +241,7 @@ def test_history_sees_a_slow_decline(tmp_path):
 def test_history_says_where_there_is_nothing(tmp_path):
     data = history.collect_all([tmp_path], [FAMILY], "h200")[FAMILY.name]
     assert data.empty
-    assert any("no campaign" in text.get_text() for text in history_figure.draw(data, FAMILY).texts)
+    assert any("no campaign" in text.get_text() for text in history_plot.draw(data, FAMILY).texts)
 
 
 def test_history_keeps_a_gap_where_a_campaign_failed(place, tmp_path):
@@ -261,5 +260,5 @@ def test_history_keeps_a_gap_where_a_campaign_failed(place, tmp_path):
     mine = data[data["variant"] == "warptile"]
     assert list(mine["status"]) == ["ok", "crashed", "ok"]
     assert list(mine["against"])[2] == "made-up-1"
-    panel = next(a for a in history_figure.draw(data, FAMILY).axes if "warptile" in a.get_title(loc="left"))
+    panel = next(a for a in history_plot.draw(data, FAMILY).axes if "warptile" in a.get_title(loc="left"))
     assert "crashed" in [text.get_text() for text in panel.texts]

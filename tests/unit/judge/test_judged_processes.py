@@ -15,10 +15,9 @@ from warplog.catalog import family
 from warplog.core import paths
 from warplog.core.errors import WarplogError
 from warplog.judge import aa, comparison, floors, history
-from warplog.judge.figures import comparison as comparison_figure
-from warplog.judge.figures import history as history_figure
+from warplog.judge.campaigns import Sources
+from warplog.judge.figures import comparison_plot, history_plot
 from warplog.judge.samples import load
-from warplog.judge.sources import Sources
 from warplog.records.stages import TIME
 from warplog.tables.view import with_floors
 
@@ -120,7 +119,7 @@ def test_verdicts_name_their_regime_in_every_form(found):
     assert "warptile  4096 sustained  +" in comparison.as_json(found)
     assert "| sustained |" in comparison.as_markdown(found)
     only = replace(found, rows=tuple(row for row in found.rows if row.variant == "warptile"))
-    labels = [text.get_text() for text in comparison_figure.draw(only).axes[0].get_yticklabels()]
+    labels = [text.get_text() for text in comparison_plot.draw(only).axes[0].get_yticklabels()]
     assert [label.split()[0] for label in labels if "(sustained)" in label] == list(BRAKED)
 
 
@@ -197,7 +196,7 @@ def test_history_shows_the_spread_between_processes(place):
     assert first["process_min_us"] == min(measured.numbers())
     assert first["process_max_us"] == max(measured.numbers())
     assert list(mine["step"])[1] == "SLOWER"
-    panel = next(a for a in history_figure.draw(data, of_sgemm).axes if "warptile" in a.get_title(loc="left"))
+    panel = next(a for a in history_plot.draw(data, of_sgemm).axes if "warptile" in a.get_title(loc="left"))
     ends = [segment[:, 1] for segment in panel.collections[0].get_segments()]
     assert list(ends[0]) == [first["process_min_us"], first["process_max_us"]]
     assert list(ends[2]) == [single["q1_us"], single["q3_us"]]

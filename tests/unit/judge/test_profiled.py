@@ -5,7 +5,7 @@ import pytest
 from report_files import Launch, Nsys, write_ncu
 from warplog.core.errors import WarplogError
 from warplog.judge import comparison, profiled
-from warplog.judge.sources import Sources
+from warplog.judge.campaigns import Sources
 
 
 def traced(path, durations):

@@ -11,8 +11,8 @@ import made_up_records
 from warplog.core.errors import WarplogError
 from warplog.judge.summary import shown
 from warplog.judge.summary.gather import gather
-from warplog.judge.summary.known import Known
 from warplog.judge.summary.rows import Move, Summary, Trouble
+from warplog.judge.summary.stage_results import StageResults
 from warplog.records import door
 from warplog.records.remarks import cell
 from warplog.tables.agreement import agreement
@@ -155,7 +155,7 @@ def test_a_long_time_is_written_without_an_exponent() -> None:
 
 
 def test_without_a_summary_the_end_says_how_far_each_stage_is() -> None:
-    lines = shown.known_lines(Known(4, {"build": 3, "check": 2}, (BROKEN,)))
+    lines = shown.stage_result_lines(StageResults(4, {"build": 3, "check": 2}, (BROKEN,)))
     assert lines[0] == "of 4 variants: 3 compiled, 2 checked"
     assert lines[1].startswith("  compile error  sgemm/naive")
 

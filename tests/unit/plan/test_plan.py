@@ -18,7 +18,7 @@ from warplog.cli.checkup import host
 from warplog.core.errors import WarplogError
 from warplog.machine import device, interpreter, packages
 from warplog.plan import plan
-from warplog.plan.family import FamilyPlan
+from warplog.plan.family_plan import FamilyPlan
 from warplog.plan.files import Files
 from warplog.plan.jobs import CheckJob
 from warplog.plan.making import make_plan

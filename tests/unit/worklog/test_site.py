@@ -13,8 +13,8 @@ from worklog_pages import CAMPAIGN, CLAIM, RECORDED
 
 from warplog.core.text import Table
 from warplog.worklog.site import index, speeds
-from warplog.worklog.site.beside import beside, overview
 from warplog.worklog.site.pages import Site, case_file
+from warplog.worklog.site.two_campaigns import overview, side_by_side
 
 
 class Links(HTMLParser):
@@ -117,7 +117,7 @@ def cells(table, name):
 
 
 def test_ratios_are_given_as_measured_and_relative_to_sms_and_bandwidth(recorded):
-    row = cells(beside(recorded, other(recorded), NAMES).speeds, "warptile")
+    row = cells(side_by_side(recorded, other(recorded), NAMES).speeds, "warptile")
     assert row["ratio"] == "0.500x"
     assert row["per SM and clock"] == "1.00x"
     assert row["per DRAM bandwidth"] == "2.00x"
@@ -125,7 +125,7 @@ def test_ratios_are_given_as_measured_and_relative_to_sms_and_bandwidth(recorded
 
 
 def test_nothing_differs_where_all_variants_scale_alike(recorded):
-    found = beside(recorded, other(recorded), NAMES)
+    found = side_by_side(recorded, other(recorded), NAMES)
     assert found.facts == ("The fastest variant is warptile on both.",)
     assert found.steps is None
     assert found.claims is None
@@ -139,7 +139,7 @@ def test_variants_that_change_places_steps_that_turn_and_claims_that_flip_are_sa
     rows.loc[hit, ["median_us", "q1_us", "q3_us"]] *= 3
     ours = replace(recorded, claims=pd.DataFrame([CLAIM]))
     theirs = replace(theirs, claims=pd.DataFrame([CLAIM | {"verdict": "refuted", "measured": 1.5}]))
-    found = beside(ours, theirs, NAMES)
+    found = side_by_side(ours, theirs, NAMES)
     assert found.facts[0] == "The fastest variant is warptile on h200 and vectorized on h100."
     (step,) = found.steps.rows
     assert step[:2] == ("warptile", "vectorized")
@@ -153,16 +153,18 @@ def test_variants_that_change_places_steps_that_turn_and_claims_that_flip_are_sa
     bare = replace(
         theirs, claims=pd.DataFrame([CLAIM | {"verdict": "refuted", "measured": 1.5, "unit": math.nan}])
     )
-    assert beside(ours, bare, NAMES).claims.rows[0][2] == "refuted, 1.50"
+    assert side_by_side(ours, bare, NAMES).claims.rows[0][2] == "refuted, 1.50"
     unknown = replace(theirs, claims=pd.DataFrame([CLAIM | {"verdict": "not_measurable"}]))
-    assert beside(ours, unknown, NAMES).claims is None, "a claim that was not judged has no other verdict"
+    assert side_by_side(ours, unknown, NAMES).claims is None, (
+        "a claim that was not judged has no other verdict"
+    )
 
 
 def test_a_family_without_times_in_both_campaigns_is_not_in_the_overview(recorded):
     nothing = replace(other(recorded), measurements=recorded.measurements.assign(status="crashed"))
     found = {
-        "sgemm at 4096": beside(recorded, nothing, NAMES),
-        "again": beside(recorded, other(recorded), NAMES),
+        "sgemm at 4096": side_by_side(recorded, nothing, NAMES),
+        "again": side_by_side(recorded, other(recorded), NAMES),
     }
     assert [row[0] for row in overview(found, NAMES)[2].rows] == ["again"]
 
@@ -176,7 +178,7 @@ def test_the_site_has_a_page_for_a_campaign_of_another_gpu_only(page, recorded, 
             table.assign(gpu=gpu).to_parquet(path)
     site = Site(tmp_path / "site", "")
     site.add(page, recorded)
-    site.beside(tables)
+    site.add_side_by_side(tables)
     site.finish(CAMPAIGN)
     assert (tmp_path / "site" / "beside-second.html").is_file() == written
     assert ("beside-second.html" in (tmp_path / "site" / "index.html").read_text()) == written

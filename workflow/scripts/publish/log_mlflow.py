@@ -46,13 +46,15 @@ def artefacts(plan: Plan) -> Iterator[tuple[tuple[str, str], VariantFiles]]:
         }
         captures = paths.captures(places["profile_ncu.json"][1])
         for variant in variants:
-            records = {a: found[variant.name] for a, found in stored.items() if variant.name in found}
+            records = {
+                a: by_variant[variant.name] for a, by_variant in stored.items() if variant.name in by_variant
+            }
             built = Files(plan).build_record(variant)
             if store.is_file(built):
                 records["build.json"] = door.read(built, Build)
-            beside = [built.with_name(file) for file in ("kernel.sass", "kernel.ptx", "compile.log")]
+            products = [built.with_name(file) for file in ("kernel.sass", "kernel.ptx", "compile.log")]
             report = kept_report(records.get("profile_ncu.json"), plan.families[name].baseline)
-            files = [variant.file, *beside, *([captures / report] if report else [])]
+            files = [variant.file, *products, *([captures / report] if report else [])]
             yield (name, variant.name), VariantFiles(files, records)
 
 

@@ -108,14 +108,14 @@ def nodes() -> dict[str, list[Hardware]]:
     Raises:
         WarplogError: sinfo fails or does not answer.
     """
-    found: dict[str, list[Hardware]] = {}
+    groups: dict[str, list[Hardware]] = {}
     for line in _answer("sinfo", "-h", "-a", "-e", "-o", "%R|%c|%m|%G").splitlines():
         if node := _NODE.fullmatch(line):
             gpus: Counter[str] = Counter()
             for kind, count in _GPUS.findall(node[4]):
                 gpus[_shortened(kind)] += int(count)
-            found.setdefault(_shortened(node[1]), []).append(Hardware(int(node[2]), int(node[3]), gpus))
-    return found
+            groups.setdefault(_shortened(node[1]), []).append(Hardware(int(node[2]), int(node[3]), gpus))
+    return groups
 
 
 def check_requests(wanted: Iterable[Request], there: Mapping[str, Sequence[Hardware]]) -> None:
@@ -198,7 +198,7 @@ def watch(
     ended = threading.Event()
 
     def look() -> None:
-        told: set[str] = set()
+        reported: set[str] = set()
         former: object = None
         since = time.monotonic()
         while not ended.wait(every_s):
@@ -215,9 +215,9 @@ def watch(
             if states != former:
                 former, since = states, time.monotonic()
             elif time.monotonic() - since >= still_s:
-                for reason in lines.keys() - told:
+                for reason in lines.keys() - reported:
                     tell(f"SLURM, nothing new for {still_s / 60:.3g} minutes: {lines[reason]}")
-                told |= lines.keys()
+                reported |= lines.keys()
 
     threading.Thread(target=look, daemon=True).start()
     return ended

@@ -19,7 +19,7 @@ _SIGNS = {"new": "+", "gone": "-", "same": " "}
 def markdown(page: Page, folder: Path) -> str:
     """Returns the page as Markdown for a file in `folder`; links to figures are relative to it."""
     templates = environment(escape_markdown)
-    templates.filters.update(diff=_diff, quoted=_quoted, address=lambda one: _address(one, folder))
+    templates.filters.update(diff=_diff, quoted=_quoted, address=lambda path: _address(path, folder))
     text = templates.get_template("page.md.j2").render(page=page)
     return re.sub(r"\n{3,}", "\n\n", text).strip("\n") + "\n"
 
