@@ -1,4 +1,4 @@
-# On the GPU: correctness, time, counters (ncu) and timeline (nsys). One job measures all variants of a family, since
+# On the GPU: correctness, time, counters (ncu) and trace (nsys). One job measures all variants of a family, since
 # starting a process takes longer than measuring a kernel; records of variants with unchanged inputs are kept.
 
 

@@ -114,9 +114,9 @@ def test_every_variant_is_named_whatever_the_family(name, tables):
 def test_failed_variants_are_labelled_gaps(name, failed):
     rows = MODULES[name].data(failed)
     for variant, words in (("bank_swizzled", "wrong"), ("split_k", "compile error")):
-        mine = rows[rows["variant"] == variant]
-        assert mine["gap"].str.startswith(words).all()
-        numbers = mine.select_dtypes("number").drop(columns=["order", "size", "peak"], errors="ignore")
+        own = rows[rows["variant"] == variant]
+        assert own["gap"].str.startswith(words).all()
+        numbers = own.select_dtypes("number").drop(columns=["order", "size", "peak"], errors="ignore")
         assert numbers.isna().all(axis=None), "a failed variant has no numbers, and no zeros"
         assert any(words in text for text in texts(shown(name, failed)))
 
@@ -261,8 +261,8 @@ def test_only_figures_of_times_repeat_what_is_remarked_on_them(good):
     )
     noted = replace(good, measurements=rows)
     notes = {name: drawn(name, noted).get_supxlabel().replace("\n", " ") for name in FIGURES}
-    told = {name: "launches discarded" in note for name, note in notes.items()}
-    assert {name for name, has in told.items() if has} == set(TIMED)
+    repeats = {name: "launches discarded" in note for name, note in notes.items()}
+    assert {name for name, has in repeats.items() if has} == set(TIMED)
 
 
 def test_pictures_have_few_colours_and_all_that_letters_need(tmp_path, good, sharp):

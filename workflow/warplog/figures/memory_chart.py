@@ -36,7 +36,7 @@ TRAFFIC = {  # what the title compares
     "l2_bytes": ("looks up", "in L2"),
     "dram_bytes_read": ("reads", "from device memory"),
 }
-_MANY = 2.0  # times the parent's traffic: from here on it is not told in percent
+_MANY = 2.0  # times the parent's traffic: from here on it is not stated in percent
 LEAST = 1.1  # a smaller difference is not a finding
 _BODY_IN, _NARROW_BODY_IN = 2.2, 4.4  # height of a chart
 _FILL = "#a6cee3"

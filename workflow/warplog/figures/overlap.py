@@ -31,7 +31,7 @@ NOTE = (
 )
 JOINED = "; gaps between the narrow pieces of {variants} are not drawn"
 NARROW = 1 / 150  # of the axis
-ENGINES = {  # kind or name in the timeline: position in the row, face (None: the variant's), hatch, legend
+ENGINES = {  # kind or name in the trace: position in the row, face (None: the variant's), hatch, legend
     "Host-to-Device": (0, "white", "....", "copy to the device"),
     "kernel": (1, None, "", "kernel, in the variant's colour"),
     "Device-to-Host": (2, "white", "////", "copy to the host"),

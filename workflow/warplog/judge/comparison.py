@@ -406,7 +406,7 @@ def _flat(row: Row) -> dict[str, Cell]:
     return flat | {"changes": _changes(row), "remarks": join_notes(*row.remarks)}
 
 
-# What the codes of a row say where they are shown; WIDE is told by the interval.
+# What the codes of a row say where they are shown; WIDE is shown by the interval.
 _SAYS = {
     WIDE: "",
     TWO_GROUPS: "the processes form two groups",

@@ -67,7 +67,7 @@ def measure_floors(runs: Sequence[Campaign]) -> Floors | None:
         key: tuple(max(a, b) / min(a, b) - 1 for a, b in combinations(map(median, times_us), 2))
         for key, times_us in times.items()
     }
-    return Floors(gaps, spreads, typical, conditions, max(sum(map(len, found)) for found in times.values()))
+    return Floors(gaps, spreads, typical, conditions, max(sum(map(len, values)) for values in times.values()))
 
 
 def with_times(campaign: Campaign, floors: Floors | None = None, own: bool = True) -> Campaign:

@@ -64,7 +64,7 @@ class Job:
     reason: str
 
 
-def before_submitting(workflow: Any, tell: Callable[[str], None]) -> None:
+def before_submitting(workflow: Any, report: Callable[[str], None]) -> None:
     """Checks that SLURM can run the jobs of Snakemake's `workflow`, then starts to `watch` them.
 
     Does nothing if another executor starts the jobs.
@@ -83,7 +83,7 @@ def before_submitting(workflow: Any, tell: Callable[[str], None]) -> None:
     check_status_command(settings.status_command)
     check_requests(requests(workflow.dag), nodes())
     heed_every_end(sys.modules[type(executor).__module__])
-    watch(executor.run_uuid, tell)
+    watch(executor.run_uuid, report)
 
 
 def requests(dag: Any) -> Iterator[Request]:
@@ -184,11 +184,11 @@ def heed_every_end(plugin: Any) -> None:
 
 
 def watch(
-    run: str, tell: Callable[[str], None], still_s: float = 300, every_s: float = 30
+    run: str, report: Callable[[str], None], still_s: float = 300, every_s: float = 30
 ) -> threading.Event:
-    """Starts a thread that tells SLURM's reasons, each once, if the jobs of a run wait and none starts or ends.
+    """Starts a thread that reports SLURM's reasons, each once, if the jobs of a run wait and none starts or ends.
 
-    It also tells if squeue does not answer. The thread ends with the process, or when the returned event is set.
+    It also reports if squeue does not answer. The thread ends with the process, or when the returned event is set.
 
     Args:
         run: the name of the run's jobs.
@@ -216,7 +216,7 @@ def watch(
                 former, since = states, time.monotonic()
             elif time.monotonic() - since >= still_s:
                 for reason in lines.keys() - reported:
-                    tell(f"SLURM, nothing new for {still_s / 60:.3g} minutes: {lines[reason]}")
+                    report(f"SLURM, nothing new for {still_s / 60:.3g} minutes: {lines[reason]}")
                 reported |= lines.keys()
 
     threading.Thread(target=look, daemon=True).start()

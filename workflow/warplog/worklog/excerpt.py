@@ -51,19 +51,14 @@ def _without_bounds(declaration: str) -> str:
     return declaration
 
 
-def _marks(path: Path) -> tuple[str, str]:
-    """Returns the comments that mark the first and the last line in a file of this language."""
-    comment = "#" if path.suffix == _PYTHON else "//"
-    return _BEGIN.format(comment), _END.format(comment)
-
-
 def marked(path: Path, lines: list[str]) -> tuple[int, int] | None:
     """Returns the first and last line between the marks; None if there are no marks.
 
     Raises:
         WarplogError: if the marks are not one pair.
     """
-    begin, end = _marks(path)
+    comment = "#" if path.suffix == _PYTHON else "//"
+    begin, end = _BEGIN.format(comment), _END.format(comment)
     marks = [(n, line.strip()) for n, line in enumerate(lines, 1) if line.strip() in (begin, end)]
     if not marks:
         return None

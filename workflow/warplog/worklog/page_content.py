@@ -126,7 +126,9 @@ def _facts(rows: Rows, campaign: Campaign) -> Facts:
     tables = rows.tables
     clocked = [row for row in rows.measured.values() if number(row, "sm_mhz") > 0]
     ends = (
-        [Cells("measurements", end(clocked, key=_clock)) for end in (min, max)] if clocked else [None, None]
+        [Cells("measurements", end(clocked, key=lambda row: number(row, "sm_mhz"))) for end in (min, max)]
+        if clocked
+        else [None, None]
     )
     gpu = next(iter(as_rows(tables.gpus)), None)
     return Facts(
@@ -144,10 +146,6 @@ def _facts(rows: Rows, campaign: Campaign) -> Facts:
         fastest=ends[1],
         shared_remarks=rows.shared_remarks,
     )
-
-
-def _clock(row: Row) -> float:
-    return number(row, "sm_mhz")
 
 
 def _lead(rows: Rows, path: Sequence[Place]) -> Lead:

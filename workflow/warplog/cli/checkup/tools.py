@@ -63,7 +63,7 @@ def disassemblers(gpu_present: bool) -> list[Finding]:
 
 
 def profilers(gpu_present: bool) -> list[Finding]:
-    """Checks ncu, nsys and compute-sanitizer; a campaign runs without them, but has no counters or timeline."""
+    """Checks ncu, nsys and compute-sanitizer; a campaign runs without them, but has no counters or trace."""
     findings = []
     for name in ("ncu", "nsys", "compute-sanitizer"):
         tool = toolchain.find(name)

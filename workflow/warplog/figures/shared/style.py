@@ -108,9 +108,9 @@ def look(tables: FigureTables, settings: Settings = WEB) -> Look:
 def variant_styles(variants: pd.DataFrame) -> dict[str, VariantStyle]:
     """Returns a style per variant, based on its position `order` and the length `rungs` of the whole ladder.
 
-    Because the whole ladder counts, a variant keeps its colour when others are left out. Later rungs are
+    Because the whole ladder counts, a variant keeps its colour when others are left out. Later variants are
     darker, on a colour ramp of evenly decreasing lightness; the baseline is hatched grey at any position. The
-    combination of marker and dashes repeats after 44 rungs.
+    combination of marker and dashes repeats after 44 variants.
     """
     last = max(int(variants["rungs"].max()) - 1, 1)
     ramp = mpl.colormaps[RAMP]

@@ -80,7 +80,7 @@ def points(
             if time_us > 0:
                 faster = us / time_us if column != "median_us" else time_us / us
                 rate, percent = number(row, column) * factor * faster, 100 * base_us / time_us
-                points.append(Point(*about, regime, _known(rate), _known(percent), time_us))
+                points.append(Point(*about, regime, _or_none(rate), _or_none(percent), time_us))
     return points
 
 
@@ -245,5 +245,5 @@ def library() -> str:
     return source.replace("</script", r"<\/script").replace("<!--", r"<\!--")
 
 
-def _known(value: float) -> float | None:
+def _or_none(value: float) -> float | None:
     return None if math.isnan(value) else value
