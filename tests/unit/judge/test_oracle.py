@@ -305,6 +305,6 @@ def test_it_stays_a_target_of_its_own_when_it_is_recorded():
 
 def test_all_its_cases_are_run_and_only_the_spins_are_timed():
     made = make_plan({"mode": "live", "gpu": "h200", "cases": "4096"}, PROJECT)
-    family = made.of("oracle")
+    family = made.family_plan("oracle")
     assert list(family.cases) == list(FAMILY.cases)
     assert family.captured_cases()["probes"] == tuple(FAMILY.profile_cases)

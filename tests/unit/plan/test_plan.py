@@ -89,7 +89,7 @@ def test_choices_may_be_lists_strings_and_numbers(place: Path) -> None:
     made = make_plan({**LIVE, "variants": ["sgemm/naive", "warptile"], "cases": 4096})
     assert [v for _, v in made.pairs()] == ["naive", "warptile", "cublas"]
     assert made.cases["sgemm"] == ("4096",)
-    assert made.of("sgemm").captured_cases()["naive"] == ("4096",)
+    assert made.family_plan("sgemm").captured_cases()["naive"] == ("4096",)
 
 
 def test_numbers_are_text_where_the_key_holds_text(place: Path) -> None:
@@ -329,7 +329,7 @@ def test_the_best_parameters_recorded_for_this_gpu_are_compiled_and_no_others(pl
 
 def test_nsys_captures_all_timed_cases_of_a_library_and_ncu_does_not(place: Path) -> None:
     made = make_plan(LIVE)
-    sgemm = made.of("sgemm")
+    sgemm = made.family_plan("sgemm")
     ncu, nsys = sgemm.captured_cases(), sgemm.traced_cases()
     assert nsys["cublas"] == made.cases["sgemm"]
     assert nsys["naive"] == ncu["naive"] == ncu["cublas"]
@@ -361,7 +361,7 @@ def test_contracts_change_with_the_element_type_of_a_case(place: Path) -> None:
 
 def test_the_memory_of_arrays_is_a_parameter_of_the_job(place: Path) -> None:
     made = make_plan({**LIVE, "families": "transfer"})
-    family, job = made.of("transfer"), Parameters(Files(made)).check(SimpleNamespace(family="transfer"))
+    family, job = made.family_plan("transfer"), Parameters(Files(made)).check(SimpleNamespace(family="transfer"))
     memory = door.decode(job, CheckJob, "job").memory
     assert memory == {v.name: dict(v.memory) for v in family.variants if v.memory} != {}
 
