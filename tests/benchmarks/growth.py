@@ -120,7 +120,7 @@ def do_plan() -> None:
     files = Files(plan)
     parameters = Parameters(files)
     files.builds_of_all()
-    files.of(stages.CHECK, stages.TIME)
+    files.record_files(stages.CHECK, stages.TIME)
     parameters.tables()
     for family, variant in plan.pairs():
         parameters.build(SimpleNamespace(arch=plan.arch, family=family, variant=variant))
@@ -143,13 +143,13 @@ def do_tables() -> None:
 
 def do_figures() -> None:
     """The figures of all families."""
-    from warplog.figures.shared import family
+    from warplog.figures.shared import family_figures
     from warplog.figures.shared.settings import WEB
     from warplog.tables import view
 
     for name, figures in plan_of().drawn.items():
         data = view.load(Path("results/tables"), name)
-        family.draw(data, figures, WEB, Path("results/figures") / name, 1)
+        family_figures.draw(data, figures, WEB, Path("results/figures") / name, 1)
 
 
 def do_pages() -> None:
@@ -176,7 +176,7 @@ def do_mlflow() -> None:
 def do_compare() -> None:
     """The comparison of the campaign with itself."""
     from warplog.judge import comparison
-    from warplog.judge.sources import Sources
+    from warplog.judge.campaigns import Sources
 
     found = comparison.run(("results", "results"), Sources(Path(), "", "h200", Path("results")))
     comparison.as_csv(found)
@@ -186,7 +186,7 @@ def do_compare() -> None:
 def do_history() -> None:
     """The history of all families, as figures and CSV."""
     from warplog.judge import history
-    from warplog.judge.figures import history as figure
+    from warplog.judge.figures import history_plot
     from warplog.plan.files import Files
     from warplog.plan.judging import Judging
 
@@ -195,7 +195,7 @@ def do_history() -> None:
     judging.history_state(None)
     families = [plan.families[name] for name in plan.chosen]
     for name, data in history.collect_all(list(map(Path, judging.history())), families, plan.gpu).items():
-        figure.write(data, plan.families[name], Path("results/history"))
+        history_plot.write(data, plan.families[name], Path("results/history"))
 
 
 STEPS: dict[str, Callable[[], None]] = {

@@ -18,7 +18,7 @@ from warplog.core import store
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_bytes
 from warplog.judge import comparison
-from warplog.judge.sources import Sources
+from warplog.judge.campaigns import Sources
 from warplog.measure import provenance
 from warplog.records import door
 from warplog.records.campaign import Campaign

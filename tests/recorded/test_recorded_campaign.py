@@ -78,16 +78,16 @@ def value(metrics: pd.DataFrame, variant: str, metric: str, case: str = HEADLINE
 
 def records() -> list[tuple[Path, Identity]]:
     """Returns all records with their files: those of all variants, builds and searches."""
-    found: list[tuple[Path, Identity]] = []
+    of_stages: list[tuple[Path, Identity]] = []
     for stage in RECORDED:
         for path in stage.files(FOLDER):
             if stage.of_family:
-                found += [
+                of_stages += [
                     (path, record) for record in FamilyRecord.read(path, stage.record).variants.values()
                 ]
             elif stage is not START:
-                found.append((path, door.read(path, stage.record)))
-    return found
+                of_stages.append((path, door.read(path, stage.record)))
+    return of_stages
 
 
 def test_campaign_names_commit_gpu_driver_and_date() -> None:
@@ -98,9 +98,9 @@ def test_campaign_names_commit_gpu_driver_and_date() -> None:
 
 
 def test_all_records_fit_their_types_and_come_from_the_same_code() -> None:
-    found = records()
-    assert len(found) > 5 * len(VARIANTS)
-    for path, record in found:
+    entries = records()
+    assert len(entries) > 5 * len(VARIANTS)
+    for path, record in entries:
         # Searches run before the campaign, whose sources contain their results.
         if isinstance(record, Measured) and not isinstance(record, Tune):
             assert record.provenance.content_sha256 == CAMPAIGN.content_sha256, path
@@ -115,9 +115,9 @@ def test_every_recorded_campaign_is_consistent_and_as_its_manifest_says(name: st
 
 
 def test_it_contains_the_oracle_with_the_current_probes() -> None:
-    found = [(path, record) for path, record in records() if record.family in PROBES]
-    assert {record.family for _, record in found} == set(PROBES)
-    for path, record in found:
+    entries = [(path, record) for path, record in records() if record.family in PROBES]
+    assert {record.family for _, record in entries} == set(PROBES)
+    for path, record in entries:
         if isinstance(record, (Measured, Build)):
             variant = PROBES[record.family].variant(record.variant)
             assert record.source_sha256 == variant.fingerprint(), path
@@ -128,8 +128,8 @@ def test_compute_sanitizer_found_nothing_unexplained_in_the_current_variants_and
     current = [*VARIANTS, *(v for family in PROBES.values() for v in family.variants)]
     keys = {(v.family, v.name, tool) for v in current for tool in SanitizeSettings().tools}
     assert set(zip(rows["family"], rows["variant"], rows["tool"], strict=True)) == keys
-    found = rows[rows["status"] != "ok"]
-    assert set(zip(found["family"], found["variant"], found["tool"], strict=True)) == FOUND
+    findings = rows[rows["status"] != "ok"]
+    assert set(zip(findings["family"], findings["variant"], findings["tool"], strict=True)) == FOUND
     sources = dict(zip(zip(rows["family"], rows["variant"], strict=True), rows["source_sha256"], strict=True))
     fingerprints = {(v.family, v.name): v.fingerprint() for v in current}
     assert {key for key, source in sources.items() if source != fingerprints[key]} <= EDITED
@@ -151,7 +151,7 @@ def test_a_recorded_campaign_names_no_folder_user_or_environment_of_the_machine(
     for path in unpacked(name).rglob("*"):
         if path.suffix in (".json", ".csv"):
             text = path.read_text(encoding="utf-8")
-            assert not any(found := leak.search(text) for leak in LEAKS), (path, found)
+            assert not any(match := leak.search(text) for leak in LEAKS), (path, match)
 
 
 def test_it_has_every_table() -> None:
@@ -172,10 +172,10 @@ def test_every_family_variant_and_case_has_a_row_that_is_ok_or_unsupported(
     assert all(without.reason.str.startswith("needs "))
     for variant in VARIANTS:
         family = FAMILIES[variant.family]
-        mine = measurements[(measurements.family == family.name) & (measurements.variant == variant.name)]
-        at_headline = mine[mine.case == family.headline_case].iloc[0]
+        own = measurements[(measurements.family == family.name) & (measurements.variant == variant.name)]
+        at_headline = own[own.case == family.headline_case].iloc[0]
         assert at_headline["status"] == "ok", (variant.family, variant.name)
-        assert variant.name != family.baseline or set(mine.status) == {"ok"}
+        assert variant.name != family.baseline or set(own.status) == {"ok"}
 
 
 def test_it_was_measured_from_the_current_sources(measurements: pd.DataFrame) -> None:
@@ -259,8 +259,8 @@ def test_theoretical_occupancy_equals_the_calculated_one(metrics: pd.DataFrame) 
 
 
 def test_each_step_of_the_ladder_is_faster(measurements: pd.DataFrame) -> None:
-    mine = measurements[(measurements.family == "sgemm") & (measurements.case == HEADLINE)]
-    at = mine.set_index("variant")["gflops"]
+    own = measurements[(measurements.family == "sgemm") & (measurements.case == HEADLINE)]
+    at = own.set_index("variant")["gflops"]
     ladder = [
         "naive",
         "gmem_coalesced",
@@ -283,8 +283,8 @@ def test_parameters_in_the_tables_are_those_that_the_searches_found() -> None:
 
 
 def test_recorded_campaigns_of_several_gpus_are_of_one_commit_whose_answers_are_right() -> None:
-    found = [next((ROOT.parent / name / "campaign").glob("*.json")) for name in EVERY]
-    assert {door.read(path, Campaign).commit for path in found} == {CAMPAIGN.commit}
+    files = [next((ROOT.parent / name / "campaign").glob("*.json")) for name in EVERY]
+    assert {door.read(path, Campaign).commit for path in files} == {CAMPAIGN.commit}
     for name in EVERY:
         rows = pd.read_parquet(ROOT.parent / name / "tables" / "oracle.parquet")
         assert set(rows["verdict"]) == {"right"}, name

@@ -27,40 +27,40 @@ def _of_all_families():
 
 
 def step(family, variant):
-    return next(one for one in concluded(family).steps if one.variant == variant)
+    return next(step for step in concluded(family).steps if step.variant == variant)
 
 
 def bound(family, variant):
-    return next(one for one in concluded(family).bounds if one.variant == variant)
+    return next(bound for bound in concluded(family).bounds if bound.variant == variant)
 
 
 def changes(family, variant):
     """The changes of a step by quantity."""
-    return {one.quantity: one for one in concluded(family).changes if one.variant == variant}
+    return {change.quantity: change for change in concluded(family).changes if change.variant == variant}
 
 
 def reasons(family, variant):
     """The quantities that argue for or against a step."""
-    return {name for name, one in changes(family, variant).items() if one.role in ("cause", "cost")}
+    return {name for name, change in changes(family, variant).items() if change.role in ("cause", "cost")}
 
 
 @pytest.mark.parametrize(("variant", "twin"), [("warp_per_row", "registers"), ("cluster", "warp_per_row")])
 def test_softmax_variants_that_take_the_same_path_at_the_headline_case_explain_no_noise(variant, twin):
-    one = step("softmax", variant)
-    assert (one.twin, one.twin_code, one.word) == (twin, "same", "SAME")
-    assert one.twin_instructions == one.instructions
+    conclusion = step("softmax", variant)
+    assert (conclusion.twin, conclusion.twin_code, conclusion.word) == (twin, "same", "SAME")
+    assert conclusion.twin_instructions == conclusion.instructions
     assert not reasons("softmax", variant)
 
 
 def test_best_of_launches_the_kernel_of_another_variant_in_other_machine_code():
-    one = step("sgemm", "best_of")
-    assert (one.twin, one.twin_code) == ("register_reuse", "recompiled")
-    assert one.twin_instructions != one.instructions
+    conclusion = step("sgemm", "best_of")
+    assert (conclusion.twin, conclusion.twin_code) == ("register_reuse", "recompiled")
+    assert conclusion.twin_instructions != conclusion.instructions
     assert not step("sgemm", "gmem_coalesced").twin
     assert not step("sgemm", "autotuned").twin
 
 
-def test_the_waits_of_wgmma_kernels_are_told_by_their_hot_lines():
+def test_the_stalls_of_wgmma_kernels_are_explained_by_their_hot_lines():
     narrow = changes("bf16_gemm", "wgmma_tma_n256")["long_scoreboard"]
     assert (narrow.wait, narrow.wait_line.partition(":")[0]) == ("tma", "mbarrier.cuh")
     wide = changes("bf16_gemm", "wgmma_pipelined")["barrier"]
@@ -70,11 +70,11 @@ def test_the_waits_of_wgmma_kernels_are_told_by_their_hot_lines():
 
 def test_a_kernel_that_executes_no_mbarrier_instruction_does_not_wait_at_one():
     """At rows of 16 KiB, one_exchange launches the instantiation of a template in which one block handles a row."""
-    one = bound("layernorm", "one_exchange")
-    assert (one.stall, one.wait) == ("long_scoreboard", "")
+    conclusion = bound("layernorm", "one_exchange")
+    assert (conclusion.stall, conclusion.wait) == ("long_scoreboard", "")
 
 
-def test_a_step_of_a_kernel_that_waits_for_l2_or_tensor_cores_is_told_by_them():
+def test_a_step_of_a_kernel_that_waits_for_l2_or_tensor_cores_is_explained_by_them():
     for variant in ("wgmma_tma_n128", "wgmma_tma_store"):
         assert "instructions_executed" not in reasons("bf16_gemm", variant)
     assert {"l2_bytes", "long_scoreboard"} <= reasons("bf16_gemm", "wgmma_tma_n128")
@@ -83,14 +83,14 @@ def test_a_step_of_a_kernel_that_waits_for_l2_or_tensor_cores_is_told_by_them():
     assert (round(bubble.before, 2), round(bubble.after, 2)) == (5.95, 1.12), (
         "of the longest gap at each tile end"
     )
-    found = changes("bf16_gemm", "wgmma_pipelined")
-    assert (found["blocks_per_sm"].before, found["blocks_per_sm"].after) == (3, 1)
+    by_quantity = changes("bf16_gemm", "wgmma_pipelined")
+    assert (by_quantity["blocks_per_sm"].before, by_quantity["blocks_per_sm"].after) == (3, 1)
     assert (
         changes("sgemm", "split_k")["dram_bytes"].after > 4 * changes("sgemm", "split_k")["dram_bytes"].before
     )
 
 
-def test_a_cause_that_is_told_is_one():
+def test_a_cause_that_is_shown_is_one():
     """What readers took for wrong: a small counter at a wait, more wavefronts as excess ones, and kernels left out."""
     atomics, alike = changes("reduction", "grid_stride"), changes("reduction", "float4")
     assert (atomics["contended_atomics"].role, atomics["contended_atomics"].after) == ("cause", 0)
@@ -101,7 +101,7 @@ def test_a_cause_that_is_told_is_one():
     assert "sm_busy_pct" not in reasons("reduction", "float4")
     assert step("reduction", "interleaved").others_us > step("reduction", "interleaved").parent_others_us > 0
     assert {"shared_wavefronts_excess", "short_scoreboard"} <= reasons("reduction", "interleaved")
-    online = [one.of for one in concluded("softmax").changes if one.variant == "online"]
+    online = [change.of for change in concluded("softmax").changes if change.variant == "online"]
     assert "short_scoreboard" not in online, "LDS are 0.5 % of its instructions"
     grid = changes("softmax", "block_per_row")["grid_blocks"]
     assert (grid.role, grid.before, grid.after) == ("cause", 32, 4096)

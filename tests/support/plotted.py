@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from warplog.figures.shared import family
+from warplog.figures.shared import family_figures
 from warplog.figures.shared.settings import WEB, Settings
 from warplog.tables import view
 
@@ -12,4 +12,4 @@ def plot(
     names: Sequence[str], tables: Path, folder: Path, settings: Settings = WEB, version: int = 1
 ) -> None:
     """Draws the named figures into `folder`, which has the name of the family."""
-    family.draw(view.load(tables, folder.name), names, settings, folder, version)
+    family_figures.draw(view.load(tables, folder.name), names, settings, folder, version)

@@ -19,7 +19,7 @@ from copied_project import PROJECT, copy_project
 from small_campaign import FOLDER as SMALL
 from warplog.catalog.family import load_family
 from warplog.cli import main
-from warplog.judge.sources import recorded_campaign
+from warplog.judge.campaigns import recorded_campaign
 from warplog.records.config import Config
 
 pytestmark = pytest.mark.skipif(shutil.which("rsync") is None, reason="rsync is not installed")

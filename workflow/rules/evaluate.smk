@@ -20,7 +20,7 @@ rule extract_family:
 
 rule extract:
     input:
-        files.of(stages.EXTRACT),
+        files.record_files(stages.EXTRACT),
     output:
         touch("results/extract/.complete"),
 
@@ -28,10 +28,10 @@ rule extract:
 rule make_tables:
     input:
         build=files.builds_of_all(),
-        check=files.of(stages.CHECK),
-        time=files.of(stages.TIME),
-        profile=files.of(stages.NCU, stages.NSYS),
-        extract=files.of(stages.EXTRACT),
+        check=files.record_files(stages.CHECK),
+        time=files.record_files(stages.TIME),
+        profile=files.record_files(stages.NCU, stages.NSYS),
+        extract=files.record_files(stages.EXTRACT),
         campaign=files.campaign(),
         gpus=files.gpus(),
     output:
@@ -50,7 +50,7 @@ rule make_tables:
 
 rule judge_floors:
     input:
-        time=files.of(stages.TIME),
+        time=files.record_files(stages.TIME),
         campaign=files.campaign(),
     output:
         parquet="results/tables/floors.parquet",

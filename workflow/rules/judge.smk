@@ -113,9 +113,9 @@ rule history:
 rule judge_oracle:
     input:
         build=oracle.builds_of_all(),
-        check=oracle.of(stages.CHECK),
-        time=oracle.of(stages.TIME),
-        extract=oracle.of(stages.EXTRACT),
+        check=oracle.record_files(stages.CHECK),
+        time=oracle.record_files(stages.TIME),
+        extract=oracle.record_files(stages.EXTRACT),
         campaign=files.campaign(),
         gpus=files.gpus(),
     output:

@@ -98,21 +98,21 @@ rule profile_nsys:
 # Rule `all` requests these flag files, so that `--until check` can stop the default run there.
 rule check:
     input:
-        files.of(stages.CHECK),
+        files.record_files(stages.CHECK),
     output:
         touch("results/check/.complete"),
 
 
 rule time:
     input:
-        files.of(stages.TIME),
+        files.record_files(stages.TIME),
     output:
         touch("results/time/.complete"),
 
 
 rule profile:
     input:
-        files.of(stages.NCU),
-        files.of(stages.NSYS),
+        files.record_files(stages.NCU),
+        files.record_files(stages.NSYS),
     output:
         touch("results/profile/.complete"),

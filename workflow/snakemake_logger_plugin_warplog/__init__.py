@@ -80,10 +80,10 @@ class Progress:
         job = self._running.pop(number, None)
         return self._line(job.step if job else ("", ""), f" failed   {log}".rstrip())
 
-    def _line(self, of: Step, outcome: str) -> str:
+    def _line(self, step: Step, outcome: str) -> str:
         done = sum(not jobs for jobs in self._open.values())
         width = len(str(self._steps))
-        return f"[{done:{width}}/{self._steps}]  {of[0]:8} {of[1]:16} {outcome}"
+        return f"[{done:{width}}/{self._steps}]  {step[0]:8} {step[1]:16} {outcome}"
 
     def _left(self, now_s: float) -> str:
         elapsed_s = now_s - self._start_s
@@ -179,10 +179,10 @@ class LogHandler(LogHandlerBase):
 
 def _tails(logs: list[str], is_local: bool) -> list[str]:
     """Returns the last lines of the logs of a failed job; a local one has printed its error itself."""
-    found = []
+    tails = []
     for log in map(Path, logs):
         if log.is_file():
             lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
             kept = [line for line in lines if not (is_local and line.startswith("error: "))]
-            found += [f"    {line}" for line in kept[-_TAIL_LINES:]]
-    return found
+            tails += [f"    {line}" for line in kept[-_TAIL_LINES:]]
+    return tails

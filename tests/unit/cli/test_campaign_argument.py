@@ -32,13 +32,13 @@ def printed(capsys, *arguments):
 @pytest.mark.parametrize("command", READERS)
 def test_readers_take_a_recorded_name_a_campaigns_folder_and_its_tables(repository, capsys, command):
     folder = "warplog/results/recorded/h200"
-    found = [
+    outputs = [
         printed(capsys, command, name, "--family", "transpose")
         for name in ("h200", folder, f"{folder}/tables", "results/recorded/h200")
     ]
-    assert found[0][0] == 0
-    assert found[0][1]
-    assert all(one == found[0] for one in found)
+    assert outputs[0][0] == 0
+    assert outputs[0][1]
+    assert all(output == outputs[0] for output in outputs)
 
 
 @pytest.mark.parametrize(

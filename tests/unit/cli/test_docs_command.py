@@ -56,10 +56,10 @@ def test_a_schema_is_json_that_describes_the_files(capsys, name, file):
 def test_the_schema_of_a_family_describes_its_keys_and_what_each_kind_of_argument_needs(capsys):
     assert main.main(["schema", "family"]) == 0
     text = capsys.readouterr().out
-    found = json.loads(text)["$defs"]
-    assert found["FamilyFile"]["properties"]["check_cases"]["description"].startswith("problems for the corr")
-    assert found["VariantEntry"]["properties"]["name"]["$comment"].startswith("up to 64 small letters")
-    assert all("description" in key or "$ref" in key for key in found["FamilyFile"]["properties"].values())
+    types = json.loads(text)["$defs"]
+    assert types["FamilyFile"]["properties"]["check_cases"]["description"].startswith("problems for the corr")
+    assert types["VariantEntry"]["properties"]["name"]["$comment"].startswith("up to 64 small letters")
+    assert all("description" in key or "$ref" in key for key in types["FamilyFile"]["properties"].values())
     validator = jsonschema_rs.Draft202012Validator(json.loads(text))
     written = yaml.safe_load((PROJECT / "kernels" / "sgemm" / "family.yaml").read_text())
     for argument, fits in (
@@ -103,6 +103,8 @@ def test_options_that_run_does_not_have_are_snakemakes(given, own, rest):
 
 
 def test_run_knows_each_of_its_own_options():
-    (commands,) = (one for one in main.make_parser()._actions if isinstance(one, argparse._SubParsersAction))
+    (commands,) = (
+        action for action in main.make_parser()._actions if isinstance(action, argparse._SubParsersAction)
+    )
     own = {word for action in commands.choices["run"]._actions for word in action.option_strings}
     assert own == set(running.OWN)

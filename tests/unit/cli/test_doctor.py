@@ -52,13 +52,13 @@ def recording(project: Path) -> Path:
 
 def test_without_gpu_and_tools_the_recorded_campaign_is_used(no_tools, monkeypatch, tmp_path):
     monkeypatch.setattr(device, "detect", lambda: None)
-    found = doctor.examine(recording(tmp_path))
-    assert doctor.exit_status(found) == 0, [f for f in found if f.status == "fail"]
+    findings = doctor.examine(recording(tmp_path))
+    assert doctor.exit_status(findings) == 0, [f for f in findings if f.status == "fail"]
     assert "h200-2026-01-02 (NVIDIA H200); without a GPU" in next(
-        f.text for f in found if f.topic == "recorded campaigns"
+        f.text for f in findings if f.topic == "recorded campaigns"
     )
-    assert doctor.summary(found).startswith("ready to show the recorded campaign")
-    assert all(f.remedy for f in found if f.status in ("warn", "fail"))
+    assert doctor.summary(findings).startswith("ready to show the recorded campaign")
+    assert all(f.remedy for f in findings if f.status in ("warn", "fail"))
 
 
 def test_without_gpu_and_recorded_campaign_no_campaign_can_run(no_tools, monkeypatch, tmp_path):
@@ -66,16 +66,16 @@ def test_without_gpu_and_recorded_campaign_no_campaign_can_run(no_tools, monkeyp
     broken = tmp_path / "results/recorded/x/campaign"
     broken.mkdir(parents=True)
     (broken / "x.json").write_text("[]")
-    found = doctor.examine(tmp_path)
-    assert doctor.exit_status(found) == 1
-    assert [f.topic for f in found if f.status == "fail"] == ["recorded campaigns"]
+    findings = doctor.examine(tmp_path)
+    assert doctor.exit_status(findings) == 1
+    assert [f.topic for f in findings if f.status == "fail"] == ["recorded campaigns"]
 
 
 def test_with_a_gpu_compilers_are_required_and_profilers_are_optional(no_tools, monkeypatch, tmp_path):
     monkeypatch.setattr(device, "detect", lambda: H200)
-    found = {f.topic: f.status for f in doctor.examine(recording(tmp_path))}
-    assert {found[t] for t in ("nvcc", "host compiler", "cuobjdump", "nvdisasm", "cuBLAS")} == {"fail"}
-    assert {found[t] for t in ("ncu", "nsys", "compute-sanitizer")} == {"warn"}
+    statuses = {f.topic: f.status for f in doctor.examine(recording(tmp_path))}
+    assert {statuses[t] for t in ("nvcc", "host compiler", "cuobjdump", "nvdisasm", "cuBLAS")} == {"fail"}
+    assert {statuses[t] for t in ("ncu", "nsys", "compute-sanitizer")} == {"warn"}
 
 
 def test_a_tool_that_uv_can_install_is_not_a_problem(no_tools, monkeypatch, tmp_path):
@@ -110,9 +110,9 @@ def test_nsys_without_its_importer_is_reported(tmp_path, monkeypatch):
     link = tmp_path / "nsys"
     link.symlink_to(nsys)
     monkeypatch.setattr(toolchain, "find", lambda name: Tool(name, link, "2025.3.1", ""))
-    found = {f.topic: f for f in tools.profilers(True)}
-    assert outcome(found["nsys"]) == ("warn", True)
-    assert found["ncu"].status == "ok"
+    findings = {f.topic: f for f in tools.profilers(True)}
+    assert outcome(findings["nsys"]) == ("warn", True)
+    assert findings["ncu"].status == "ok"
     (tmp_path / "host" / "host-linux-x64").mkdir()
     (tmp_path / "host" / "host-linux-x64" / "QdstrmImporter").touch()
     assert {f.topic: f.status for f in tools.profilers(True)}["nsys"] == "ok"
@@ -152,8 +152,8 @@ def test_the_packages_are_those_of_the_project_file():
         project = tomllib.load(file)["project"]
 
     def names(requirements):
-        found = {re.match(r"[a-z0-9-]+", requirement)[0] for requirement in requirements}
-        return {name for name in found if not name.startswith("nvidia-cuda-")}  # programs, no modules
+        required = {re.match(r"[a-z0-9-]+", requirement)[0] for requirement in requirements}
+        return {name for name in required if not name.startswith("nvidia-cuda-")}  # programs, no modules
 
     assert names(project["dependencies"]) == set(packages.READER)
     assert names(project["optional-dependencies"]["workflow"]) == set(packages.WORKFLOW)
@@ -264,7 +264,7 @@ def test_a_terminal_gets_a_table_that_wraps_inside_its_column(monkeypatch):
 
 @pytest.mark.gpu
 def test_a_machine_with_a_gpu_is_ready_to_measure():
-    found = {f.topic: f for f in doctor.examine(PROJECT)}
-    assert found["GPU"].status == "ok"
-    assert found["driver"].status == "ok"
-    assert found["nvcc"].status in ("ok", "info")
+    findings = {f.topic: f for f in doctor.examine(PROJECT)}
+    assert findings["GPU"].status == "ok"
+    assert findings["driver"].status == "ok"
+    assert findings["nvcc"].status in ("ok", "info")

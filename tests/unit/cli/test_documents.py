@@ -33,8 +33,8 @@ DOCUMENTS = [
 
 def block(document: str, language: str, holds: str) -> str:
     """Returns the first code block in `language` that contains `holds`."""
-    found = re.findall(rf"```{re.escape(language)}\n(.*?)```", (PROJECT / document).read_text(), re.DOTALL)
-    return next(text for text in found if holds in text)
+    blocks = re.findall(rf"```{re.escape(language)}\n(.*?)```", (PROJECT / document).read_text(), re.DOTALL)
+    return next(text for text in blocks if holds in text)
 
 
 def module(path: Path):
@@ -123,10 +123,10 @@ def test_the_counts_in_the_readme_are_those_of_the_campaign():
     measured, claims = view.read_table(TABLES, "measurements"), view.read_table(TABLES, "claims")
     ladders = measured[["family", "variant"]].drop_duplicates()
     assert f"{ladders['family'].nunique()} families with {len(ladders)} variants" in readme()
-    found = claims["verdict"].value_counts()
-    assert f"{found['confirmed']} are confirmed, {found['refuted']} refuted, and" in readme()
-    assert f"{found['within_noise']} are within the noise" in readme()
-    assert f"{found['not_measurable']} cannot be measured" in readme()
+    verdicts = claims["verdict"].value_counts()
+    assert f"{verdicts['confirmed']} are confirmed, {verdicts['refuted']} refuted, and" in readme()
+    assert f"{verdicts['within_noise']} are within the noise" in readme()
+    assert f"{verdicts['not_measurable']} cannot be measured" in readme()
     captured = measured["ncu_us"].notna() | measured["nsys_us"].notna()
     differ = (measured["agreement"] == "disagree").sum()
     assert f"{differ} of the {captured.sum()} captured rows differ" in readme()

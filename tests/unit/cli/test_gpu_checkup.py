@@ -45,8 +45,8 @@ def test_a_gpu_older_than_turing_cannot_be_used():
 
 def test_the_boards_of_the_machine_are_counted_and_busy_ones_named(monkeypatch):
     monkeypatch.setattr(locks, "is_held", lambda uuid: uuid == "GPU-bbbb")
-    found = [H200, structs.replace(H200, uuid="GPU-bbbb"), structs.replace(H200, slug="h100", uuid="GPU-c")]
-    finding = gpu_checkup.boards(found)
+    gpus = [H200, structs.replace(H200, uuid="GPU-bbbb"), structs.replace(H200, slug="h100", uuid="GPU-c")]
+    finding = gpu_checkup.boards(gpus)
     assert finding.text == "2 x h200, 1 x h100; a campaign measures on GPU-bbbb"
     assert "gpu=all" in finding.remedy
 
@@ -86,10 +86,10 @@ def test_counters_require_the_drivers_permission_or_a_capability(
     ],
 )
 def test_reasons_that_limit_the_clocks_are_reported(reasons, clocks, throttling):
-    found = gpu_checkup.clocks(H200, replace(CALM, throttle_reasons=reasons))
-    assert [finding.status for finding in found] == [clocks, throttling]
-    assert "1755 of 1980 MHz" in found[0].text
-    assert all(finding.remedy for finding in found if finding.status == "warn")
+    findings = gpu_checkup.clocks(H200, replace(CALM, throttle_reasons=reasons))
+    assert [finding.status for finding in findings] == [clocks, throttling]
+    assert "1755 of 1980 MHz" in findings[0].text
+    assert all(finding.remedy for finding in findings if finding.status == "warn")
 
 
 def test_values_that_a_gpu_does_not_report_are_question_marks():

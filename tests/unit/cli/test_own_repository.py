@@ -166,9 +166,9 @@ def test_a_repository_with_headers_apart_is_built_without_a_gpu(tmp_path, capfd,
         name: root / f"warplog/results/build/sm_90/row_sum/{name}/record.json"
         for name in ("naive", "library")
     }
-    found = {name: door.read(path, Build) for name, path in records.items()}
-    assert {name: record.status for name, record in found.items()} == {"naive": "ok", "library": "ok"}
-    kernels = {name: record.kernels[0].kernel.split("(")[0] for name, record in found.items()}
+    builds = {name: door.read(path, Build) for name, path in records.items()}
+    assert {name: record.status for name, record in builds.items()} == {"naive": "ok", "library": "ok"}
+    kernels = {name: record.kernels[0].kernel.split("(")[0] for name, record in builds.items()}
     assert kernels == {"naive": "row_sum_thread", "library": "row_sum_warp"}
     new = {path.relative_to(root).parts[:2] for path in files(root).keys() - before}
     assert new == {("warplog", "results"), ("warplog", ".snakemake")}
@@ -232,8 +232,8 @@ def test_settings_are_added_to_those_of_the_user():
 
 def block(language, holds):
     """Returns the first code block of the page in `language` that contains `holds`."""
-    found = re.findall(rf"```{re.escape(language)}\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    return next(text for text in found if holds in text)
+    blocks = re.findall(rf"```{re.escape(language)}\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    return next(text for text in blocks if holds in text)
 
 
 @pytest.mark.nvcc

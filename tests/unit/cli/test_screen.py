@@ -40,7 +40,7 @@ ROWS = 40  # of a variant's metrics, lines and timeline
 BY_FOLDER = {folder_of(kind): kind for kind in KINDS}
 
 
-def planted(record: dict[str, Any], known: dict[tuple[str, ...], bool]) -> dict[str, Any]:
+def planted(record: dict[str, Any], accepted: dict[tuple[str, ...], bool]) -> dict[str, Any]:
     """Returns the record with PLANTED in every text in which its type allows it, except the names of cases."""
 
     def texts(value: Any, path: tuple[str, ...]) -> Iterator[tuple[Any, Any, tuple[str, ...]]]:
@@ -54,13 +54,13 @@ def planted(record: dict[str, Any], known: dict[tuple[str, ...], bool]) -> dict[
     kind = BY_FOLDER[record["stage"]]
     for holder, key, place in texts(record, (record["stage"],)):
         before, holder[key] = holder[key], holder[key] + PLANTED
-        if place not in known:
+        if place not in accepted:
             try:
                 door.decode(record, kind, "")
-                known[place] = True
+                accepted[place] = True
             except WarplogError:
-                known[place] = False
-        if not known[place]:
+                accepted[place] = False
+        if not accepted[place]:
             holder[key] = before
     return record
 
@@ -70,7 +70,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns a project with a recorded campaign `evil` that has PLANTED in its texts, its tables, and reports."""
     place = tmp_path_factory.mktemp("project")
     folder = place / "results" / "recorded" / "evil"
-    known: dict[tuple[str, ...], bool] = {}
+    accepted: dict[tuple[str, ...], bool] = {}
     for path in SMALL.rglob("*.json"):
         target = folder / path.relative_to(SMALL)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -78,10 +78,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for record in data.get("variants", {}).values():
             for name in {"rows", "lines", "timeline"} & set(record):
                 record[name] = record[name][:ROWS]
-            planted(record, known)
+            planted(record, accepted)
         if path.name != manifest.NAME:
-            target.write_text(json.dumps(planted(data, known) if "variants" not in data else data))
-    assert sum(known.values()) > 60
+            target.write_text(json.dumps(planted(data, accepted) if "variants" not in data else data))
+    assert sum(accepted.values()) > 60
     campaign = door.read(folder / "campaign" / "h200.json", Campaign)
     manifest.write(folder, campaign.campaign, campaign.commit)
     families = catalog.load([PROJECT / "kernels"])

@@ -33,10 +33,10 @@ def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def problems(folder: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
     status = main(["verify", str(folder)])
     output = capsys.readouterr()
-    found = [line.removeprefix("error: ") for line in output.err.splitlines() if line.startswith("error: ")]
-    assert status == (1 if found else 0)
-    assert bool(output.out) == (not found)
-    return found
+    errors = [line.removeprefix("error: ") for line in output.err.splitlines() if line.startswith("error: ")]
+    assert status == (1 if errors else 0)
+    assert bool(output.out) == (not errors)
+    return errors
 
 
 def edit(path: Path, change: Callable[[Any], object]) -> None:
@@ -101,10 +101,10 @@ def test_an_edited_record_is_named(
     words: str,
 ) -> None:
     edit(campaign / name, change)
-    found = problems(campaign, capsys)
-    assert found
-    assert all(words in line or "naive" in line for line in found)
-    assert any(words in line for line in found)
+    errors = problems(campaign, capsys)
+    assert errors
+    assert all(words in line or "naive" in line for line in errors)
+    assert any(words in line for line in errors)
 
 
 def test_a_round_of_the_same_code_is_verified_without_checks_of_its_own(
@@ -184,9 +184,9 @@ def test_a_packed_record_that_contradicts_another_is_named_by_its_path(
 
     recorded_campaigns.repack(packed / "records" / "check.tar.xz", wrong)
     manifest.write(packed, "small", "")
-    found = problems(packed, capsys)
+    errors = problems(packed, capsys)
     assert any(
-        line.startswith(f"{packed}/time/h200/sgemm.json: naive: its check has status") for line in found
+        line.startswith(f"{packed}/time/h200/sgemm.json: naive: its check has status") for line in errors
     )
 
 

@@ -28,10 +28,10 @@ def shown(name, tables, _figures={}):  # noqa: B006
 
 def texts(figure):
     """Returns all text of a figure."""
-    found = [t.get_text() for axes in figure.axes for t in axes.texts]
-    found += [t.get_text() for axes in figure.axes for t in axes.get_yticklabels()]
-    found += [t.get_text() for legend in figure.legends for t in legend.get_texts()]
-    return [*found, figure.get_suptitle(), figure.get_supxlabel()]
+    texts = [t.get_text() for axes in figure.axes for t in axes.texts]
+    texts += [t.get_text() for axes in figure.axes for t in axes.get_yticklabels()]
+    texts += [t.get_text() for legend in figure.legends for t in legend.get_texts()]
+    return [*texts, figure.get_suptitle(), figure.get_supxlabel()]
 
 
 def row(name, tables, variant):

@@ -22,8 +22,8 @@ def test_a_sentence_about_what_the_family_does_not_have_is_left_out(recorded):
     source = REPORT / "bank_conflicts.rst"
     assert "wgmma" not in caption(source, recorded)
     assert caption(source, recorded).startswith("Shared-memory wavefronts of each variant of sgemm:")
-    one = recorded.metrics.head(1).assign(metric="inst_hgmma", value=1.0)
-    tensor = replace(recorded, metrics=pd.concat([recorded.metrics, one]))
+    row = recorded.metrics.head(1).assign(metric="inst_hgmma", value=1.0)
+    tensor = replace(recorded, metrics=pd.concat([recorded.metrics, row]))
     assert "No counter covers reads by wgmma" in caption(source, tensor)
 
 

@@ -77,19 +77,21 @@ def test_a_short_ladder_and_one_without_a_time_have_no_grey_variants():
     assert set(style.look(sgemm(dict.fromkeys(SGEMM, "wrong"))).highlighted) == set(SGEMM)
 
 
-def test_colours_keep_their_place_without_the_last_rung_if_the_ladder_is_known():
-    rungs = pd.DataFrame({"variant": ["a", "b"], "order": [0, 1], "is_baseline": [False, False], "rungs": 9})
-    longer = pd.concat([rungs, pd.DataFrame([{"variant": "z", "order": 8, "is_baseline": True, "rungs": 9}])])
-    assert style.variant_styles(rungs)["b"] == style.variant_styles(longer)["b"]
+def test_colours_keep_their_place_without_the_last_variant_if_the_ladder_is_known():
+    ladder = pd.DataFrame({"variant": ["a", "b"], "order": [0, 1], "is_baseline": [False, False], "rungs": 9})
+    longer = pd.concat(
+        [ladder, pd.DataFrame([{"variant": "z", "order": 8, "is_baseline": True, "rungs": 9}])]
+    )
+    assert style.variant_styles(ladder)["b"] == style.variant_styles(longer)["b"]
 
 
 @pytest.mark.parametrize("tables", [sgemm(), twenty()], ids=["seventeen", "twenty"])
 def test_ladder_order_can_be_read_in_grey_and_with_deuteranopia(tables):
     styles = list(style.look(tables).styles.values())
-    rungs = [s for s in styles if not s.hatch]
+    kernels = [s for s in styles if not s.hatch]
     for seen in (linear, machado):
-        steps = np.diff([lightness(seen(s.colour)) for s in rungs])
-        assert (steps < -1.5).all(), "each rung is visibly darker than the one before"
+        steps = np.diff([lightness(seen(s.colour)) for s in kernels])
+        assert (steps < -1.5).all(), "each variant is visibly darker than the one before"
     assert len({(s.marker, s.dashes) for s in styles}) == len(styles)
     assert sum(1 for s in styles if s.hatch) == 1
 

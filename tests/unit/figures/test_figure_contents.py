@@ -49,7 +49,7 @@ def test_ladder_refers_to_the_fastest_where_the_baseline_failed():
     assert row("ladder", tables, "cublas")["gap"] == "crashed"
 
 
-def test_throughput_is_told_in_the_unit_that_limits_the_family(good):
+def test_throughput_is_stated_in_the_unit_that_limits_the_family(good):
     assert (good.quantity().unit, good.quantity().peak) == ("GFLOP/s", 66900)
     memory = vector_add().quantity()
     assert (memory.column, memory.peak, memory.peak_label) == ("gbytes_per_s", 4800, "DRAM peak")
@@ -118,9 +118,9 @@ def test_the_compulsory_intensity_is_written_without_an_exponent(good):
 def covering(figure):
     """The pairs of texts of a figure that overlap, and the texts that reach beyond its edge."""
     figure.draw_without_rendering()
-    found = [text for text in figure.axes[0].texts if text.get_text().strip() and not text.get_rotation()]
-    boxes = [(text.get_text(), text.get_window_extent()) for text in found]
-    pairs = [(a, b) for i, (a, one) in enumerate(boxes) for b, other in boxes[i + 1 :] if one.overlaps(other)]
+    texts = [text for text in figure.axes[0].texts if text.get_text().strip() and not text.get_rotation()]
+    boxes = [(text.get_text(), text.get_window_extent()) for text in texts]
+    pairs = [(a, b) for i, (a, box) in enumerate(boxes) for b, other in boxes[i + 1 :] if box.overlaps(other)]
     return pairs + [text for text, box in boxes if box.x1 > figure.bbox.x1 or box.x0 < 0]
 
 
@@ -151,10 +151,10 @@ def test_longest_kernel_stands_for_a_case_of_several(good):
 
 def test_stalls_add_up_and_name_the_longest(good):
     rows = MODULES["warp_stalls"].data(good)
-    mine = rows[rows["variant"] == "smem_tiled"]
-    assert mine["share_pct"].sum() == pytest.approx(100)
-    assert mine["cycles_per_issue"].sum() == pytest.approx(mine["warp_cycles_per_issue"].iloc[0])
-    assert (mine["dominant_stall"] == "mio_throttle").all()
+    own = rows[rows["variant"] == "smem_tiled"]
+    assert own["share_pct"].sum() == pytest.approx(100)
+    assert own["cycles_per_issue"].sum() == pytest.approx(own["warp_cycles_per_issue"].iloc[0])
+    assert (own["dominant_stall"] == "mio_throttle").all()
     assert set(MODULES["warp_stalls"].REASONS) >= set(rows["state"])
     assert any(t.startswith("mio_throttle ") for t in texts(shown("warp_stalls", good)))
 
@@ -162,10 +162,10 @@ def test_stalls_add_up_and_name_the_longest(good):
 def restalled(tables, variant, **shares):
     """The tables with other warp states of a variant, in cycles per issued instruction."""
     rows = tables.metrics.copy()
-    mine = (rows["variant"] == variant) & rows["metric"].str.match(r"stall_\w+_cycles_per_issue")
-    rows.loc[mine, "value"] = 0.01
+    own = (rows["variant"] == variant) & rows["metric"].str.match(r"stall_\w+_cycles_per_issue")
+    rows.loc[own, "value"] = 0.01
     for state, cycles in shares.items():
-        rows.loc[mine & (rows["metric"] == f"stall_{state}_cycles_per_issue"), "value"] = cycles
+        rows.loc[own & (rows["metric"] == f"stall_{state}_cycles_per_issue"), "value"] = cycles
     return replace(tables, metrics=rows)
 
 
@@ -226,29 +226,29 @@ def test_roofline_uses_the_algorithms_flops_on_both_axes(good):
     rows = good.metrics.copy()
     hit = (rows["variant"] == "warptile") & (rows["metric"] == "arithmetic_intensity_flop_per_byte")
     rows.loc[hit, "value"] *= 9
-    found = row("roofline", replace(good, metrics=rows), "warptile")
-    assert found["intensity_flop_per_byte"] == pytest.approx(500)
-    assert found["gflops"] / found["intensity_flop_per_byte"] == pytest.approx(
-        found["launch_dram_bytes"] / 3.7897e6, rel=1e-3
+    point = row("roofline", replace(good, metrics=rows), "warptile")
+    assert point["intensity_flop_per_byte"] == pytest.approx(500)
+    assert point["gflops"] / point["intensity_flop_per_byte"] == pytest.approx(
+        point["launch_dram_bytes"] / 3.7897e6, rel=1e-3
     )
 
 
 def with_metrics(tables, variant, **values):
     """The tables with further metrics of the first kernel of a variant at 4096."""
     rows = tables.metrics.to_dict("records")
-    mine = next(r for r in rows if (r["variant"], r["case"], r["launch"]) == (variant, "4096", 0))
-    more = [{**mine, "metric": name, "value": value} for name, value in values.items()]
+    first = next(r for r in rows if (r["variant"], r["case"], r["launch"]) == (variant, "4096", 0))
+    more = [{**first, "metric": name, "value": value} for name, value in values.items()]
     return replace(tables, metrics=pd.DataFrame([*rows, *more]))
 
 
 def test_roofline_has_the_intensity_at_each_level_from_the_recorded_bytes(good):
     flops = 2.0 * 4096**3
-    found = row(
+    point = row(
         "roofline", with_metrics(good, "warptile", l2_bytes=flops / 20, l1_bytes=flops / 5), "warptile"
     )
-    assert found["intensity_flop_per_byte"] == pytest.approx(500)
-    assert found["l2_flop_per_byte"] == pytest.approx(20, rel=1e-3)
-    assert found["l1_flop_per_byte"] == pytest.approx(5, rel=1e-3)
+    assert point["intensity_flop_per_byte"] == pytest.approx(500)
+    assert point["l2_flop_per_byte"] == pytest.approx(20, rel=1e-3)
+    assert point["l1_flop_per_byte"] == pytest.approx(5, rel=1e-3)
     assert np.isnan(row("roofline", good, "warptile")["l2_flop_per_byte"])
 
 
@@ -272,8 +272,8 @@ def test_roofline_has_a_second_roof_at_the_clock_of_the_fastest_variant_if_it_di
     assert roofs.to_dict() == (
         {} if tflops is None else {"FP32 at 1600 MHz": pytest.approx(1e3 * tflops, rel=1e-3)}
     )
-    found, title = row("roofline", tables, "cublas"), drawn("roofline", tables).get_suptitle()
-    assert found["clock_roof_pct"] == pytest.approx(100 * found["gflops"] / (132 * 256 * mhz * 1e-3))
+    point, title = row("roofline", tables, "cublas"), drawn("roofline", tables).get_suptitle()
+    assert point["clock_roof_pct"] == pytest.approx(100 * point["gflops"] / (132 * 256 * mhz * 1e-3))
     assert title.startswith(
         "Roofline: cublas reaches 77 % of its roof" + (", 95 % at 1600 MHz" if tflops else " ·")
     )
@@ -281,9 +281,9 @@ def test_roofline_has_a_second_roof_at_the_clock_of_the_fastest_variant_if_it_di
 
 def test_roofline_counts_the_bytes_of_all_kernels_of_a_launch(good):
     rows = good.metrics
-    mine = rows[(rows["variant"] == "split_k") & (rows["case"] == "4096") & (rows["metric"] == "dram_bytes")]
-    assert len(mine) == 2
-    assert row("roofline", good, "split_k")["launch_dram_bytes"] == pytest.approx(mine["value"].sum())
+    own = rows[(rows["variant"] == "split_k") & (rows["case"] == "4096") & (rows["metric"] == "dram_bytes")]
+    assert len(own) == 2
+    assert row("roofline", good, "split_k")["launch_dram_bytes"] == pytest.approx(own["value"].sum())
 
 
 def limited(tables, **values):
@@ -398,12 +398,12 @@ def test_a_shape_without_a_time_is_marked(good):
 def test_the_variant_that_the_title_names_is_labelled(good):
     rows = good.measurements.copy()
     last = rows["size"] == rows["size"].max()
-    mine, best = (
+    own, best = (
         last & (rows["variant"] == "warptile"),
         rows.loc[last & (rows["variant"] == "cublas")].iloc[0],
     )
     for column, faster in {"median_us": 0.9, "q1_us": 0.9, "q3_us": 0.9, "gflops": 1 / 0.9}.items():
-        rows.loc[mine, column] = best[column] * faster
+        rows.loc[own, column] = best[column] * faster
     figure = drawn("throughput_vs_size", replace(good, measurements=rows))
     assert "warptile is the fastest at" in figure.get_suptitle().replace("\n", " ")
     assert "warptile" in {text.get_text() for text in figure.axes[0].texts}
@@ -540,10 +540,10 @@ def test_two_sizes_are_no_course_over_the_size(good):
 def test_a_timeline_shows_the_variants_in_which_no_activity_fills_the_time(good):
     """Launches of one kernel only repeat the times."""
     events = good.timeline
-    one = events.assign(name=events["name"].replace(r"finish|.*_kernel", "kernel", regex=True))
+    renamed = events.assign(name=events["name"].replace(r"finish|.*_kernel", "kernel", regex=True))
     assert figures.data("timeline", good)["variant"].nunique() == len(SGEMM)
-    assert set(figures.data("timeline", replace(good, timeline=one))["variant"]) == {"split_k"}
-    assert figures.data("timeline", replace(good, timeline=one[one["variant"] != "split_k"])).empty
+    assert set(figures.data("timeline", replace(good, timeline=renamed))["variant"]) == {"split_k"}
+    assert figures.data("timeline", replace(good, timeline=renamed[renamed["variant"] != "split_k"])).empty
 
 
 def test_without_a_conflict_there_are_no_bars_of_conflicts(good):

@@ -50,7 +50,7 @@ def test_a_title_stays_within_the_figure_as_rendered():
         figure = style.new_figure(title, 2.0, "", look)
         figure.set_dpi(style.PNG_DPI)
         figure.draw_without_rendering()
-        edge = figure.findobj(lambda one: getattr(one, "get_text", str)().startswith("Memory"))[
+        edge = figure.findobj(lambda artist: getattr(artist, "get_text", str)().startswith("Memory"))[
             0
         ].get_window_extent()
     assert edge.x1 <= figure.bbox.x1
@@ -64,7 +64,7 @@ def discarded(dropped, taken):
 
 
 def ladder_with(*remarks, status="ok"):
-    cells = [coded.cell(one) for one in remarks]
+    cells = [coded.cell(remark) for remark in remarks]
     return pd.DataFrame({"variant": list("abcdefg")[: len(cells)], "status": status, "remarks": cells})
 
 
@@ -81,7 +81,7 @@ def test_remarks_about_times_and_others_are_told_apart_and_merged():
 
 
 @pytest.mark.parametrize(
-    ("found", "remark"),
+    ("remarks", "remark"),
     [
         (
             [coded.NotBlocked(samples=1)],
@@ -101,8 +101,8 @@ def test_remarks_about_times_and_others_are_told_apart_and_merged():
         ),
     ],
 )
-def test_a_footer_gives_the_count_of_each_variant(found, remark):
-    assert style.remarks(ladder_with(*([one] for one in found)), about_timing=True) == [remark]
+def test_a_footer_gives_the_count_of_each_variant(remarks, remark):
+    assert style.remarks(ladder_with(*([each] for each in remarks)), about_timing=True) == [remark]
 
 
 def test_a_footer_names_the_variants_with_the_largest_shares():

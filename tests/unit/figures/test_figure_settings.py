@@ -32,7 +32,7 @@ def drawn(name, tables, settings):
 def visible_texts(figure):
     """The texts with their boxes in pixels, without the labels of ticks that are outside of their axis."""
     renderer = figure.canvas.get_renderer()
-    axes = [axis for one in figure.axes for axis in (one.xaxis, one.yaxis)]
+    axes = [axis for panel in figure.axes for axis in (panel.xaxis, panel.yaxis)]
     ticks = [(axis, tick) for axis in axes for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks())]
     hidden = {
         tick.label1
@@ -51,9 +51,9 @@ def overlapping(figure):
     pairs = itertools.combinations(visible_texts(figure), 2)
     return [
         (a, b)
-        for (a, one), (b, other) in pairs
-        if min(one.x1, other.x1) - max(one.x0, other.x0) > 1.5
-        and min(one.y1, other.y1) - max(one.y0, other.y0) > 1.5
+        for (a, box), (b, other) in pairs
+        if min(box.x1, other.x1) - max(box.x0, other.x0) > 1.5
+        and min(box.y1, other.y1) - max(box.y0, other.y0) > 1.5
     ]
 
 

@@ -107,9 +107,9 @@ def test_every_variant_is_named_in_a_text_that_is_large_enough_and_inside_of_the
 def test_failed_variants_are_labelled_gaps(name, failed):
     rows = MODULES[name].data(failed)
     for variant, words in (("bank_swizzled", "wrong"), ("split_k", "compile error")):
-        mine = rows[rows["variant"] == variant]
-        assert mine["gap"].str.startswith(words).all()
-        numbers = mine.select_dtypes("number").drop(columns=["order", "size", "peak"], errors="ignore")
+        own = rows[rows["variant"] == variant]
+        assert own["gap"].str.startswith(words).all()
+        numbers = own.select_dtypes("number").drop(columns=["order", "size", "peak"], errors="ignore")
         assert numbers.isna().all(axis=None), "a failed variant has no numbers, and no zeros"
         assert any(words in text for text in texts(shown(name, failed)))
 

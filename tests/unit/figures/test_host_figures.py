@@ -35,8 +35,8 @@ def drawn(name, tables):
 
 
 def words(figure):
-    found = [text.get_text() for axes in figure.axes for text in axes.texts]
-    return found + [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+    texts = [text.get_text() for axes in figure.axes for text in axes.texts]
+    return texts + [text.get_text() for legend in figure.legends for text in legend.get_texts()]
 
 
 @pytest.fixture(scope="module")
@@ -50,26 +50,26 @@ def pipelines():
             spans = {name: [] for name in ENGINES}
             for piece in range(pieces):
                 stream = piece % streams
-                for what in ENGINES:
-                    start = max(free[stream], engine[what])
-                    free[stream] = engine[what] = end = start + 5000.0 * slower / pieces
-                    spans[what].append((start, end))
-                    event = (what.replace("kernel", "work"), stream, start + 1e5 * launch, end - start)
+                for lane in ENGINES:
+                    start = max(free[stream], engine[lane])
+                    free[stream] = engine[lane] = end = start + 5000.0 * slower / pieces
+                    spans[lane].append((start, end))
+                    event = (lane.replace("kernel", "work"), stream, start + 1e5 * launch, end - start)
                     made.event("overlap", name, "64Mi", *event, launch=launch)
-        found = overlap_metrics(spans["kernel"], spans[ENGINES[0]], spans[ENGINES[2]])
-        made.counted("overlap", name, "64Mi", "", 0, found, tool="nsys")
-        made.measured("overlap", name, "64Mi", 2**26, found["wall_us"], 1e11, 2**29)
+        metrics = overlap_metrics(spans["kernel"], spans[ENGINES[0]], spans[ENGINES[2]])
+        made.counted("overlap", name, "64Mi", "", 0, metrics, tool="nsys")
+        made.measured("overlap", name, "64Mi", 2**26, metrics["wall_us"], 1e11, 2**29)
     return made.tables(overlap="sequential")
 
 
 def test_overlap_shows_the_launch_of_median_wall_time_by_engine(pipelines):
     rows = module("overlap").data(pipelines)
-    one = rows[rows["variant"] == "sequential"]
-    assert list(one["engine"]) == list(ENGINES)
-    assert list(one["start_us"]) == pytest.approx([0, 5500, 11000])
+    sequential = rows[rows["variant"] == "sequential"]
+    assert list(sequential["engine"]) == list(ENGINES)
+    assert list(sequential["start_us"]) == pytest.approx([0, 5500, 11000])
     three = rows[rows["variant"] == "three_streams"]
     assert three.groupby("engine").size().to_dict() == dict.fromkeys(ENGINES, 24)
-    assert one["longest_engine_pct"].iloc[0] == pytest.approx(100 / 3)
+    assert sequential["longest_engine_pct"].iloc[0] == pytest.approx(100 / 3)
     assert three["longest_engine_pct"].iloc[0] == pytest.approx(100 * 24 / 26)
     assert {"16.5 ms", "33.3 %", "92.3 %"} <= set(words(drawn("overlap", pipelines)))
 
@@ -149,9 +149,9 @@ def steps():
                 "quantization", v.name, case.name, m, us, family.value(family.work.flops, case), 4 * m
             )
         grid = np.ceil(16896 / tile) * 128 / v.parameters["BN"]
-        told = {"grid_blocks": grid, "occupancy_limit_warps_blocks": 8}
-        told |= {"occupancy_limit_shared_memory_blocks": per_sm}
-        made.counted("quantization", v.name, "16896", "gemm", 0, told)
+        counters = {"grid_blocks": grid, "occupancy_limit_warps_blocks": 8}
+        counters |= {"occupancy_limit_shared_memory_blocks": per_sm}
+        made.counted("quantization", v.name, "16896", "gemm", 0, counters)
     return made.tables(quantization="tile_128")
 
 

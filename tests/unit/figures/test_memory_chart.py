@@ -37,8 +37,8 @@ def counted(tables, **kernels):
     rows = tables.metrics[~tables.metrics["metric"].isin(METRICS) | ~tables.metrics["variant"].isin(kernels)]
     rows = rows.to_dict("records")
     for name, values in kernels.items():
-        mine = next(r for r in rows if (r["variant"], r["case"], r["launch"]) == (name, "4096", 0))
-        rows += [{**mine, "metric": metric, "value": value} for metric, value in values.items()]
+        first = next(r for r in rows if (r["variant"], r["case"], r["launch"]) == (name, "4096", 0))
+        rows += [{**first, "metric": metric, "value": value} for metric, value in values.items()]
     return replace(tables, metrics=pd.DataFrame(rows))
 
 
@@ -126,9 +126,9 @@ def test_a_counter_that_is_missing_is_not_available_rather_than_zero():
 
 def test_values_that_differ_from_the_parents_by_a_tenth_are_marked():
     parent = {**KERNEL, "dram_bytes_read": 9.18e8, "inst_stg": 65536.0, "l2_bytes": 4.3e9}
-    found = labels(chart("child", KERNEL, parent))
-    assert "▼ 342 MB read" in found
-    assert "▲ 131 k stores 16 sectors/req." in found
+    texts = labels(chart("child", KERNEL, parent))
+    assert "▼ 342 MB read" in texts
+    assert "▲ 131 k stores 16 sectors/req." in texts
     assert boxes(chart("child", KERNEL, parent))["L2"][0] == "4.31 GB"
 
 

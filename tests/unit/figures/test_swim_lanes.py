@@ -31,10 +31,10 @@ FAMILY = FAMILIES["sgemm"]
 def with_launches(tables, **captured):
     """The tables with a launch per variant: a made-up buffer, or the reason why there is none."""
     rows = {"launches": [], "tracks": []}
-    for name, what in captured.items():
+    for name, capture in captured.items():
         variant = FAMILY.variant(name)
-        failed = {"status": "crashed", "reason": what} if isinstance(what, str) else {}
-        case = TimelineCase(case="4096", **failed) if failed else case_of(what, "4096")
+        failed = {"status": "crashed", "reason": capture} if isinstance(capture, str) else {}
+        case = TimelineCase(case="4096", **failed) if failed else case_of(capture, "4096")
         record = made_up_records.timeline(case, **failed)
         origin = tables.variants.reindex(columns=["gpu", "gpu_name", "origin", "campaign"]).iloc[0].to_dict()
         for table, row in timelines.rows(record, variant, "live"):
@@ -62,10 +62,10 @@ def below(figure):
 
 def test_the_window_shows_the_end_of_a_tile(tables):
     rows = FIGURE.data(tables)
-    mine = rows[rows["variant"] == "tma_pipelined"]
-    stores = mine[mine["region"] == "store"]
+    own = rows[rows["variant"] == "tma_pipelined"]
+    stores = own[own["region"] == "store"]
     assert stores["duration_us"].tolist() == pytest.approx([STORED / MHZ] * 2, rel=0.01)
-    begin, end = mine["start_us"].min(), (mine["start_us"] + mine["duration_us"]).max()
+    begin, end = own["start_us"].min(), (own["start_us"] + own["duration_us"]).max()
     assert begin < stores["start_us"].min()
     assert end > (stores["start_us"] + stores["duration_us"]).max()
     assert end - begin == pytest.approx(14 * 1000 / MHZ, rel=0.01)  # fourteen steps

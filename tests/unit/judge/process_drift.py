@@ -35,12 +35,12 @@ def campaign(random, factor=1.0, rounds=(), cases=CASES, processes=1, sustained=
     With `sustained`, each process also has a sustained time, that many times as long and with the same offsets.
     """
 
-    def one(us):
-        found = [process(random, factor * us) for _ in range(processes)]
+    def case(us):
+        timed = [process(random, factor * us) for _ in range(processes)]
         drifts = np.exp(random.normal(0, OFFSET, processes)) if sustained else ()
-        return measured(*found, sustained_us=[factor * us * sustained * drift for drift in drifts])
+        return measured(*timed, sustained_us=[factor * us * sustained * drift for drift in drifts])
 
-    return with_times(Campaign("made up", {key: one(us) for key, us in cases.items()}, rounds=rounds))
+    return with_times(Campaign("made up", {key: case(us) for key, us in cases.items()}, rounds=rounds))
 
 
 def aa_rounds(random, count=3, **options):

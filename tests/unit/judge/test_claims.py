@@ -365,11 +365,11 @@ def words(picture):
 @pytest.mark.filterwarnings("error:.*constrained_layout.*")
 def test_the_figure_shows_every_claim_with_its_verdict(recorded, tmp_path):
     picture = drawn(list(recorded.values()))
-    found = counts(row["verdict"] for row in recorded.values())
-    assert f"{found['refuted']} refuted" in picture.get_suptitle()
+    number_of = counts(row["verdict"] for row in recorded.values())
+    assert f"{number_of['refuted']} refuted" in picture.get_suptitle()
     shown = words(picture)
     assert set(recorded) <= set(shown)
-    assert shown.count("✗") == found["refuted"]
+    assert shown.count("✗") == number_of["refuted"]
     assert {"11.5 x (exceeded)", ">= 5.4x", "86.6 %"} <= set(shown)
     style.save(picture, tmp_path / "x.png", tmp_path / "x.svg")
     box = picture.get_tightbbox()

@@ -54,8 +54,8 @@ def scaled(factor, clock=1.0, source="e" * 64):
         for case in record["cases"]:
             cold = case["cold"]
             cold["samples_us"] = [t * factor for t in cold["samples_us"]]
-            for one in case["processes"]:
-                one["set_mhz"] *= clock
+            for process in case["processes"]:
+                process["set_mhz"] *= clock
 
     return change
 
@@ -84,8 +84,8 @@ def test_a_campaign_against_itself_shows_nothing(campaigns, capsys):
 def test_a_planted_change_is_found_and_sets_the_exit_status(campaigns, capsys, factor, word, status):
     folder, edit = campaigns
     edit(scaled(factor))
-    found, rows = compared(folder, capsys)
-    assert found == status
+    actual, rows = compared(folder, capsys)
+    assert actual == status
     assert rows["warptile", "4096"]["word"] == word
     assert rows["warptile", "4096"]["verdict"]["ratio"] == pytest.approx(factor)
     assert rows["vectorized", "4096"]["word"] == "SAME"
@@ -180,9 +180,9 @@ def test_a_record_with_times_and_without_a_passed_check_is_an_error(campaigns, c
     folder, edit = campaigns
     edit(failed_check(status))
     assert main.main(["compare", str(folder / "A"), str(folder / "B")]) == 1
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert "check" in told.err or "cases.0.status" in told.err
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert "check" in output.err or "cases.0.status" in output.err
 
 
 def test_nothing_comparable_is_a_failure(campaigns, capsys):

@@ -14,10 +14,9 @@ from made_up_campaigns import RECORDED, dated, make
 from warplog.core.errors import WarplogError
 from warplog.judge import aa, comparison, history
 from warplog.judge import comparison as comparison_text
-from warplog.judge.figures import comparison as comparison_figure
-from warplog.judge.figures import history as history_figure
+from warplog.judge.campaigns import Sources, parent_of, parents
+from warplog.judge.figures import comparison_plot, history_plot
 from warplog.judge.samples import load
-from warplog.judge.sources import Sources, parent_of, parents
 from warplog.records import door
 from warplog.records.campaign import Campaign
 from warplog.records.extract import Extract
@@ -44,17 +43,17 @@ def place(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def found(place):
+def compared(place):
     return comparison.run([str(place / "base"), str(place / "slow")], Sources(place))
 
 
-def test_the_rounds_beside_a_campaign_give_the_floor(found):
-    assert found.floors.processes == 4
-    slower = {row.case for row in found.rows if row.variant == "warptile" and row.word == "SLOWER"}
+def test_the_rounds_beside_a_campaign_give_the_floor(compared):
+    assert compared.floors.processes == 4
+    slower = {row.case for row in compared.rows if row.variant == "warptile" and row.word == "SLOWER"}
     assert slower >= {"512", "1024", "2048", "4096", "8192"}
-    assert {row.variant for row in found.alarms} == {"warptile"}
-    assert found.status == 1
-    floors = [row.verdict.floor for row in found.rows]
+    assert {row.variant for row in compared.alarms} == {"warptile"}
+    assert compared.status == 1
+    floors = [row.verdict.floor for row in compared.rows]
     assert 0.005 < sorted(floors)[len(floors) // 2] < 0.02
 
 
@@ -86,8 +85,8 @@ def test_what_is_tracked_can_be_compared(tmp_path):
     stored, recorded = sources.load(f"mlflow:{campaign.campaign}"), load(RECORDED)
     assert {key[1] for key in stored.cases} == set(variants)
     assert all(stored.cases[key] == recorded.cases[key] for key in stored.cases)
-    one = sources.load(f"mlflow:{logged.experiments[0].runs['warptile']}")
-    assert {key[1] for key in one.cases} == {"warptile"}
+    single_run = sources.load(f"mlflow:{logged.experiments[0].runs['warptile']}")
+    assert {key[1] for key in single_run.cases} == {"warptile"}
     for wrong, word in (("mlflow:gone", "no such campaign"), ("mlflow:x' or 1=1", "neither")):
         with pytest.raises(WarplogError, match=word):
             sources.load(wrong)
@@ -96,99 +95,102 @@ def test_what_is_tracked_can_be_compared(tmp_path):
 def test_every_variant_can_be_compared_with_its_parent(place):
     above = parent_of({"sgemm": FAMILY})
     assert above["sgemm", "gmem_coalesced"] == "naive"
-    found = comparison.run(["parents", str(place / "base")], Sources(place), above=above)
-    row = next(row for row in found.rows if (row.variant, row.case) == ("gmem_coalesced", "4096"))
+    compared = comparison.run(["parents", str(place / "base")], Sources(place), above=above)
+    row = next(row for row in compared.rows if (row.variant, row.case) == ("gmem_coalesced", "4096"))
     assert (row.word, row.verdict.ratio < 0.1) == ("FASTER", True)
-    assert "naive" not in {row.variant for row in found.rows}
+    assert "naive" not in {row.variant for row in compared.rows}
     own = comparison.run([str(place / "base")] * 2, Sources(place)).floors
-    assert found.floors == own, "a parent of three children is one variant, not three that are alike"
+    assert compared.floors == own, "a parent of three children is one variant, not three that are alike"
 
 
 def test_parents_take_their_rounds_with_them(place):
     shifted = parents(load(place / "base"), {("sgemm", "warptile"): "vectorized"})
     assert len(shifted.rounds) == 3
-    assert {key[1] for one in (shifted, *shifted.rounds) for key in one.cases} == {"warptile"}
+    assert {key[1] for part in (shifted, *shifted.rounds) for key in part.cases} == {"warptile"}
 
 
-def test_csv_json_and_markdown_say_the_same(found):
-    rows = list(csv.DictReader(io.StringIO(comparison_text.as_csv(found))))
-    printed = json.loads(comparison_text.as_json(found))
+def test_csv_json_and_markdown_say_the_same(compared):
+    rows = list(csv.DictReader(io.StringIO(comparison_text.as_csv(compared))))
+    printed = json.loads(comparison_text.as_json(compared))
     assert [row["verdict"] for row in rows] == [row["word"] for row in printed["rows"]]
     assert float(rows[0]["ratio"]) == printed["rows"][0]["verdict"]["ratio"]
     assert float(rows[0]["floor"]) == printed["rows"][0]["verdict"]["floor"]
-    page = comparison_text.as_markdown(found)
+    page = comparison_text.as_markdown(compared)
     slower = sum(row["verdict"] == "SLOWER" for row in rows)
     assert len(re.findall(r"\| SLOWER +\|", page)) == slower >= 5
     assert not re.search(r"\| SAME +\|", page)
-    assert f"{len(found.alarms)} certain to be SLOWER" in page
+    assert f"{len(compared.alarms)} certain to be SLOWER" in page
 
 
-def test_the_terminal_shows_what_differs_and_all_cases_on_demand(found):
+def test_the_terminal_shows_what_differs_and_all_cases_on_demand(compared):
     def shown(*everything):
         out = io.StringIO()
-        comparison_text.show(found, out, *everything)
+        comparison_text.show(compared, out, *everything)
         words = "SAME|SLOWER|FASTER|AMBIGUOUS|REFUSED"
         return re.findall(rf"^ \w+ .*? (?:rest|sustained) +({words}) ", out.getvalue(), re.MULTILINE)
 
-    differing = [row.word for row in found.rows if row.word != "SAME" or row.counters not in ("", "SAME")]
-    assert 0 < len(differing) < len(found.rows)
+    differing = [row.word for row in compared.rows if row.word != "SAME" or row.counters not in ("", "SAME")]
+    assert 0 < len(differing) < len(compared.rows)
     assert shown() == differing
-    assert shown(True) == [row.word for row in found.rows]
+    assert shown(True) == [row.word for row in compared.rows]
 
 
-def test_what_one_side_lacks_is_a_line_for_people_and_every_case_for_programs(found):
-    known = replace(found.rows[0], family="known")
-    lacks = replace(known, word="REFUSED", reason="not measured in A", remarks=(), verdict=None, changes=())
+def test_what_one_side_lacks_is_a_line_for_people_and_every_case_for_programs(compared):
+    judged = replace(compared.rows[0], family="known")
+    lacks = replace(judged, word="REFUSED", reason="not measured in A", remarks=(), verdict=None, changes=())
     cases = [("sgemm", v, c) for v in ("naive", "warptile") for c in ("1024", "2048")]
     rows = [
         replace(lacks, family=f, variant=v, case=c)
         for f, v, c in [*cases, ("scan", "cub", "1"), ("scan", "cub", "2")]
     ]
     other = replace(lacks, family="scan", variant="mine", case="1", reason="A: wrong")
-    lines = comparison_text.folded((known, *rows, other))
+    lines = comparison_text.folded((judged, *rows, other))
     assert [(r.family, r.variant, r.case) for r in lines] == [
-        ("known", known.variant, known.case),
+        ("known", judged.variant, judged.case),
         ("sgemm", "2 variants", "4 cases"),
         ("scan", "cub", "2 cases"),
         ("scan", "mine", "1"),
     ]
-    assert comparison_text.folded(found.rows) == list(found.rows)
-    all_of_it = replace(found, rows=(known, *rows, other))
+    assert comparison_text.folded(compared.rows) == list(compared.rows)
+    all_of_it = replace(compared, rows=(judged, *rows, other))
     assert comparison_text.as_csv(all_of_it).count("REFUSED") == 7
     assert len(re.findall(r"\| REFUSED +\|", comparison_text.as_markdown(all_of_it))) == 3
 
 
-def test_words_from_outside_cannot_break_the_table(found):
-    row = replace(found.rows[0], word="REFUSED", reason="a | b\n<script>", verdict=None)
-    page = comparison_text.as_markdown(replace(found, rows=(row,)))
+def test_words_from_outside_cannot_break_the_table(compared):
+    row = replace(compared.rows[0], word="REFUSED", reason="a | b\n<script>", verdict=None)
+    page = comparison_text.as_markdown(replace(compared, rows=(row,)))
     assert "a \\| b &lt;script>" in page
-    row = replace(next(row for row in found.rows if row.word == "SLOWER"), case="4096\x1b[2J")
+    row = replace(next(row for row in compared.rows if row.word == "SLOWER"), case="4096\x1b[2J")
     assert (
-        json.loads(comparison_text.as_json(replace(found, rows=(row,))))["claims"][0].count("4096 [2J") == 1
+        json.loads(comparison_text.as_json(replace(compared, rows=(row,))))["claims"][0].count("4096 [2J")
+        == 1
     )
 
 
-def test_the_picture_shows_every_case_or_the_ones_that_changed(found):
-    figure = comparison_figure.draw(found)
+def test_the_picture_shows_every_case_or_the_ones_that_changed(compared):
+    figure = comparison_plot.draw(compared)
     labels = [text.get_text() for text in figure.axes[0].get_yticklabels()]
-    assert len(labels) == len(found.rows)
+    assert len(labels) == len(compared.rows)
     texts = [text.get_text() for text in figure.axes[0].texts]
-    assert texts.count("SLOWER") == sum(row.word == "SLOWER" for row in found.rows)
+    assert texts.count("SLOWER") == sum(row.word == "SLOWER" for row in compared.rows)
     assert "NVIDIA H200" in figure.get_supxlabel()
-    many = comparison_figure.shown(found.rows * 3)
-    assert {row.word for row in many} == {row.word for row in found.rows} - {"SAME"}
-    nothing = replace(found, rows=(replace(found.rows[0], word="REFUSED", verdict=None, reason="driver"),))
-    assert any("driver" in text.get_text() for text in comparison_figure.draw(nothing).axes[0].texts)
+    many = comparison_plot.shown(compared.rows * 3)
+    assert {row.word for row in many} == {row.word for row in compared.rows} - {"SAME"}
+    nothing = replace(
+        compared, rows=(replace(compared.rows[0], word="REFUSED", verdict=None, reason="driver"),)
+    )
+    assert any("driver" in text.get_text() for text in comparison_plot.draw(nothing).axes[0].texts)
 
 
 def test_rounds_against_each_other_give_table_and_floor(place, tmp_path):
-    found = aa.judge_rounds(place / "base", "h200")
-    assert len(found.measured) == 3
+    check = aa.judge_rounds(place / "base", "h200")
+    assert len(check.measured) == 3
     for origin in (aa.OWN, aa.OTHERS):
-        assert sum(found.counts(origin, "rest").values()) == 3 * 57
-        assert found.false_share(origin, "rest") <= 0.01
+        assert sum(check.counts(origin, "rest").values()) == 3 * 57
+        assert check.false_share(origin, "rest") <= 0.01
     paths = [tmp_path / name for name in ("verdicts.csv", "floors.csv", "summary.md")]
-    aa.write(found, *paths)
+    aa.write(check, *paths)
     verdicts, floors = (list(csv.DictReader(path.open())) for path in paths[:2])
     assert len(verdicts) == 3 * 57
     assert len(floors) == 57
@@ -214,7 +216,7 @@ def test_history_marks_the_steps_and_not_the_drift(place):
     assert data.loc[(data["variant"] == "warptile") & (data["place"] == 1), "change"].item() == pytest.approx(
         0.02, abs=0.008
     )
-    figure = history_figure.draw(data, FAMILY)
+    figure = history_plot.draw(data, FAMILY)
     assert len([axes for axes in figure.axes if axes.get_visible()]) == data["variant"].nunique()
 
 
@@ -224,16 +226,16 @@ def test_the_history_of_several_families_reads_each_campaign_once(place, monkeyp
     read = []
     monkeypatch.setattr(history, "load", lambda folder, gpu: (read.append(folder.name), load(folder, gpu))[1])
     other = structs.replace(FAMILY, name="mgemm")
-    found = history.collect_all(folders, [FAMILY, other], "h200")
+    by_family = history.collect_all(folders, [FAMILY, other], "h200")
     assert sorted(read) == ["base", "driver", "later", "slow"]
-    assert found["sgemm"].equals(whole)
-    assert found["mgemm"].empty
+    assert by_family["sgemm"].equals(whole)
+    assert by_family["mgemm"].empty
 
 
 def test_history_says_where_there_is_nothing(tmp_path):
     data = history.collect_all([tmp_path], [FAMILY], "h200")[FAMILY.name]
     assert data.empty
-    assert any("no campaign" in text.get_text() for text in history_figure.draw(data, FAMILY).texts)
+    assert any("no campaign" in text.get_text() for text in history_plot.draw(data, FAMILY).texts)
 
 
 def test_history_keeps_a_gap_where_a_campaign_failed(place, tmp_path):
@@ -242,15 +244,15 @@ def test_history_keeps_a_gap_where_a_campaign_failed(place, tmp_path):
     records = FamilyRecord.read(path, Time)
     record = records.variants["warptile"]
     crashed = {"status": "crashed", "reason": "illegal address"}
-    cases = tuple(TimeCase(case=one.case, **crashed) for one in record.cases)
+    cases = tuple(TimeCase(case=case.case, **crashed) for case in record.cases)
     records.put(structs.replace(record, cases=cases, **crashed))
     records.write()
     make(tmp_path / "mended", 6, about=dated(6))
     data = history.collect_all([place / "base", tmp_path / "failed", tmp_path / "mended"], [FAMILY], "h200")[
         FAMILY.name
     ]
-    mine = data[data["variant"] == "warptile"]
-    assert list(mine["status"]) == ["ok", "crashed", "ok"]
-    assert list(mine["against"])[2] == "made-up-1"
-    panel = next(a for a in history_figure.draw(data, FAMILY).axes if "warptile" in a.get_title(loc="left"))
+    own = data[data["variant"] == "warptile"]
+    assert list(own["status"]) == ["ok", "crashed", "ok"]
+    assert list(own["against"])[2] == "made-up-1"
+    panel = next(a for a in history_plot.draw(data, FAMILY).axes if "warptile" in a.get_title(loc="left"))
     assert "crashed" in [text.get_text() for text in panel.texts]

@@ -14,9 +14,9 @@ CLAIMS = ("FASTER", "SLOWER")
 KEY = next(iter(CASES))
 
 
-def share(found, *wanted):
+def share(comparison, *wanted):
     """Returns the share of rows of a comparison with these verdicts."""
-    return sum(row.word in wanted for row in found.rows) / len(found.rows)
+    return sum(row.word in wanted for row in comparison.rows) / len(comparison.rows)
 
 
 def simple(*medians):
@@ -29,15 +29,15 @@ def test_three_processes_on_either_side_hardly_ever_differ_and_show_three_percen
     pairs = [(campaign(random, processes=3), campaign(random, 1.03, processes=3)) for _ in range(6)]
     assert np.mean([share(compare(a, b), "SLOWER") for a, b in pairs]) > 0.9
     same = [compare(pairs[n][0], pairs[n - 1][0]) for n in range(6)]
-    assert np.mean([share(found, *CLAIMS) for found in same]) <= 0.01
+    assert np.mean([share(comparison, *CLAIMS) for comparison in same]) <= 0.01
 
 
 def test_single_processes_without_rounds_have_an_assumed_spread():
     random = np.random.default_rng(3)
-    found = compare(campaign(random), campaign(random))
-    assert share(found, *CLAIMS) <= 0.01
-    assert "assumed" in found.summary()
-    assert found.rows[-1].verdict.floor == pytest.approx(0.0132 * 2**0.5, rel=0.1)
+    comparison = compare(campaign(random), campaign(random))
+    assert share(comparison, *CLAIMS) <= 0.01
+    assert "assumed" in comparison.summary()
+    assert comparison.rows[-1].verdict.floor == pytest.approx(0.0132 * 2**0.5, rel=0.1)
 
 
 def test_rounds_of_the_reference_lower_the_gap_that_counts():
@@ -77,13 +77,13 @@ def test_more_samples_of_a_process_are_no_evidence_between_processes():
     """Two campaigns 1 % apart in every process differ beyond doubt by their samples, but their code shows such gaps."""
     random = np.random.default_rng(15)
 
-    def of(*medians):
+    def campaign_of(*medians):
         samples = (Samples(tuple(m * (1 + 0.001 * random.standard_normal(1000)))) for m in medians)
         return with_times(Campaign("made up", {("f", "v", "c"): measured(*samples)}))
 
-    found = compare(of(100.0, 101.0, 99.0), of(101.0, 102.0, 100.0)).rows[0]
-    assert found.word == "AMBIGUOUS"
-    assert found.verdict.p > 0.1
+    row = compare(campaign_of(100.0, 101.0, 99.0), campaign_of(101.0, 102.0, 100.0)).rows[0]
+    assert row.word == "AMBIGUOUS"
+    assert row.verdict.p > 0.1
 
 
 def test_sustained_times_have_rows_and_floors_of_their_own():
@@ -93,15 +93,15 @@ def test_sustained_times_have_rows_and_floors_of_their_own():
     slower = {
         k: replace(m, sustained_us=tuple(1.03 * us for us in m.sustained_us)) for k, m in b.cases.items()
     }
-    found = compare(a, with_times(replace(b, cases=slower)))
-    assert [row.regime for row in found.rows] == ["rest"] * len(CASES) + ["sustained"] * len(CASES)
+    comparison = compare(a, with_times(replace(b, cases=slower)))
+    assert [row.regime for row in comparison.rows] == ["rest"] * len(CASES) + ["sustained"] * len(CASES)
     rest, sustained = (
-        replace(found, rows=tuple(row for row in found.rows if row.regime == r))
+        replace(comparison, rows=tuple(row for row in comparison.rows if row.regime == r))
         for r in ("rest", "sustained")
     )
     assert share(rest, *CLAIMS) == 0
     assert share(sustained, "SLOWER") > 0.9
-    assert found.alarms == []
+    assert comparison.alarms == []
     assert {row.clock for row in sustained.rows} == {""}
 
 
@@ -118,7 +118,7 @@ def test_a_floor_of_another_driver_does_not_serve():
     random = np.random.default_rng(9)
     floors, bare = measure_floors(aa_rounds(random)), campaign(random)
     other = replace(floors, conditions={**CONDITIONS, "driver": "1"})
-    times = [with_times(bare, one).cases[KEY].times["rest"].noise for one in (None, other, floors)]
+    times = [with_times(bare, given).cases[KEY].times["rest"].noise for given in (None, other, floors)]
     assert times[0] == times[1] != times[2]
 
 
@@ -132,9 +132,9 @@ def test_the_processes_of_a_campaign_decide_before_other_rounds_do():
 
 
 def test_the_table_holds_the_noise_that_comparisons_use():
-    one = campaign(np.random.default_rng(19), processes=5)
-    for row in table_rows(one):
-        noise = one.cases[row["family"], row["variant"], row["case"]].times["rest"].noise
+    measured = campaign(np.random.default_rng(19), processes=5)
+    for row in table_rows(measured):
+        noise = measured.cases[row["family"], row["variant"], row["case"]].times["rest"].noise
         assert (row["deviation"], row["freedom"], row["groups"]) == (
             noise.deviation,
             noise.freedom,

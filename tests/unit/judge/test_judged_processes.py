@@ -15,10 +15,9 @@ from warplog.catalog import family
 from warplog.core import paths
 from warplog.core.errors import WarplogError
 from warplog.judge import aa, comparison, floors, history
-from warplog.judge.figures import comparison as comparison_figure
-from warplog.judge.figures import history as history_figure
+from warplog.judge.campaigns import Sources
+from warplog.judge.figures import comparison_plot, history_plot
 from warplog.judge.samples import load
-from warplog.judge.sources import Sources
 from warplog.records.stages import TIME
 from warplog.tables.view import with_floors
 
@@ -39,7 +38,7 @@ def place(tmp_path_factory):
 
 
 @pytest.fixture
-def found(place):
+def compared(place):
     return comparison.run([str(place / "base"), str(place / "slow")], Sources(place))
 
 
@@ -51,10 +50,12 @@ def test_samples_are_those_of_each_process_in_order(place):
     measured = load(place / "base").cases[KEY]
     case = next(case for case in record(place / "base")["cases"] if case["case"] == "4096")
     assert len(measured.processes) == 3
-    assert list(measured.numbers()) == pytest.approx([one["median_us"] for one in case["processes"]])
-    assert [us for one in measured.processes for us in one.times_us] == case["cold"]["samples_us"]
+    assert list(measured.numbers()) == pytest.approx([process["median_us"] for process in case["processes"]])
+    assert [us for process in measured.processes for us in process.times_us] == case["cold"]["samples_us"]
     assert set(measured.processes[0].sm_mhz) == {1980.0}
-    assert measured.numbers("sustained") == tuple(one["sustained"]["mean_us"] for one in case["processes"])
+    assert measured.numbers("sustained") == tuple(
+        process["sustained"]["mean_us"] for process in case["processes"]
+    )
 
 
 def change(place, tmp_path, edit):
@@ -85,8 +86,8 @@ def test_processes_that_do_not_fit_the_samples_are_an_error(place, tmp_path, edi
 def test_a_process_without_samples_or_sustained_time_is_left_out(place, tmp_path):
     def edit(case):
         del case["processes"][0]["sustained"]
-        one = {**case["processes"][0], "process": 4, "samples": 0, "set_mhz": None}
-        case["processes"].append(one)
+        empty = {**case["processes"][0], "process": 4, "samples": 0, "set_mhz": None}
+        case["processes"].append(empty)
 
     change(place, tmp_path, edit)
     measured = load(tmp_path).cases[KEY]
@@ -99,35 +100,35 @@ def test_a_limit_that_the_driver_reported_is_a_remark_unless_the_set_clock_is_kn
 ):
     def edit(case):
         case["board"]["throttle_reasons"] = ["sw_power_cap"]
-        for one in case["processes"]:
-            one["set_mhz"] = set_mhz
+        for process in case["processes"]:
+            process["set_mhz"] = set_mhz
 
     change(place, tmp_path, edit)
     assert load(tmp_path).cases[KEY].remarks["throttle"] == remark
 
 
-def test_verdicts_name_their_regime_in_every_form(found):
-    sustained = [row for row in found.rows if row.regime == "sustained"]
+def test_verdicts_name_their_regime_in_every_form(compared):
+    sustained = [row for row in compared.rows if row.regime == "sustained"]
     assert {row.case for row in sustained} == set(BRAKED)
-    slower = {(row.case, row.regime) for row in found.rows if row.word == "SLOWER"}
+    slower = {(row.case, row.regime) for row in compared.rows if row.word == "SLOWER"}
     assert slower >= {("4096", "rest"), ("8192", "rest"), ("4096", "sustained"), ("8192", "sustained")}
-    assert found.status == 1
-    rows = list(csv.DictReader(comparison.as_csv(found).splitlines()))
-    assert [row["regime"] for row in rows] == [row.regime for row in found.rows]
-    assert [row["regime"] for row in json.loads(comparison.as_json(found))["rows"]] == [
+    assert compared.status == 1
+    rows = list(csv.DictReader(comparison.as_csv(compared).splitlines()))
+    assert [row["regime"] for row in rows] == [row.regime for row in compared.rows]
+    assert [row["regime"] for row in json.loads(comparison.as_json(compared))["rows"]] == [
         r["regime"] for r in rows
     ]
-    assert "warptile  4096 sustained  +" in comparison.as_json(found)
-    assert "| sustained |" in comparison.as_markdown(found)
-    only = replace(found, rows=tuple(row for row in found.rows if row.variant == "warptile"))
-    labels = [text.get_text() for text in comparison_figure.draw(only).axes[0].get_yticklabels()]
+    assert "warptile  4096 sustained  +" in comparison.as_json(compared)
+    assert "| sustained |" in comparison.as_markdown(compared)
+    only = replace(compared, rows=tuple(row for row in compared.rows if row.variant == "warptile"))
+    labels = [text.get_text() for text in comparison_plot.draw(only).axes[0].get_yticklabels()]
     assert [label.split()[0] for label in labels if "(sustained)" in label] == list(BRAKED)
 
 
-def test_another_board_is_said_once_and_confirms_no_regression(place, found):
+def test_another_board_is_said_once_and_confirms_no_regression(place, compared):
     moved = comparison.run([str(place / "base"), str(place / "moved")], Sources(place))
-    assert [row.word for row in moved.rows] == [row.word for row in found.rows]
-    assert (found.status, bool(found.alarms), found.remarks) == (1, True, ())
+    assert [row.word for row in moved.rows] == [row.word for row in compared.rows]
+    assert (compared.status, bool(compared.alarms), compared.remarks) == (1, True, ())
     assert (moved.status, moved.alarms) == (0, [])
     assert "different boards of the same model; boards differ" in moved.remarks[0]
     assert comparison.as_markdown(moved).count("different boards") == 1
@@ -135,20 +136,20 @@ def test_another_board_is_said_once_and_confirms_no_regression(place, found):
 
 
 def test_campaigns_of_one_and_of_three_processes_can_be_compared(place):
-    found = comparison.run([str(place / "single"), str(place / "base")], Sources(place))
-    words = {row.word for row in found.rows if row.regime == "rest"}
+    compared = comparison.run([str(place / "single"), str(place / "base")], Sources(place))
+    words = {row.word for row in compared.rows if row.regime == "rest"}
     assert words <= {"SAME", "AMBIGUOUS"}
-    assert {row.reason for row in found.rows if row.regime == "sustained"} == {"not measured in A"}
+    assert {row.reason for row in compared.rows if row.regime == "sustained"} == {"not measured in A"}
 
 
 def test_rows_of_the_tables_are_tied_as_compare_judges_them(place):
     campaigns = [replace(load(place / "base"), rounds=()), load(place / "slow")]
     sides = []
-    for one in campaigns:
-        rows = [r | {"gpu": "h200"} for r in floors.table_rows(one)]
+    for measured_campaign in campaigns:
+        rows = [r | {"gpu": "h200"} for r in floors.table_rows(measured_campaign)]
         times = [
             {"family": f, "variant": v, "case": c, "gpu": "h200", "median_us": median(measured.numbers())}
-            for (f, v, c), measured in one.cases.items()
+            for (f, v, c), measured in measured_campaign.cases.items()
             if measured.numbers()
         ]
         table = with_floors(pd.DataFrame(times), pd.DataFrame(rows))
@@ -161,20 +162,20 @@ def test_rows_of_the_tables_are_tied_as_compare_judges_them(place):
 
 
 def test_rounds_list_false_verdicts_and_floors_by_regime(place, tmp_path):
-    found = aa.judge_rounds(place / "base", "h200")
+    check = aa.judge_rounds(place / "base", "h200")
     for regime in ("rest", "sustained"):
-        assert found.false_share(aa.OWN, regime) <= 0.01
-        assert f"false FASTER or SLOWER, {regime}: " in found.summary()
-    *_, rest, sustained = found.summary().splitlines()
+        assert check.false_share(aa.OWN, regime) <= 0.01
+        assert f"false FASTER or SLOWER, {regime}: " in check.summary()
+    *_, rest, sustained = check.summary().splitlines()
     assert rest.startswith("floor to use: rest ")
     assert sustained.startswith("floor to use: sustained ")
-    rows = found.floor_rows()
+    rows = check.floor_rows()
     floor = max(row.floor for row in rows if row.regime == "rest" and row.median_us > 10)
     assert f"no floor above {100 * floor:.2f} % for kernels over 10 us" in rest
-    assert sum(found.counts(aa.OWN, "sustained").values()) == len(found.compared[aa.OWN]) * sum(
+    assert sum(check.counts(aa.OWN, "sustained").values()) == len(check.compared[aa.OWN]) * sum(
         row.regime == "sustained" for row in rows
     )
-    aa.write(found, *(tmp_path / name for name in ("verdicts.csv", "floors.csv", "summary.md")))
+    aa.write(check, *(tmp_path / name for name in ("verdicts.csv", "floors.csv", "summary.md")))
     table = pd.read_csv(tmp_path / "floors.csv")
     of_braked = table[(table["variant"] == "warptile") & (table["case"] == 4096)].set_index("regime")[
         "median_us"
@@ -189,15 +190,15 @@ def test_history_shows_the_spread_between_processes(place):
     data = history.collect_all([place / name for name in ("base", "slow", "single")], [of_sgemm], "h200")[
         of_sgemm.name
     ]
-    mine = data[data["variant"] == "warptile"]
+    own = data[data["variant"] == "warptile"]
     measured = load(place / "base").cases[KEY]
-    first, _, single = mine.to_dict("records")
+    first, _, single = own.to_dict("records")
     assert (first["processes"], single["processes"]) == (3, 1)
     assert first["median_us"] == pytest.approx(median(measured.numbers()))
     assert first["process_min_us"] == min(measured.numbers())
     assert first["process_max_us"] == max(measured.numbers())
-    assert list(mine["step"])[1] == "SLOWER"
-    panel = next(a for a in history_figure.draw(data, of_sgemm).axes if "warptile" in a.get_title(loc="left"))
+    assert list(own["step"])[1] == "SLOWER"
+    panel = next(a for a in history_plot.draw(data, of_sgemm).axes if "warptile" in a.get_title(loc="left"))
     ends = [segment[:, 1] for segment in panel.collections[0].get_segments()]
     assert list(ends[0]) == [first["process_min_us"], first["process_max_us"]]
     assert list(ends[2]) == [single["q1_us"], single["q3_us"]]

@@ -294,9 +294,9 @@ def test_each_probe_is_right_at_the_truth_and_wrong_beside_it(probe):
     values = {**FAMILY.case(probe.cases[0]).values, **OF_A_LAUNCH}
     truth = evaluate(probe.expected, values, "test")
     assert judged(probe, truth)["verdict"] == "right"
-    beside = 0.9 * truth - 10 * max(probe.absolute, 1)
-    assert judged(probe, beside)["verdict"] == "wrong"
-    assert judged(probe, truth + (truth - beside))["verdict"] == ("right" if probe.at_least else "wrong")
+    wrong = 0.9 * truth - 10 * max(probe.absolute, 1)
+    assert judged(probe, wrong)["verdict"] == "wrong"
+    assert judged(probe, truth + (truth - wrong))["verdict"] == ("right" if probe.at_least else "wrong")
 
 
 @pytest.mark.parametrize("config", [{}, {"families": "sgemm", "variants": "naive", "cases": "4096"}])
@@ -304,8 +304,8 @@ def test_the_oracle_needs_no_setting_and_is_part_of_no_campaign(config):
     made = make_plan({**config, "mode": "live", "gpu": "h200"}, PROJECT)
     assert set(made.oracle().chosen) == {"oracle", "oracle_sm90"}
     assert not {"oracle", "oracle_sm90"} & set(made.chosen)
-    assert "results/extract/h200/oracle.json" in Files(made.oracle()).of(stages.EXTRACT)
-    assert not [f for f in Files(made).of(stages.EXTRACT) if "oracle" in f]
+    assert "results/extract/h200/oracle.json" in Files(made.oracle()).record_files(stages.EXTRACT)
+    assert not [f for f in Files(made).record_files(stages.EXTRACT) if "oracle" in f]
 
 
 def test_it_stays_a_target_of_its_own_when_it_is_recorded():
@@ -316,6 +316,6 @@ def test_it_stays_a_target_of_its_own_when_it_is_recorded():
 
 def test_all_its_cases_are_run_and_only_the_spins_are_timed():
     made = make_plan({"mode": "live", "gpu": "h200", "cases": "4096"}, PROJECT)
-    family = made.of("oracle")
+    family = made.family_plan("oracle")
     assert list(family.cases) == list(FAMILY.cases)
     assert family.captured_cases()["probes"] == tuple(FAMILY.profile_cases)

@@ -7,7 +7,7 @@ import pytest
 from report_files import Launch, Nsys, write_ncu
 from warplog.core.errors import WarplogError
 from warplog.judge import comparison, profiled
-from warplog.judge.sources import Sources
+from warplog.judge.campaigns import Sources
 
 
 def traced(path, durations):
@@ -27,9 +27,9 @@ def counted(path, cycles, instructions):
 def test_the_launches_of_two_traces_are_the_samples_of_each_kernel(tmp_path):
     a = traced(tmp_path / "a.sqlite", [1000 + i % 7 for i in range(60)])
     b = traced(tmp_path / "b.sqlite", [1500 + i % 7 for i in range(60)])
-    found = comparison.run((a, b), Sources(tmp_path, read_report=profiled.load))
-    assert (found.a, found.b, found.gpu) == (a, b, "NVIDIA H200")
-    kernel, other = found.rows
+    compared = comparison.run((a, b), Sources(tmp_path, read_report=profiled.load))
+    assert (compared.a, compared.b, compared.gpu) == (a, b, "NVIDIA H200")
+    kernel, other = compared.rows
     assert (kernel.family, kernel.variant, kernel.case, kernel.word) == (
         "nsys",
         "k(float*)",

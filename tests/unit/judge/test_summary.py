@@ -11,8 +11,8 @@ import made_up_records
 from warplog.core.errors import WarplogError
 from warplog.judge.summary import shown
 from warplog.judge.summary.gather import gather
-from warplog.judge.summary.known import Known
 from warplog.judge.summary.rows import Move, Summary, Trouble
+from warplog.judge.summary.stage_results import StageResults
 from warplog.records import door
 from warplog.records.remarks import cell
 from warplog.tables.agreement import agreement
@@ -38,7 +38,7 @@ def summary(tables, troubles=(), former: Summary | None = None) -> Summary:
 def test_a_family_is_summarised_by_its_fastest_variant_besides_the_baseline() -> None:
     (family,) = summary(sgemm()).families
     assert (family.family, family.case, family.baseline, family.ok) == ("sgemm", "4096", "cublas", 3)
-    assert [one.variant for one in family.variants] == list(NAMES)
+    assert [variant.variant for variant in family.variants] == list(NAMES)
     best = family.fastest
     assert best is not None
     assert best.variant == "warptile"
@@ -73,10 +73,10 @@ def test_what_moved_is_what_differs_by_more_than_the_floor_on_the_same_board() -
 
 
 def test_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
-    found = summary(sgemm(1.25), [BROKEN], summary(sgemm()))
-    assert found.families[0].moved
-    door.write(tmp_path / "summary.json", found)
-    assert door.read(tmp_path / "summary.json", Summary) == found
+    written = summary(sgemm(1.25), [BROKEN], summary(sgemm()))
+    assert written.families[0].moved
+    door.write(tmp_path / "summary.json", written)
+    assert door.read(tmp_path / "summary.json", Summary) == written
     (tmp_path / "summary.json").write_text('{"schema": 2, "rows": []}')
     with pytest.raises(WarplogError, match=r"summary\.json"):
         door.read(tmp_path / "summary.json", Summary)
@@ -114,16 +114,16 @@ def test_a_variant_without_a_record_and_times_that_disagree_are_not_ok() -> None
             status=["missing" if name == "naive" else "ok" for name in tables.variants["variant"]], reason=""
         ),
         measurements=rows.assign(
-            agreement=[apart.code if one else "ok" for one in chosen],
-            agreement_notes=[cell(apart.notes) if one else "" for one in chosen],
+            agreement=[apart.code if is_chosen else "ok" for is_chosen in chosen],
+            agreement_notes=[cell(apart.notes) if is_chosen else "" for is_chosen in chosen],
         ),
     )
-    found = summary(tables).troubles
-    assert [(one.variant, one.code, one.case, one.reason) for one in found] == [
+    troubles = summary(tables).troubles
+    assert [(trouble.variant, trouble.code, trouble.case, trouble.reason) for trouble in troubles] == [
         ("naive", "missing", "", ""),
         ("warptile", "disagree", "4096", "rest 1 us, ncu 3 us"),
     ]
-    assert not any(one.is_failure for one in found)
+    assert not any(trouble.is_failure for trouble in troubles)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_a_long_time_is_written_without_an_exponent() -> None:
 
 
 def test_without_a_summary_the_end_says_how_far_each_stage_is() -> None:
-    lines = shown.known_lines(Known(4, {"build": 3, "check": 2}, (BROKEN,)))
+    lines = shown.stage_result_lines(StageResults(4, {"build": 3, "check": 2}, (BROKEN,)))
     assert lines[0] == "of 4 variants: 3 compiled, 2 checked"
     assert lines[1].startswith("  compile error  sgemm/naive")
 

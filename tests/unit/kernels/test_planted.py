@@ -8,7 +8,7 @@ import pytest
 
 from sass_builds import built
 from warplog.catalog import family
-from warplog.judge.sources import parent_of
+from warplog.judge.campaigns import parent_of
 from warplog.measure.worker.problem import Problem
 from warplog.plan.making import make_plan
 

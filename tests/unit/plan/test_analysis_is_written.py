@@ -28,6 +28,6 @@ def test_the_machine_code_of_a_step_is_compared_from_the_table_of_instructions(
     ]  # fmt: skip
     write_table(rows, INSTRUCTIONS, folder / "instructions")
     evaluate.write_analysis({"transpose": FAMILIES["transpose"].variants}, folder)
-    found = pd.read_parquet(folder / "sass_steps.parquet").set_index(["variant", "quantity", "per"])
-    widths = found.loc[("smem_conflict", "ldg_128", "iteration")]
+    quantities = pd.read_parquet(folder / "sass_steps.parquet").set_index(["variant", "quantity", "per"])
+    widths = quantities.loc[("smem_conflict", "ldg_128", "iteration")]
     assert (widths["before"], widths["after"]) == (0, 1)

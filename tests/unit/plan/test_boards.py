@@ -25,8 +25,8 @@ OTHER = replace(DESCRIBED, uuid="GPU-cccc", slug="h100")
 RECORDED = Path(__file__).parents[3] / "results" / "recorded" / Config().recorded
 
 
-def uuids(found: list[Gpu]) -> list[str]:
-    return [gpu.uuid for gpu in found]
+def uuids(gpus: list[Gpu]) -> list[str]:
+    return [gpu.uuid for gpu in gpus]
 
 
 @pytest.mark.parametrize(
@@ -123,9 +123,9 @@ def test_a_round_waits_for_the_one_before_it(place: Path, project: Path, gpu: st
         return [str(root / f"round{number}/time/h200/{family}.json") for family in families]
 
     first, second, third = made.chosen
-    assert before(first, 1) == Files(made).of(CHECK)
+    assert before(first, 1) == Files(made).record_files(CHECK)
     if gpu == "all":
-        assert before(third, 1) == Files(made).of(CHECK), "the boards work at once"
+        assert before(third, 1) == Files(made).record_files(CHECK), "the boards work at once"
         assert before(second, 2) == files(1, first, second, third)
     else:
         assert before(third, 1) == files(1, second)

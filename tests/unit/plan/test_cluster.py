@@ -107,7 +107,7 @@ def test_what_is_asked_for_is_that_of_groups_and_not_of_jobs_that_stay_here() ->
     single = job("tables", slurm_partition="cpu", mem_mb_per_cpu=500, cpus_per_task=2)
     dag = SimpleNamespace(
         needrun_jobs=lambda: [*members, job("all", local=True), single],
-        get_job_group=lambda one: group if one in members else None,
+        get_job_group=lambda job: group if job in members else None,
     )
     assert list(cluster.requests(dag)) == [FAMILY, Request("tables", "cpu", Hardware(2, 1000, {}))]
 
@@ -161,7 +161,7 @@ def test_job_arrays_are_refused_since_groups_cannot_be_any() -> None:
         ("squeue", None, {}),
     ],
 )
-def test_ends_that_the_plugin_overlooks_are_told_in_its_words(
+def test_ends_that_the_plugin_overlooks_are_reported_in_its_words(
     command: str, answer: dict[str, str] | None, states: dict[str, str]
 ) -> None:
     async def query(_command: str, _logger: object) -> tuple[object, object]:
@@ -172,38 +172,38 @@ def test_ends_that_the_plugin_overlooks_are_told_in_its_words(
     assert asyncio.run(plugin.query_job_status(command, None))[0] == states
 
 
-def test_a_queue_that_stands_still_is_told_once_for_each_reason(command, tmp_path: Path) -> None:
+def test_a_queue_that_stands_still_is_reported_once_for_each_reason(command, tmp_path: Path) -> None:
     lines = ["1|PENDING|Resources", "2|PENDING|Resources", "3|PENDING|PartitionConfig", "4|RUNNING|None"]
     command(
         "squeue", f"echo >> {tmp_path}/asked\n" + printing("\n".join([*lines, "\x1b[2J" * 500, "5|PENDING"]))
     )
     assert cluster.queue("run")[2:] == [Job("3", "PENDING", "PartitionConfig"), Job("4", "RUNNING", "None")]
-    told: list[str] = []
-    ended = cluster.watch("run", told.append, still_s=0.06, every_s=0.01)
-    until(lambda: len(told) >= 2 and (tmp_path / "asked").stat().st_size > 30)
+    said: list[str] = []
+    ended = cluster.watch("run", said.append, still_s=0.06, every_s=0.01)
+    until(lambda: len(said) >= 2 and (tmp_path / "asked").stat().st_size > 30)
     ended.set()
-    assert sorted(told) == [
+    assert sorted(said) == [
         "SLURM, nothing new for 0.001 minutes: 1 of this run's jobs wait: PartitionConfig",
         "SLURM, nothing new for 0.001 minutes: 2 of this run's jobs wait: Resources",
     ]
 
 
-def test_a_queue_that_moves_is_not_told(command, tmp_path: Path) -> None:
+def test_a_queue_that_moves_is_not_reported(command, tmp_path: Path) -> None:
     command("squeue", f'echo >> {tmp_path}/asked\necho "$(wc -l < {tmp_path}/asked)|PENDING|Priority"')
-    told: list[str] = []
-    ended = cluster.watch("run", told.append, still_s=0, every_s=0.01)
+    said: list[str] = []
+    ended = cluster.watch("run", said.append, still_s=0, every_s=0.01)
     until(lambda: (tmp_path / "asked").exists() and (tmp_path / "asked").stat().st_size > 10)
     ended.set()
-    assert not told
+    assert not said
 
 
-def test_a_controller_that_does_not_answer_is_told_once(command, tmp_path: Path) -> None:
+def test_a_controller_that_does_not_answer_is_reported_once(command, tmp_path: Path) -> None:
     command("squeue", f"echo >> {tmp_path}/asked; echo 'Unable to contact slurm controller' >&2; exit 1")
-    told: list[str] = []
-    ended = cluster.watch("run", told.append, still_s=0.02, every_s=0.01)
-    until(lambda: bool(told) and (tmp_path / "asked").stat().st_size > 20)
+    said: list[str] = []
+    ended = cluster.watch("run", said.append, still_s=0.02, every_s=0.01)
+    until(lambda: bool(said) and (tmp_path / "asked").stat().st_size > 20)
     ended.set()
-    assert Counter(told).most_common() == [(told[0], 1)]
+    assert Counter(said).most_common() == [(said[0], 1)]
     assert (
-        "squeue does not answer (Unable to contact slurm controller); the run goes on when it does" in told[0]
+        "squeue does not answer (Unable to contact slurm controller); the run goes on when it does" in said[0]
     )

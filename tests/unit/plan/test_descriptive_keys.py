@@ -53,11 +53,18 @@ def jobs(file: Path) -> list[object]:
     made = make_plan({"mode": "live", "gpu": "h200", "families": "scale"})
     job = SimpleNamespace(arch=made.arch, family="scale", variant="right")
     files = Files(made)
-    of = Parameters(files)
-    of_variant = of.build(job), of.marked(job), of.tune(job)
-    measured = (of.check, of.sanitize, of.time, of.ncu, of.nsys, of.timeline)
-    of_family = [parameters(job) for parameters in (*measured, of.extract)]
-    return [of.trial(), *of_variant, *of_family, files.sources(job), files.family_sources(job)]
+    methods = Parameters(files)
+    of_variant = methods.build(job), methods.marked(job), methods.tune(job)
+    measured = (
+        methods.check,
+        methods.sanitize,
+        methods.time,
+        methods.ncu,
+        methods.nsys,
+        methods.timeline,
+    )
+    of_family = [parameters(job) for parameters in (*measured, methods.extract)]
+    return [methods.trial(), *of_variant, *of_family, files.sources(job), files.family_sources(job)]
 
 
 @pytest.fixture

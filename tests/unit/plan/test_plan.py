@@ -18,7 +18,7 @@ from warplog.cli.checkup import host
 from warplog.core.errors import WarplogError
 from warplog.machine import device, interpreter, packages
 from warplog.plan import plan
-from warplog.plan.family import FamilyPlan
+from warplog.plan.family_plan import FamilyPlan
 from warplog.plan.files import Files
 from warplog.plan.jobs import CheckJob
 from warplog.plan.making import make_plan
@@ -50,7 +50,7 @@ def place(copied: RestoredCopy, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pat
 def test_live_mode_for_a_named_gpu_requires_no_gpu_in_this_machine(place: Path) -> None:
     made = make_plan(LIVE)
     assert (made.gpu, made.arch, made.live) == ("h200", "sm_90", True)
-    assert "results/time/h200/sgemm.json" in Files(made).of(stages.TIME)
+    assert "results/time/h200/sgemm.json" in Files(made).record_files(stages.TIME)
     assert "results/build/sm_90/sgemm/naive/record.json" in Files(made).builds_of_all()
     assert "h200 (sm_90), which is not here" in made.message
     assert len(Files(made).references()) == len(made.chosen), "the references of all families are tried"
@@ -89,7 +89,7 @@ def test_choices_may_be_lists_strings_and_numbers(place: Path) -> None:
     made = make_plan({**LIVE, "variants": ["sgemm/naive", "warptile"], "cases": 4096})
     assert [v for _, v in made.pairs()] == ["naive", "warptile", "cublas"]
     assert made.cases["sgemm"] == ("4096",)
-    assert made.of("sgemm").captured_cases()["naive"] == ("4096",)
+    assert made.family_plan("sgemm").captured_cases()["naive"] == ("4096",)
 
 
 def test_numbers_are_text_where_the_key_holds_text(place: Path) -> None:
@@ -118,7 +118,7 @@ def test_the_sanitizer_includes_the_oracle_unless_families_or_variants_are_chose
     made = make_plan({**LIVE, **config})
     records = Files(made).sanitized()
     probes = {f"results/sanitize/h200/{family}.json" for family in ("oracle", "oracle_sm90")}
-    assert set(records) == set(Files(made).of(stages.SANITIZE)) | (set() if config else probes)
+    assert set(records) == set(Files(made).record_files(stages.SANITIZE)) | (set() if config else probes)
     assert len(records) == len(set(records))
 
 
@@ -329,7 +329,7 @@ def test_the_best_parameters_recorded_for_this_gpu_are_compiled_and_no_others(pl
 
 def test_nsys_captures_all_timed_cases_of_a_library_and_ncu_does_not(place: Path) -> None:
     made = make_plan(LIVE)
-    sgemm = made.of("sgemm")
+    sgemm = made.family_plan("sgemm")
     ncu, nsys = sgemm.captured_cases(), sgemm.traced_cases()
     assert nsys["cublas"] == made.cases["sgemm"]
     assert nsys["naive"] == ncu["naive"] == ncu["cublas"]
@@ -337,31 +337,34 @@ def test_nsys_captures_all_timed_cases_of_a_library_and_ncu_does_not(place: Path
 
 
 def test_contracts_of_a_family_do_not_depend_on_the_chosen_variants(place: Path) -> None:
-    everything, one = (
-        make_plan(LIVE).of("sgemm"),
-        make_plan({**LIVE, "variants": "naive"}).of("sgemm"),
+    everything, part = (
+        make_plan(LIVE).family_plan("sgemm"),
+        make_plan({**LIVE, "variants": "naive"}).family_plan("sgemm"),
     )
-    assert len(one.variants) < len(everything.variants)
-    assert one.check_contract() == everything.check_contract()
-    assert one.time_contract() == everything.time_contract()
+    assert len(part.variants) < len(everything.variants)
+    assert part.check_contract() == everything.check_contract()
+    assert part.time_contract() == everything.time_contract()
 
 
 def test_contracts_change_with_the_element_type_of_a_case(place: Path) -> None:
     def with_types(small: str, large: str) -> FamilyPlan:
-        made = make_plan(LIVE).of("sgemm")
+        made = make_plan(LIVE).family_plan("sgemm")
         a, *rest = made.family.arguments
         by_case = structs.replace(a, element={small: "M < 1000", large: "M >= 1000"})
         return replace(made, family=structs.replace(made.family, arguments=(by_case, *rest)))
 
-    one, other = with_types("float32", "bfloat16"), with_types("bfloat16", "float32")
-    assert one.check_contract() != other.check_contract()
-    assert one.time_contract() != other.time_contract()
-    assert one.time_contract() == with_types("float32", "bfloat16").time_contract()
+    narrow, other = with_types("float32", "bfloat16"), with_types("bfloat16", "float32")
+    assert narrow.check_contract() != other.check_contract()
+    assert narrow.time_contract() != other.time_contract()
+    assert narrow.time_contract() == with_types("float32", "bfloat16").time_contract()
 
 
 def test_the_memory_of_arrays_is_a_parameter_of_the_job(place: Path) -> None:
     made = make_plan({**LIVE, "families": "transfer"})
-    family, job = made.of("transfer"), Parameters(Files(made)).check(SimpleNamespace(family="transfer"))
+    family, job = (
+        made.family_plan("transfer"),
+        Parameters(Files(made)).check(SimpleNamespace(family="transfer")),
+    )
     memory = door.decode(job, CheckJob, "job").memory
     assert memory == {v.name: dict(v.memory) for v in family.variants if v.memory} != {}
 

@@ -18,7 +18,7 @@ from warplog.cli.main import main
 from warplog.cli.recording import record_campaign
 from warplog.core import store
 from warplog.core.errors import WarplogError
-from warplog.judge.sources import Sources, recorded_campaign
+from warplog.judge.campaigns import Sources, recorded_campaign
 from warplog.records import door
 from warplog.records.config import Config
 from warplog.records.verification import manifest

@@ -19,8 +19,8 @@ def opening(*names: str) -> str:
     """Returns the page that the report opens on, rendered as Snakemake does it."""
     families: dict[_Named, list[object]] = {}
     for name in names:
-        found = SimpleNamespace(path=Path(f"results/figures/{name}.png"))
-        families.setdefault(_Named(name.partition("/")[0]), []).append(found)
+        figure = SimpleNamespace(path=Path(f"results/figures/{name}.png"))
+        families.setdefault(_Named(name.partition("/")[0]), []).append(figure)
     environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True, autoescape=False)
     text = environment.from_string(OPENING.read_text()).render(categories={"Figures": families}, files=[])
     return str(publish_parts(text, writer="html")["html_body"])

@@ -14,7 +14,7 @@ from tracked_project import Project
 
 import made_up_records
 from warplog.core.errors import WarplogError
-from warplog.judge import sources
+from warplog.judge import campaigns
 from warplog.measure import provenance
 from warplog.records import door
 from warplog.records.campaign import Campaign
@@ -119,8 +119,8 @@ def test_a_name_of_several_campaigns_is_refused_and_an_id_is_not(project, tmp_pa
     with pytest.raises(WarplogError, match=said):
         prune(project.uri, Choice(campaign=NAME, current=True), True, lines.append)
     with pytest.raises(WarplogError, match=said):
-        sources.fetch(NAME, project.uri, tmp_path)
+        campaigns.fetch(NAME, project.uri, tmp_path)
     assert len(project.current()) == 2 * len(LADDER)
-    sources.fetch(ids[0], project.uri, tmp_path)
+    campaigns.fetch(ids[0], project.uri, tmp_path)
     prune(project.uri, Choice(campaign=ids[0], current=True), True, lines.append)
     assert {run.data.tags["campaign_id"] for run in project.current()} == {ids[1]}

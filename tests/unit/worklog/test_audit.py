@@ -16,7 +16,7 @@ from warplog.worklog import audit as auditing
 from warplog.worklog.cells import Cells
 
 EMPTY = {"str": "", "float": NAN, "int": -1, "bool": False}
-NAMES = [one.name for one in fields(Bound)]
+NAMES = [column.name for column in fields(Bound)]
 BOUND = replace(
     Bound(*(EMPTY[columns(Bound)[name].kind] for name in NAMES)),
     family="scale", variant="wide", kind="memory", rest_us=310.0, long_us=333.0, traffic=1.5,
@@ -56,8 +56,8 @@ def test_a_number_that_is_shown_as_its_cell_passes(folder):
         Cells("bounds", BOUND).traffic, Cells("bounds", OTHER).traffic, Cells("bounds", OTHER).rest_us,
         Cells("measurements", measured).median_us, Cells("metrics", counted).value,
     ]  # fmt: skip
-    found, said = audited(folder, " ".join(one.__html__() for one in shown))
-    assert found.passed
+    result, said = audited(folder, " ".join(cell.__html__() for cell in shown))
+    assert result.passed
     assert said == "checked 4 numbers, 0 wrong, 0 texts with numbers of no cell\n"
 
 
@@ -85,8 +85,8 @@ def test_a_number_that_is_shown_as_its_cell_passes(folder):
 def test_a_number_that_differs_from_its_cell_is_found(folder, old, new):
     assert audited(folder, SHOWN)[0].passed
     assert old in SHOWN
-    found, _ = audited(folder, SHOWN.replace(old, new))
-    assert (len(found.wrong), len(found.bare)) == (1, 0)
+    result, _ = audited(folder, SHOWN.replace(old, new))
+    assert (len(result.wrong), len(result.bare)) == (1, 0)
 
 
 def test_a_finding_names_page_line_section_text_and_cell(folder):
@@ -134,9 +134,9 @@ def test_the_value_may_be_written_with_character_references(folder):
     ],
 )  # fmt: skip
 def test_a_number_without_a_cell_is_found(folder, text):
-    found, said = audited(folder, text)
-    assert (len(found.wrong), len(found.bare)) == (0, 1)
-    assert not found.passed
+    result, said = audited(folder, text)
+    assert (len(result.wrong), len(result.bare)) == (0, 1)
+    assert not result.passed
     assert ": has no cell\n" in said
 
 

@@ -17,28 +17,28 @@ from warplog.worklog.pictures import charts
 
 def values(page):
     spec = json.loads(page.chart)
-    (found,) = spec["datasets"].values() if "datasets" in spec else (spec["data"]["values"],)
-    return {(one["variant"], one["case"], one["regime"]): one for one in found}
+    (points,) = spec["datasets"].values() if "datasets" in spec else (spec["data"]["values"],)
+    return {(point["variant"], point["case"], point["regime"]): point for point in points}
 
 
 def test_values_are_those_of_the_tables_at_rest_and_back_to_back(page, recorded):
-    found = values(page)
+    points = values(page)
     rows = recorded.measurements[recorded.measurements["status"] == "ok"]
-    assert {(name, case) for name, case, _ in found} == set(zip(rows["variant"], rows["case"], strict=True))
-    one = rows[(rows["variant"] == "warptile") & (rows["case"] == "4096")].iloc[0]
-    cold = found["warptile", "4096", "at rest"]
-    assert cold["speed"] == pytest.approx(one["gflops"] / 1e3)
-    assert cold["percent"] == pytest.approx(100 * one["ratio_to_baseline"])
-    hot = found["warptile", "4096", "back to back"]
+    assert {(name, case) for name, case, _ in points} == set(zip(rows["variant"], rows["case"], strict=True))
+    row = rows[(rows["variant"] == "warptile") & (rows["case"] == "4096")].iloc[0]
+    cold = points["warptile", "4096", "at rest"]
+    assert cold["speed"] == pytest.approx(row["gflops"] / 1e3)
+    assert cold["percent"] == pytest.approx(100 * row["ratio_to_baseline"])
+    hot = points["warptile", "4096", "back to back"]
     assert hot["speed"] * hot["time_us"] == pytest.approx(cold["speed"] * cold["time_us"])
-    assert hot["time_us"] == one["sustained_us"]
+    assert hot["time_us"] == row["sustained_us"]
 
 
 def test_sustained_times_replace_hot_ones_where_a_campaign_has_them(recorded):
     rows = recorded.measurements.assign(sustained_us=recorded.measurements["median_us"] * 2, set_mhz=1980.0)
-    found = values(charted(replace(recorded, measurements=rows)))
-    assert {regime for _, _, regime in found} == {"at rest", "back to back"}
-    assert found["naive", "128", "back to back"]["percent"] == found["naive", "128", "at rest"]["percent"]
+    points = values(charted(replace(recorded, measurements=rows)))
+    assert {regime for _, _, regime in points} == {"at rest", "back to back"}
+    assert points["naive", "128", "back to back"]["percent"] == points["naive", "128", "at rest"]["percent"]
 
 
 def test_a_regime_with_one_case_says_so_and_keeps_the_axis_of_all_sizes(recorded):
@@ -53,10 +53,10 @@ def test_a_regime_with_one_case_says_so_and_keeps_the_axis_of_all_sizes(recorded
 
 def test_the_reader_chooses_case_unit_regime_order_and_variants(page, recorded):
     spec = json.loads(page.chart)
-    named = {one["name"]: one for one in spec["params"]}
+    named = {parameter["name"]: parameter for parameter in spec["params"]}
     assert {"in_case", "in_unit", "in_regime", "in_order", "chosen"} <= set(named)
     assert named["in_case"]["value"] == "4096"
-    shown = [one["variant"] for one in named["chosen"]["value"]]
+    shown = [variant["variant"] for variant in named["chosen"]["value"]]
     assert shown == of_family(recorded), "at first those in colour in the figures"
 
 
@@ -84,7 +84,7 @@ def test_a_line_leaves_out_a_case_of_another_kind(recorded):
     rows = recorded.measurements
     other = rows[rows["case"] == "4096"].assign(case="4095x4097", size=4095)
     page = charted(replace(recorded, measurements=pd.concat([rows, other])))
-    joined = {case: one["joined"] for (_, case, _), one in values(page).items()}
+    joined = {case: point["joined"] for (_, case, _), point in values(page).items()}
     assert [case for case, is_joined in joined.items() if not is_joined] == ["4095x4097"]
     assert "datum.joined" in json.dumps(below(page)["transform"])
 
@@ -104,7 +104,7 @@ def test_no_name_ends_the_script(recorded):
     assert Page(source).tags.count("script") == 2
     script = re.search(r"const SPEC = (.*);\n", source)[1]
     assert "<" not in script
-    assert any(HOSTILE in one["case"] for one in next(iter(json.loads(script)["datasets"].values())))
+    assert any(HOSTILE in point["case"] for point in next(iter(json.loads(script)["datasets"].values())))
 
 
 def test_the_library_comes_in_one_piece_that_ends_no_script():
@@ -127,10 +127,12 @@ def test_variants_that_are_shown_first_share_no_colour():
     first = ["v1", "v12", "v25", "v20", "v27", "v0"]
     spec = made_up(["main path"] * 28, first)["vconcat"][1]
     scale = spec["encoding"]["color"]["condition"]["scale"]
-    of = dict(zip(scale["domain"], scale["range"], strict=True))
-    assert list(of) == [f"v{place}" for place in range(28)], "in the order of the ladder"
-    assert len({of[name] for name in first}) == len(first)
-    assert not {of[name] for name in first} & {of[name] for name in list(of)[:12] if name not in first}
+    colours = dict(zip(scale["domain"], scale["range"], strict=True))
+    assert list(colours) == [f"v{place}" for place in range(28)], "in the order of the ladder"
+    assert len({colours[name] for name in first}) == len(first)
+    assert not {colours[name] for name in first} & {
+        colours[name] for name in list(colours)[:12] if name not in first
+    }
 
 
 def test_the_legend_of_the_bars_names_only_kinds_that_there_are():

@@ -19,11 +19,11 @@ RECORDED = small_campaign.FOLDER / "tables"
 def steps():
     """What is printed of each variant of sgemm: its line, and those below it."""
 
-    def told(text):
+    def printed(text):
         parts = re.split(r"^- \*\*(\w+)\*\*: ", text, flags=re.MULTILINE)[1:]
         return {name: lines.splitlines() for name, lines in zip(parts[::2], parts[1::2], strict=True)}
 
-    return told
+    return printed
 
 
 def test_a_step_is_a_line_with_its_gain_and_interval_then_causes_costs_and_what_bounds_it(
@@ -31,19 +31,21 @@ def test_a_step_is_a_line_with_its_gain_and_interval_then_causes_costs_and_what_
 ):
     assert main.main(["explain", str(RECORDED), "--family", "sgemm"]) == 0
     text = capsys.readouterr().out
-    told = steps(text)
-    assert list(told) == list(small_campaign.STEPS)
-    for one in rows(recorded.steps, Step):
-        ends = f"({shown(one.low, 'x')} to {shown(one.high, 'x')})"
-        assert told[one.variant][0].startswith(f"{shown(one.speedup, 'x')} as fast as {one.parent} {ends}: ")
-    head, cause, bound = told["gmem_coalesced"]
+    lines = steps(text)
+    assert list(lines) == list(small_campaign.STEPS)
+    for step in rows(recorded.steps, Step):
+        ends = f"({shown(step.low, 'x')} to {shown(step.high, 'x')})"
+        assert lines[step.variant][0].startswith(
+            f"{shown(step.speedup, 'x')} as fast as {step.parent} {ends}: "
+        )
+    head, cause, bound = lines["gmem_coalesced"]
     assert head.endswith("sectors per global load 16.5 → 2.5, sectors per global store 32 → 4.")
     assert cause.startswith(
         "  - Why it is faster: waiting for room in the queue of global and local accesses 25"
     )
     assert bound.startswith("  - No unit is at its peak; the busiest is at 68.8 % (the LSU pipe)")
-    assert any(line.startswith("  - What it costs: ") for line in told["smem_tiled"])
-    assert told["cublas"][0] == "51.2 TFLOP/s"
+    assert any(line.startswith("  - What it costs: ") for line in lines["smem_tiled"])
+    assert lines["cublas"][0] == "51.2 TFLOP/s"
     assert text.rstrip().endswith("warplog explain --all")
 
 
@@ -51,18 +53,18 @@ def test_with_all_a_step_has_everything_that_changed_and_occupancy_traffic_and_r
     assert main.main(["explain", str(RECORDED), "--all"]) == 0
     text = capsys.readouterr().out
     assert "# transpose: why each step is faster or slower" in text
-    told = "\n".join(steps(text.partition("# transpose")[0])["vectorized"])
-    assert "  - Occupancy is " in told
-    assert "the compulsory " in told
-    assert re.search(r"^    - mean SM clock [\d,]+ MHz → [\d,]+ MHz \(\d", told, re.MULTILINE)
+    lines = "\n".join(steps(text.partition("# transpose")[0])["vectorized"])
+    assert "  - Occupancy is " in lines
+    assert "the compulsory " in lines
+    assert re.search(r"^    - mean SM clock [\d,]+ MHz → [\d,]+ MHz \(\d", lines, re.MULTILINE)
 
 
 def test_hostile_names_do_not_break_the_page(recorded):
     name = "a|b <script>\nc"
     renamed = {column: {"naive": name} for column in ("variant", "parent", "against")}
     tables = {
-        one: getattr(recorded, one).replace(renamed)
-        for one in ("variants", "measurements", "places", "steps", "verdicts", "changes", "bounds")
+        table: getattr(recorded, table).replace(renamed)
+        for table in ("variants", "measurements", "places", "steps", "verdicts", "changes", "bounds")
     }
     page = explain.markdown(replace(recorded, **tables))
     assert "<script>" not in page

@@ -55,8 +55,8 @@ class Shown:
         """The names at the axis of the bars, from top to bottom."""
         return self.page.eval_on_selector_all(
             "#chart svg .role-axis-label text, #chart svg .mark-text.role-axis-label text",
-            "all => all.map(one => [one.getBoundingClientRect().y, one.textContent]).sort((a, b) => a[0] - b[0])"
-            ".map(one => one[1])",
+            "all => all.map(label => [label.getBoundingClientRect().y, label.textContent]).sort((a, b) => a[0] - b[0])"
+            ".map(row => row[1])",
         )
 
     def check(self):
@@ -82,8 +82,8 @@ def opened(shared):
 
 
 def names(shown):
-    known = {v.name for v in FAMILY.variants}
-    return [name for name in dict.fromkeys(shown.bars()) if name in known]
+    variants = {v.name for v in FAMILY.variants}
+    return [name for name in dict.fromkeys(shown.bars()) if name in variants]
 
 
 def test_the_charts_replace_the_figure_and_sort_by_speed(opened):
@@ -105,7 +105,7 @@ def test_case_and_unit_are_chosen(opened):
 
 def test_the_axis_of_sizes_bears_the_names_of_the_cases(opened):
     labels = opened.drawn().eval_on_selector_all(
-        "#chart svg .role-axis-label text", "all => all.map(one => one.textContent)"
+        "#chart svg .role-axis-label text", "all => all.map(element => element.textContent)"
     )
     assert {"128", "1024", "8192"} <= set(labels)
     assert not [label for label in labels if re.fullmatch(r"[\d.]+[kMG]", label)]
@@ -128,7 +128,7 @@ def test_a_variant_is_chosen_in_the_legend(opened):
 def test_a_printed_page_keeps_the_colours_that_are_its_numbers(opened):
     page = opened.page
     page.emulate_media(media="print")
-    kept = "one => [getComputedStyle(one).getPropertyValue('print-color-adjust'), one.offsetWidth > 0]"
+    kept = "element => [getComputedStyle(element).getPropertyValue('print-color-adjust'), element.offsetWidth > 0]"
     for bar in (".fall .up", ".gauge div", ".listing > pre .heat"):
         assert page.eval_on_selector(bar, kept) == ["exact", True], bar
 
@@ -136,7 +136,9 @@ def test_a_printed_page_keeps_the_colours_that_are_its_numbers(opened):
 def test_a_printed_page_cuts_no_speed_and_has_no_heading_of_folded_parts(browser, address):
     shown = Shown(browser, address, width=680)  # A4 without margins
     shown.page.emulate_media(media="print")
-    right = "all => Math.max(...all.map(one => one.getBoundingClientRect().left + one.scrollWidth))"
+    right = (
+        "all => Math.max(...all.map(element => element.getBoundingClientRect().left + element.scrollWidth))"
+    )
     assert shown.page.eval_on_selector_all(".fall .speed", right) <= 680
     assert not shown.page.is_visible(".part")
     shown.close()
@@ -145,7 +147,7 @@ def test_a_printed_page_cuts_no_speed_and_has_no_heading_of_folded_parts(browser
 def test_a_mention_of_a_line_opens_the_heat_map_at_that_line(opened):
     page = opened.page
     page.evaluate(
-        "document.querySelectorAll('#rung-warptile details').forEach(one => one.open = one.className !== 'source')"
+        "document.querySelectorAll('#rung-warptile details').forEach(part => part.open = part.className !== 'source')"
     )
     page.click("#rung-warptile a:text-matches('^warptile.cu:')")
     page.wait_for_selector(".source .l:target")
@@ -171,7 +173,9 @@ def test_on_a_phone_a_figure_is_wide_enough_to_read_and_scrolls_by_itself(browse
     path = tmp_path / "sgemm.html"
     path.write_text(html(page))
     shown = Shown(browser, path.as_uri(), width=390)
-    assert shown.page.eval_on_selector(".static img", "one => one.getBoundingClientRect().width") > 500
+    assert (
+        shown.page.eval_on_selector(".static img", "element => element.getBoundingClientRect().width") > 500
+    )
     assert shown.page.evaluate("document.documentElement.scrollWidth") <= 390
     shown.close()
 
@@ -202,8 +206,8 @@ def test_numbers_at_the_axis_of_the_bars_stand_apart(browser, recorded, tmp_path
     shown = Shown(browser, path.as_uri())
     boxes = shown.drawn().eval_on_selector_all(
         "#chart svg .role-axis-label text",
-        "all => all.map(one => [one.textContent, one.getBoundingClientRect()]).map(([text, box]) => "
-        "[text, box.left, box.right, box.top]).filter(one => /^[0-9.,]+$/.test(one[0]))",
+        "all => all.map(element => [element.textContent, element.getBoundingClientRect()]).map(([text, box]) => "
+        "[text, box.left, box.right, box.top]).filter(label => /^[0-9.,]+$/.test(label[0]))",
     )
     top = min(box[3] for box in boxes)
     bars = sorted((box for box in boxes if box[3] == top), key=lambda box: box[1])
@@ -215,15 +219,15 @@ def test_numbers_at_the_axis_of_the_bars_stand_apart(browser, recorded, tmp_path
 def test_the_hottest_line_of_the_heat_map_is_in_the_part_that_is_shown(opened):
     page = opened.page
     for part in ("#rung-warptile", "#rung-warptile .source"):
-        page.eval_on_selector(part, "one => { one.open = true; }")
+        page.eval_on_selector(part, "element => { element.open = true; }")
     page.wait_for_selector("#rung-warptile .source .heat[style]", state="visible")
 
 
 @pytest.mark.parametrize("width", [390, 700, 1400])
 def test_no_code_box_hides_what_it_holds(browser, address, width):
     shown = Shown(browser, address, width=width)
-    hidden = """all => all.filter(one => one.offsetWidth && (
-        one.scrollHeight > one.clientHeight + 1 || one.scrollWidth > one.clientWidth + 1)).length"""
+    hidden = """all => all.filter(line => line.offsetWidth && (
+        line.scrollHeight > line.clientHeight + 1 || line.scrollWidth > line.clientWidth + 1)).length"""
     assert shown.page.eval_on_selector_all(".listing pre", hidden) == 0
     assert shown.page.evaluate("document.documentElement.scrollWidth") <= width
     shown.close()
@@ -233,7 +237,7 @@ def test_on_a_phone_no_name_of_the_main_path_is_broken(browser, page, tmp_path):
     path = tmp_path / "sgemm.html"
     path.write_text(html(page).replace(">gmem_coalesced</a>", ">wgmma_tile128x256</a>"))
     shown = Shown(browser, path.as_uri(), width=390)
-    lines = """all => all.map(one => { const text = document.createRange(); text.selectNodeContents(one);
+    lines = """all => all.map(line => { const text = document.createRange(); text.selectNodeContents(line);
         return text.getClientRects().length; })"""
     assert set(shown.page.eval_on_selector_all(".fall .name", lines)) == {1}
     shown.close()
@@ -242,11 +246,11 @@ def test_on_a_phone_no_name_of_the_main_path_is_broken(browser, page, tmp_path):
 def test_in_print_a_line_that_is_too_wide_goes_on_below_its_code(browser, address):
     shown = Shown(browser, address, width=680)
     shown.page.emulate_media(media="print")
-    starts = """all => all.filter(one => one.offsetWidth && one.querySelector(".sign")).map(one =>
-        one.querySelector(".sign").getBoundingClientRect().right - one.getBoundingClientRect().left
-        - parseFloat(getComputedStyle(one).paddingLeft))"""
+    starts = """all => all.filter(line => line.offsetWidth && line.querySelector(".sign")).map(line =>
+        line.querySelector(".sign").getBoundingClientRect().right - line.getBoundingClientRect().left
+        - parseFloat(getComputedStyle(line).paddingLeft))"""
     for listing in (".listing.hot .l", ".listing:not(.hot) .l"):
-        found = shown.page.eval_on_selector_all(listing, starts)
-        assert found
-        assert max(map(abs, found)) < 1
+        starts_px = shown.page.eval_on_selector_all(listing, starts)
+        assert starts_px
+        assert max(map(abs, starts_px)) < 1
     shown.close()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from msgspec import structs
-from worklog_pages import FAMILY, Page, hot_line, section, told
+from worklog_pages import FAMILY, Page, hot_line, section, uncharted
 
 from warplog.worklog.code.boxes import parts
 from warplog.worklog.code.heat import Heat, HeatMap, heat_map
@@ -95,33 +95,33 @@ def test_a_diff_has_the_line_numbers_of_each_source_and_folds_what_is_the_same()
     body = "".join(f"    x[{n}] = {n};\n" for n in range(20))
     before = f"__global__ void one(int* x) {{\n{body}}}\n"
     after = before.replace("x[10] = 10", "x[10] = 11")
-    mine, parents = (
+    own, parents = (
         listing({Path(f"{n}.cu"): text}, "one", NO_HEAT) for n, text in (("b", after), ("a", before))
     )
-    found = code(mine, parents, "a")
-    assert [(c.kind, c.line.file, c.line.number) for c in found.changes if c.kind in ("new", "gone")] == [
+    diff = code(own, parents, "a")
+    assert [(c.kind, c.line.file, c.line.number) for c in diff.changes if c.kind in ("new", "gone")] == [
         ("gone", "a.cu", 12),
         ("new", "b.cu", 12),
     ]
-    assert [c.folded for c in found.changes if c.kind == "folded"] == [9, 8]
-    assert (found.added, found.removed) == (1, 1)
+    assert [c.folded for c in diff.changes if c.kind == "folded"] == [9, 8]
+    assert (diff.added, diff.removed) == (1, 1)
 
 
 def test_code_with_little_in_common_is_shown_whole():
-    mine, parents = (
+    kernel, parents = (
         listing({Path("x.cu"): text}, "", NO_HEAT)
         for text in (OWN, "__global__ void other() {\n    __syncthreads();\n}\n")
     )
-    for own in (mine, (*mine, Line("header.cuh", 1, "__device__ int sum(int a);"))):
-        found = code(own, parents, "other")
-        assert {change.kind for change in found.changes} == {"same"}
-        assert found.remark == "rewritten"
+    for lines in (kernel, (*kernel, Line("header.cuh", 1, "__device__ int sum(int a);"))):
+        whole = code(lines, parents, "other")
+        assert {change.kind for change in whole.changes} == {"same"}
+        assert whole.remark == "rewritten"
 
 
 def test_no_step_of_the_ladder_shows_only_its_launcher(page):
-    for one in page.sections:
-        text = "\n".join(change.line.text for change in one.code.changes)
-        assert not text or "__global__" in text or one.code.parent or one.name == "cublas"
+    for variant in page.sections:
+        text = "\n".join(change.line.text for change in variant.code.changes)
+        assert not text or "__global__" in text or variant.code.parent or variant.name == "cublas"
 
 
 def test_parameters_tell_variants_of_one_source_apart(recorded):
@@ -133,9 +133,9 @@ def test_parameters_tell_variants_of_one_source_apart(recorded):
         else v
         for v in FAMILY.variants
     )
-    one = section(told(recorded, structs.replace(FAMILY, variants=variants)), "vectorized")
-    assert (one.code.changes, one.code.remark) == ((), "same_source")
-    assert ("BK", "8", "16") in one.origin.changed
+    variant = section(uncharted(recorded, structs.replace(FAMILY, variants=variants)), "vectorized")
+    assert (variant.code.changes, variant.code.remark) == ((), "same_source")
+    assert ("BK", "8", "16") in variant.origin.changed
 
 
 def test_a_line_that_moved_since_it_was_sampled_is_found_by_its_text():
@@ -160,8 +160,8 @@ def test_lines_of_files_that_are_not_the_projects_are_named():
 
 def test_a_hot_line_in_a_header_of_the_toolkit_says_so(recorded):
     toolkit = hot_line(recorded, 717, 0.5) | {"file": "crt/mma.hpp", "text": ""}
-    page = told(recorded, lines=[toolkit, hot_line(recorded, 9, 0.2)])
-    assert [one.raw("line") for one in section(page, "warptile").lines] == [717, 9]
+    page = uncharted(recorded, lines=[toolkit, hot_line(recorded, 9, 0.2)])
+    assert [row.raw("line") for row in section(page, "warptile").lines] == [717, 9]
     assert "mma.hpp:717 not the project's 50 %" in Page(html(page)).text
 
 
@@ -169,21 +169,21 @@ def test_a_hot_line_is_not_folded_away_though_the_parent_has_it():
     body = "".join(f"    x[{n}] = {n};\n" for n in range(40))
     before = f"__global__ void one(int* x) {{\n{body}}}\n"
     after = before.replace("x[1] = 1;", "x[1] = 2;")
-    mine, parents = (
+    own, parents = (
         listing({Path(f"{n}.cu"): text}, "one", NO_HEAT) for n, text in (("b", after), ("a", before))
     )
     hot = HeatMap({("b.cu", 30): Heat(0.6, 0.1, "wait")})
-    shown = [(c.line.number, c.kind) for c in code(mine, parents, "a", (), hot).changes if c.kind != "folded"]
+    shown = [(c.line.number, c.kind) for c in code(own, parents, "a", (), hot).changes if c.kind != "folded"]
     assert {(29, "same"), (30, "same"), (31, "same")} <= set(shown)
 
 
 def test_a_long_listing_shows_the_lines_around_the_hottest_and_folds_the_others():
     weights = [0.0] * 300
     weights[200] = 1.0
-    found = parts(range(300), weights)
-    assert [part.is_shown for part in found] == [False, True, False]
-    assert [line for part in found for line in part.lines] == list(range(300))
-    assert found[1].lines[10] < 200 < found[1].lines[-10]
+    folded = parts(range(300), weights)
+    assert [part.is_shown for part in folded] == [False, True, False]
+    assert [line for part in folded for line in part.lines] == list(range(300))
+    assert folded[1].lines[10] < 200 < folded[1].lines[-10]
     assert [part.is_shown for part in parts(range(45), weights)] == [True]
 
 
@@ -192,7 +192,7 @@ def test_mentions_of_a_line_lead_to_it_and_it_has_its_samples_and_stall(recorded
     source = FAMILY.variant("warptile").file.read_text().splitlines()
     number = source.index(text) + 1
     line = hot_line(recorded, number, 0.4) | {"text": text, "instruction_share": math.nan}
-    shown = html(told(recorded, lines=[line]))
+    shown = html(uncharted(recorded, lines=[line]))
     place = f"warptile.warptile.cu.{number}"
     assert f'<a href="#{place}">warptile.cu:{number}</a>' in shown
     at = re.search(rf'id="{re.escape(place)}">.*', shown)[0]

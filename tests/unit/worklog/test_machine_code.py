@@ -25,18 +25,18 @@ def loop(text, samples=(), stall="wait"):
     """A loop of a kernel with 1000 samples; the last instructions have none."""
     lines = text.splitlines()
     counted = [*samples, *[0] * (len(lines) - len(samples))]
-    told = zip(lines, counted, strict=True)
+    pairs = zip(lines, counted, strict=True)
     instructions = tuple(
         HotInstruction(parse(line), 8, count, stall, count, "k.cu", number)
-        for number, (line, count) in enumerate(told, 1)
+        for number, (line, count) in enumerate(pairs, 1)
     )
     return Loop(instructions, iterations=8, kernel_samples=1000)
 
 
 def rows_of(before, after):
     return [
-        SassStep("sgemm", "tiled", "naive", "64", 0, *one, "%" if one[1] == "kernel" else "")
-        for one in sass_steps.summary(before, after)
+        SassStep("sgemm", "tiled", "naive", "64", 0, *change, "%" if change[1] == "kernel" else "")
+        for change in sass_steps.summary(before, after)
     ]
 
 
@@ -58,8 +58,8 @@ def html(*codes):
 
 
 def test_what_is_gone_stands_beside_what_is_new_in_its_place():
-    found = shown(loop(BEFORE), loop(AFTER))
-    assert [(line.kind, *texts(line)) for line in found.lines] == [
+    code = shown(loop(BEFORE), loop(AFTER))
+    assert [(line.kind, *texts(line)) for line in code.lines] == [
         ("changed", "LDG.E R4, desc[UR4][R2.64]", "LDG.E.128 R4, desc[UR4][R2.64]"),
         ("other", "LDS R5, [R6]", "BAR.SYNC 0x0"),
         ("same", "FFMA R8, R4, R6, R8", "FFMA R8, R5.reuse, R7, R9"),
@@ -69,10 +69,10 @@ def test_what_is_gone_stands_beside_what_is_new_in_its_place():
 
 
 def test_widths_reuse_and_bank_conflicts_are_marked():
-    found = shown(loop(BEFORE), loop(AFTER))
+    code = shown(loop(BEFORE), loop(AFTER))
     marked = [
         [(name, text) for name, text in side.pieces if name]
-        for line in found.lines
+        for line in code.lines
         for side in (line.before, line.after)
         if side
     ]
@@ -87,11 +87,11 @@ def test_widths_reuse_and_bank_conflicts_are_marked():
 
 
 def test_an_instruction_has_its_share_of_the_kernel_its_stall_and_its_line():
-    found = shown(loop(BEFORE, [250, 5]), loop(AFTER, [10], "barrier"))
-    first = found.lines[0]
+    code = shown(loop(BEFORE, [250, 5]), loop(AFTER, [10], "barrier"))
+    first = code.lines[0]
     assert (first.before.share, first.before.stall, first.before.place) == (0.25, "wait", "k.cu:1")
     assert (first.after.share, first.after.stall) == (0.01, "barrier")
-    assert found.largest == 0.25
+    assert code.largest == 0.25
 
 
 def test_runs_are_folded_unless_they_are_hot_or_conflict():
@@ -118,8 +118,8 @@ def test_long_loops_fold_other_cold_instructions_too_and_name_the_most_frequent(
         "FMUL R1, R1, R2",
     ]
     long = "\n".join(kinds * 40)
-    found = shown(loop(long, [0] * 100 + [20]), loop(long))
-    assert [texts(line)[0] for line in found.lines] == [
+    code = shown(loop(long, [0] * 100 + [20]), loop(long))
+    assert [texts(line)[0] for line in code.lines] == [
         "17 × LDS, 17 × FFMA, 17 × MOV, 17 × IADD3, 32 others",
         "FADD R8, R8, R9",
         "24 × FMUL, 23 × LDS, 23 × FFMA, 23 × MOV, 46 others",
@@ -128,14 +128,14 @@ def test_long_loops_fold_other_cold_instructions_too_and_name_the_most_frequent(
 
 def test_the_number_of_lines_is_bounded():
     texts_before = "\n".join(f"LDS.{'128' if i % 2 else '64'} R4, [R2]" for i in range(1000))
-    found = shown(loop(texts_before, [10] * 1000), loop("EXIT"))
-    assert (len(found.lines), found.left_out) == (400, 1001 - 1 - 400)
+    code = shown(loop(texts_before, [10] * 1000), loop("EXIT"))
+    assert (len(code.lines), code.left_out) == (400, 1001 - 1 - 400)
 
 
 def test_numbers_are_cells_and_those_per_unit_of_work_come_first():
-    found = shown(loop(BEFORE, [100]), loop(AFTER, [100]))
-    assert {row.raw("per") for row in found.quantities} == {"ffma"}
-    page = html(found)
+    code = shown(loop(BEFORE, [100]), loop(AFTER, [100]))
+    assert {row.raw("per") for row in code.quantities} == {"ffma"}
+    page = html(code)
     assert (
         '<data value="4.0" data-cell="sass_steps/sgemm/tiled/64/0/instructions/ffma/before">4</data>' in page
     )
@@ -148,7 +148,8 @@ def test_numbers_are_cells_and_those_per_unit_of_work_come_first():
 def test_every_text_is_escaped():
     hostile = loop("<script>alert(1)</script> R1, <b>", [100], stall='"><i>')
     hostile = replace(
-        hostile, instructions=tuple(replace(one, file='"><img>') for one in hostile.instructions)
+        hostile,
+        instructions=tuple(replace(instruction, file='"><img>') for instruction in hostile.instructions),
     )
     page = html(shown(hostile, loop("EXIT")))
     assert "<script" not in page
@@ -179,7 +180,7 @@ def test_a_family_has_the_machine_code_of_each_step_at_the_profiled_case():
             "iterates": True,
             "iterations": 8,
         }
-        told = {
+        counters = {
             "executed": 8,
             "samples": 1,
             "sample_share": 0.1,
@@ -188,7 +189,7 @@ def test_a_family_has_the_machine_code_of_each_step_at_the_profiled_case():
             "file": "",
             "line": 0,
         }
-        return [{**key, **told, "place": i, "text": line} for i, line in enumerate(text.splitlines())]
+        return [{**key, **counters, "place": i, "text": line} for i, line in enumerate(text.splitlines())]
 
     instructions = [
         *rows("naive", BEFORE),
@@ -204,9 +205,9 @@ def test_a_family_has_the_machine_code_of_each_step_at_the_profiled_case():
     tables = SimpleNamespace(
         family="sgemm", profiled_case="64", instructions=pd.DataFrame(instructions), sass_steps=steps
     )
-    found = by_variant(tables)
-    assert list(found) == ["tiled"]
-    (code,) = found["tiled"]
+    by_name = by_variant(tables)
+    assert list(by_name) == ["tiled"]
+    (code,) = by_name["tiled"]
     assert (code.parent, code.variant, len(code.lines)) == ("naive", "tiled", 5)
     assert 'data-cell="sass_steps/sgemm/tiled/64/0/lds/ffma/before"' in html(code)
     tables.sass_steps = steps[:0]

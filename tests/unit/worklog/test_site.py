@@ -13,8 +13,8 @@ from worklog_pages import CAMPAIGN, CLAIM, RECORDED
 
 from warplog.core.text import Table
 from warplog.worklog.site import index, speeds
-from warplog.worklog.site.beside import beside, overview
 from warplog.worklog.site.pages import Site, case_file
+from warplog.worklog.site.two_campaigns import overview, side_by_side
 
 
 class Links(HTMLParser):
@@ -60,16 +60,16 @@ def test_each_step_and_each_case_has_an_address_that_stays(site, page, recorded)
     names = {path.name for path in (site / "sgemm").glob("*.html")}
     assert names == {
         "index.html",
-        *(f"{one.name}.html" for one in page.sections),
+        *(f"{section.name}.html" for section in page.sections),
         *(case_file(case) for case in recorded.measurements["case"].unique()),
     }
 
 
 def test_the_page_of_a_case_shows_its_times(site, recorded):
     rows = recorded.measurements
-    one = rows[(rows["variant"] == "naive") & (rows["case"] == "1024")].iloc[0]
+    row = rows[(rows["variant"] == "naive") & (rows["case"] == "1024")].iloc[0]
     text = (site / "sgemm" / "at-1024.html").read_text()
-    assert f">{one['median_us'] / 1e3:.3f} ms<" in text
+    assert f">{row['median_us'] / 1e3:.3f} ms<" in text
 
 
 def test_the_index_names_the_fastest_variant_of_each_family(site):
@@ -117,7 +117,7 @@ def cells(table, name):
 
 
 def test_ratios_are_given_as_measured_and_relative_to_sms_and_bandwidth(recorded):
-    row = cells(beside(recorded, other(recorded), NAMES).speeds, "warptile")
+    row = cells(side_by_side(recorded, other(recorded), NAMES).speeds, "warptile")
     assert row["ratio"] == "0.500x"
     assert row["per SM and clock"] == "1.00x"
     assert row["per DRAM bandwidth"] == "2.00x"
@@ -125,11 +125,11 @@ def test_ratios_are_given_as_measured_and_relative_to_sms_and_bandwidth(recorded
 
 
 def test_nothing_differs_where_all_variants_scale_alike(recorded):
-    found = beside(recorded, other(recorded), NAMES)
-    assert found.facts == ("The fastest variant is warptile on both.",)
-    assert found.steps is None
-    assert found.claims is None
-    assert all(row[-1].split(" → ")[0] == row[-1].split(" → ")[1] for row in found.speeds.rows)
+    family = side_by_side(recorded, other(recorded), NAMES)
+    assert family.facts == ("The fastest variant is warptile on both.",)
+    assert family.steps is None
+    assert family.claims is None
+    assert all(row[-1].split(" → ")[0] == row[-1].split(" → ")[1] for row in family.speeds.rows)
 
 
 def test_variants_that_change_places_steps_that_turn_and_claims_that_flip_are_said(recorded):
@@ -139,32 +139,34 @@ def test_variants_that_change_places_steps_that_turn_and_claims_that_flip_are_sa
     rows.loc[hit, ["median_us", "q1_us", "q3_us"]] *= 3
     ours = replace(recorded, claims=pd.DataFrame([CLAIM]))
     theirs = replace(theirs, claims=pd.DataFrame([CLAIM | {"verdict": "refuted", "measured": 1.5}]))
-    found = beside(ours, theirs, NAMES)
-    assert found.facts[0] == "The fastest variant is warptile on h200 and vectorized on h100."
-    (step,) = found.steps.rows
+    family = side_by_side(ours, theirs, NAMES)
+    assert family.facts[0] == "The fastest variant is warptile on h200 and vectorized on h100."
+    (step,) = family.steps.rows
     assert step[:2] == ("warptile", "vectorized")
     assert float(step[2][:-1]) > 1 > float(step[3][:-1])
-    assert found.claims.rows == (("C1: coalescing brings 6x", "confirmed, 11.8", "refuted, 1.50"),)
-    _, _, table = overview({"sgemm at 4096": found}, NAMES)
-    assert table.rows == (("sgemm at 4096", "warptile", "vectorized", f"{found.ratio:.3f}x", "1", "1"),)
-    assert found.ratio < 0.5
-    before, after = cells(found.speeds, "warptile")["place"].split(" → ")
+    assert family.claims.rows == (("C1: coalescing brings 6x", "confirmed, 11.8", "refuted, 1.50"),)
+    _, _, table = overview({"sgemm at 4096": family}, NAMES)
+    assert table.rows == (("sgemm at 4096", "warptile", "vectorized", f"{family.ratio:.3f}x", "1", "1"),)
+    assert family.ratio < 0.5
+    before, after = cells(family.speeds, "warptile")["place"].split(" → ")
     assert int(before) < int(after)
     bare = replace(
         theirs, claims=pd.DataFrame([CLAIM | {"verdict": "refuted", "measured": 1.5, "unit": math.nan}])
     )
-    assert beside(ours, bare, NAMES).claims.rows[0][2] == "refuted, 1.50"
+    assert side_by_side(ours, bare, NAMES).claims.rows[0][2] == "refuted, 1.50"
     unknown = replace(theirs, claims=pd.DataFrame([CLAIM | {"verdict": "not_measurable"}]))
-    assert beside(ours, unknown, NAMES).claims is None, "a claim that was not judged has no other verdict"
+    assert side_by_side(ours, unknown, NAMES).claims is None, (
+        "a claim that was not judged has no other verdict"
+    )
 
 
 def test_a_family_without_times_in_both_campaigns_is_not_in_the_overview(recorded):
     nothing = replace(other(recorded), measurements=recorded.measurements.assign(status="crashed"))
-    found = {
-        "sgemm at 4096": beside(recorded, nothing, NAMES),
-        "again": beside(recorded, other(recorded), NAMES),
+    families = {
+        "sgemm at 4096": side_by_side(recorded, nothing, NAMES),
+        "again": side_by_side(recorded, other(recorded), NAMES),
     }
-    assert [row[0] for row in overview(found, NAMES)[2].rows] == ["again"]
+    assert [row[0] for row in overview(families, NAMES)[2].rows] == ["again"]
 
 
 @pytest.mark.parametrize(("gpu", "written"), [("h100", True), ("h200", False)])
@@ -176,7 +178,7 @@ def test_the_site_has_a_page_for_a_campaign_of_another_gpu_only(page, recorded, 
             table.assign(gpu=gpu).to_parquet(path)
     site = Site(tmp_path / "site", "")
     site.add(page, recorded)
-    site.beside(tables)
+    site.add_side_by_side(tables)
     site.finish(CAMPAIGN)
     assert (tmp_path / "site" / "beside-second.html").is_file() == written
     assert ("beside-second.html" in (tmp_path / "site" / "index.html").read_text()) == written

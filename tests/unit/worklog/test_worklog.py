@@ -24,7 +24,7 @@ from worklog_pages import (
     Page,
     hot_line,
     section,
-    told,
+    uncharted,
 )
 
 from warplog import worklog
@@ -51,7 +51,7 @@ def in_table(tables, name, variant, **values):
 
 def test_every_variant_stands_in_the_order_of_the_ladder(page, recorded):
     order = list(recorded.variants.sort_values("order")["variant"])
-    assert [one.name for one in page.sections] == order
+    assert [variant.name for variant in page.sections] == order
     text = Page(html(page)).text
     heads = [text.index(f"{place} {name}", text.index("How to read")) for place, name in enumerate(order, 1)]
     assert heads == sorted(heads)
@@ -61,9 +61,9 @@ def test_every_number_on_the_page_is_that_of_its_cell(page, tmp_path, capsys):
     (tmp_path / "worklog").mkdir()
     (tmp_path / "worklog" / "sgemm.html").write_text(html(page))
     (tmp_path / "tables").symlink_to(RECORDED / "tables")
-    found = audit(tmp_path, sys.stdout)
-    assert found.checked > 500
-    assert found.passed, capsys.readouterr().out
+    result = audit(tmp_path, sys.stdout)
+    assert result.checked > 500
+    assert result.passed, capsys.readouterr().out
 
 
 def test_a_step_says_in_one_sentence_what_it_brought_and_by_what(page):
@@ -94,9 +94,9 @@ def test_what_bounds_a_kernel_names_unit_stall_occupancy_traffic_and_conflicts(p
 
 
 def test_causes_and_costs_stand_in_a_small_table_and_the_rest_is_folded_away(page):
-    one = section(page, "smem_tiled").step
-    assert {change.role for change in one.argument} == {"cause", "cost"}
-    assert {change.role for change in one.details} <= {"effect", "detail"}
+    step = section(page, "smem_tiled").step
+    assert {change.role for change in step.argument} == {"cause", "cost"}
+    assert {change.role for change in step.details} <= {"effect", "detail"}
     open_part, folded = shown(page, "smem_tiled").split("Full breakdown", 1)
     assert (
         "Why it is faster gmem_coalesced smem_tiled factor or time saved instructions 11.8 G 6.6 G"
@@ -120,7 +120,7 @@ def test_causes_and_costs_stand_in_a_small_table_and_the_rest_is_folded_away(pag
     ],
 )
 def test_a_step_that_is_no_faster_says_so_in_the_words_of_its_verdict(recorded, values, words):
-    assert words in shown(told(in_table(recorded, "verdicts", "warptile", **values)), "warptile")
+    assert words in shown(uncharted(in_table(recorded, "verdicts", "warptile", **values)), "warptile")
 
 
 @pytest.mark.parametrize(
@@ -137,31 +137,33 @@ def test_a_step_that_is_no_faster_says_so_in_the_words_of_its_verdict(recorded, 
     ],
 )
 def test_a_step_that_counters_do_not_explain_says_why(recorded, values, words):
-    text = shown(told(in_table(recorded, "steps", "warptile", **values)), "warptile")
+    text = shown(uncharted(in_table(recorded, "steps", "warptile", **values)), "warptile")
     assert words in text
     assert ("Why it is faster" in text) == ("ancestor" in values)
 
 
 def test_a_variant_with_the_kernel_of_its_parent_has_neither_causes_nor_a_bound(recorded):
-    one = section(told(in_table(recorded, "places", "warptile", kernel_of="vectorized")), "warptile")
-    assert (one.same_kernel, one.step, one.bound, one.lines) == ("vectorized", None, None, ())
-    page = told(in_table(recorded, "places", "warptile", kernel_of="vectorized"))
+    variant = section(uncharted(in_table(recorded, "places", "warptile", kernel_of="vectorized")), "warptile")
+    assert (variant.same_kernel, variant.step, variant.bound, variant.lines) == ("vectorized", None, None, ())
+    page = uncharted(in_table(recorded, "places", "warptile", kernel_of="vectorized"))
     assert "At 4096, it launches the same kernel as vectorized." in shown(page, "warptile")
 
 
 def test_a_step_that_turns_at_other_cases_names_the_largest_difference(page):
     text = shown(page, "blocktile_2d")
-    found = re.search(
+    match = re.search(
         r"It is slower than blocktile_1d at (\d) of (\d) cases: (0\.\d+)x its speed at (\d+)", text
     )
-    assert found
-    assert (found[1], found[4]) == ("4", "128")
+    assert match
+    assert (match[1], match[4]) == ("4", "128")
 
 
 def test_a_tied_step_says_where_it_is_faster_and_where_it_is_slower(recorded):
-    found = recorded.verdicts.copy()
-    found.loc[(found["variant"] == "blocktile_1d") & (found["case"] == recorded.case), "word"] = "SAME"
-    text = shown(told(replace(recorded, verdicts=found)), "blocktile_1d")
+    verdicts = recorded.verdicts.copy()
+    verdicts.loc[(verdicts["variant"] == "blocktile_1d") & (verdicts["case"] == recorded.case), "word"] = (
+        "SAME"
+    )
+    text = shown(uncharted(replace(recorded, verdicts=verdicts)), "blocktile_1d")
     for word in ("faster", "slower"):
         assert re.search(rf"It is {word} than smem_tiled at \d of \d cases: [\d.]+x its speed at \d+", text)
 
@@ -170,7 +172,7 @@ def test_the_lead_names_the_fastest_its_ties_and_the_main_path(page, recorded):
     lead = Page(re.search(r'<p class="lead">.*?</p>', html(page), re.DOTALL)[0]).text
     assert lead.startswith("At 4096, the fastest variant is warptile: 44.4 TFLOP/s, 86.6 % of cublas.")
     assert "The main path leads there from naive (0.498 TFLOP/s) in 6 steps: 89.0x as fast" in lead
-    tied = told(in_table(recorded, "places", "vectorized", fastest="tied"))
+    tied = uncharted(in_table(recorded, "places", "vectorized", fastest="tied"))
     assert "as fast within noise: vectorized." in Page(html(tied)).text
 
 
@@ -186,7 +188,7 @@ def test_predictions_stand_beside_what_was_expected_and_properties_of_the_code_a
         | {"reason": "other_gpu", "reason_of": "RTX 4090", "high": math.inf},
         given | {"kind": "expects", "quantity": "sass_LDS.128", "word": "met", "against": "", "off": math.nan},
     ]  # fmt: skip
-    text = shown(told(replace(recorded, answers=pd.DataFrame(rows))), "warptile")
+    text = shown(uncharted(replace(recorded, answers=pd.DataFrame(rows))), "warptile")
     assert "speed-up over vectorized at 4096 1.40x to 1.60x 1.29x missed by −7.86 %" in text
     assert "at least 1.40x 1.29x said of RTX 4090" in text
     assert "Compiled code as expected: 1 met" in text
@@ -194,9 +196,9 @@ def test_predictions_stand_beside_what_was_expected_and_properties_of_the_code_a
 
 def test_a_claim_stands_with_the_last_variant_that_its_formula_names(recorded):
     whole = CLAIM | {"id": "C2", "claim": "all of them", "measure": "1"}
-    page = told(recorded, claims=[CLAIM, whole])
-    assert [one.raw("id") for one in section(page, "gmem_coalesced").claims] == ["C1"]
-    assert [one.raw("id") for one in page.claims] == ["C2"]
+    page = uncharted(recorded, claims=[CLAIM, whole])
+    assert [claim.raw("id") for claim in section(page, "gmem_coalesced").claims] == ["C1"]
+    assert [claim.raw("id") for claim in page.claims] == ["C2"]
     assert "Claims: 1 confirmed" in shown(page, "gmem_coalesced")
 
 
@@ -260,7 +262,7 @@ def test_hostile_text_is_text(recorded):
     claim = CLAIM | dict.fromkeys(("claim", "source", "published", "verdict", "reason", "condition"), HOSTILE)
     family = structs.replace(FAMILY, title=HOSTILE, summary=HOSTILE)
     line = hot_line(recorded, 3, 0.5) | {"text": HOSTILE, "stall": HOSTILE}
-    source = html(told(tables, family, claims=[claim], lines=[line]), "0;")
+    source = html(uncharted(tables, family, claims=[claim], lines=[line]), "0;")
     seen = Page(source.partition("<script>")[0])
     assert "script" not in seen.tags
     assert seen.text.count("alert(1)") > 10
@@ -268,7 +270,7 @@ def test_hostile_text_is_text(recorded):
 
 
 def test_no_page_hides_a_character(recorded):
-    source = html(told(in_table(recorded, "variants", "naive", idea="up\u202edown\u200b")))
+    source = html(uncharted(in_table(recorded, "variants", "naive", idea="up\u202edown\u200b")))
     assert r"up\u{202e}down\u{200b}" in source
     assert "\u202e" not in source
 
@@ -282,7 +284,7 @@ def test_a_failed_variant_has_its_reason_and_no_numbers(recorded):
     hit = rows["variant"] == "cublas"
     rows.loc[hit, ["status", "reason"]] = "wrong", "max error 3.1e+02 times the tolerance"
     rows.loc[hit, ["median_us", "gflops", "ratio_to_baseline"]] = math.nan
-    page = told(replace(recorded, measurements=rows))
+    page = uncharted(replace(recorded, measurements=rows))
     failed = section(page, "cublas")
     assert (failed.badges, failed.gap) == (
         ("wrong", "baseline"),
@@ -296,26 +298,26 @@ def test_a_size_beyond_a_variants_own_limit_is_not_run_and_the_table_says_why(re
     rows = recorded.measurements.copy()
     hit = (rows["variant"] == "naive") & (rows["case"] == "1024")
     rows.loc[hit, ["status", "own_limits"]] = "unsupported", json.dumps({"n": 512})
-    text = Page(html(told(replace(recorded, measurements=rows)))).text
+    text = Page(html(uncharted(replace(recorded, measurements=rows)))).text
     assert "not run" in text
     assert "Not run beyond n <= 512: naive." in text
 
 
 def test_remarks_on_every_variant_are_said_once(recorded):
     rows = recorded.measurements.assign(remarks=json.dumps([{"code": "few_samples", "samples": 4}]))
-    page = told(replace(recorded, measurements=rows))
+    page = uncharted(replace(recorded, measurements=rows))
     assert Page(html(page)).text.lower().count("only 4 samples") == 1
 
 
 def test_a_named_draft_is_called_one_and_the_others_wait(page):
-    assert {one.name for one in page.drafts} == {v.name for v in FAMILY.variants if v.draft}
+    assert {draft.name for draft in page.drafts} == {v.name for v in FAMILY.variants if v.draft}
     assert "Not measured yet" in Page(html(page)).text
 
 
 def test_nothing_is_said_of_counters_that_a_family_never_captures(recorded):
     measuring = structs.replace(FAMILY.measuring, profilers=("nsys",))
     nothing = {name: getattr(recorded, name).iloc[:0] for name in ("steps", "changes", "bounds")}
-    page = told(replace(recorded, **nothing), structs.replace(FAMILY, measuring=measuring))
+    page = uncharted(replace(recorded, **nothing), structs.replace(FAMILY, measuring=measuring))
     text = Page(html(page)).text
     assert "there are no counters, since copies have none" in text
     assert "What bounds it" not in text
@@ -325,7 +327,7 @@ def test_nothing_is_said_of_counters_that_a_family_never_captures(recorded):
 def test_the_figure_of_claims_is_left_to_the_tables(recorded):
     page = worklog.gather(FAMILY, recorded, CAMPAIGN, [*PICTURES, Path("new.png")], CAPTIONS)
     assert page.ladder.name == "ladder"
-    assert "claims" not in {one.name for one in page.pictures}
+    assert "claims" not in {picture.name for picture in page.pictures}
 
 
 def test_a_figure_that_is_gone_is_named(page, tmp_path):
@@ -342,12 +344,12 @@ def test_a_table_that_a_campaign_lacks_is_no_error_and_a_broken_one_is(tmp_path)
 def test_equal_factors_are_equal_lengths_and_a_step_begins_where_the_one_before_ends(page, recorded):
     fall = page.waterfall
     assert [step.place.raw("variant") for step in fall.steps] == [
-        one.name for one in page.sections if one.is_on_path
+        variant.name for variant in page.sections if variant.is_on_path
     ]
     us = recorded.ladder(recorded.case).set_index("variant")["median_us"]
     for before, step in zip(fall.steps, fall.steps[1:], strict=False):
         assert step.start == before.end
-        names = (str(one.place.raw("variant")) for one in (before, step))
+        names = (str(place.place.raw("variant")) for place in (before, step))
         length = math.log(us[next(names)] / us[next(names)])
         assert (step.end - step.start) / length == pytest.approx(
             (fall.steps[1].end - fall.steps[1].start) / math.log(us["naive"] / us["gmem_coalesced"])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from msgspec import structs
-from worklog_pages import CLAIM, FAMILY, HOSTILE, hot_line, told
+from worklog_pages import CLAIM, FAMILY, HOSTILE, hot_line, uncharted
 
 import small_campaign
 from warplog import worklog
@@ -37,7 +37,7 @@ def hostile(recorded):
     more = {"family": "sgemm", "cases": "", "about": ""}
     claim = {**more, **CLAIM, **dict.fromkeys(("claim", "source", "published", "verdict", "reason"), HOSTILE)}
     line = hot_line(recorded, 3, 0.5) | {"family": "sgemm", "text": HOSTILE, "stall": HOSTILE}
-    page = told(tables, family, claims=[claim], lines=[line])
+    page = uncharted(tables, family, claims=[claim], lines=[line])
     return replace(page, ladder=Picture("ladder", HOSTILE, HOSTILE, Path("ladder.png")))
 
 
@@ -46,10 +46,10 @@ def test_markdown_has_every_variant_in_the_order_of_the_ladder_with_its_speed_an
 ):
     source = worklog.markdown(page, tmp_path)
     heads = re.findall(r"^## \d+\. (\w+)", source, re.MULTILINE)
-    places = sorted(rows(recorded.places, Place), key=lambda one: one.order)
-    assert heads == [one.variant for one in places]
-    for one in places:
-        assert f"**{shown(one.speed, one.unit)}** at 4096" in source
+    places = sorted(rows(recorded.places, Place), key=lambda place: place.order)
+    assert heads == [place.variant for place in places]
+    for place in places:
+        assert f"**{shown(place.speed, place.unit)}** at 4096" in source
     step = source.partition("## 2. gmem_coalesced")[2].partition("\n## ")[0]
     assert "**11.5x as fast as naive (" in step
     assert "| sectors per global load | 16.5 | 2.5 |" in step
@@ -101,7 +101,7 @@ def test_a_macro_of_the_words_is_escaped_once_and_a_number_is_its_text(recorded)
 
 def test_each_table_and_each_figure_is_a_file(page):
     files = worklog.latex(page)
-    figures = {f"figure-{one.name}" for one in (page.ladder, *page.key, *page.pictures)}
+    figures = {f"figure-{picture.name}" for picture in (page.ladder, *page.key, *page.pictures)}
     assert set(files) == {"ladder", "speeds", "resources", *figures}
     labels = re.findall(r"\\label\{(.*)\}", "".join(files.values()))
     assert len(labels) == len(set(labels)) == len(files)
@@ -113,10 +113,10 @@ def test_each_table_and_each_figure_is_a_file(page):
 
 def test_the_tables_hold_the_numbers_of_the_rows(page, recorded):
     files = worklog.latex(page)
-    for one in rows(recorded.places, Place):
-        name = one.variant.replace("_", r"\_\allowbreak{}")
+    for place in rows(recorded.places, Place):
+        name = place.variant.replace("_", r"\_\allowbreak{}")
         (row,) = (line for line in files["ladder"].splitlines() if f" & {name} & " in line)
-        assert f" & {shown(one.speed, one.unit).removesuffix(' TFLOP/s')} & " in row
+        assert f" & {shown(place.speed, place.unit).removesuffix(' TFLOP/s')} & " in row
     (row,) = (line for line in files["ladder"].splitlines() if "& gmem" in line)
     assert (
         r"& 1 & sectors per global load 16.5 $\rightarrow$ 2.5 & 5.74 & 11.5x & 11.4 to 11.7 & near: LSU pipe"
@@ -129,7 +129,9 @@ def test_a_variant_without_a_time_has_a_dash_and_its_status(page):
     first, *others = page.sections
     place = Cells("ladder", {"family": "sgemm", "variant": "naive", "unit": "TFLOP/s", "speed": NAN})
     failed = replace(first, place=place, badges=("crashed",), over=None, step=None, bound=None)
-    timed = {case: {n: r for n, r in of.items() if n != first.name} for case, of in page.timed.items()}
+    timed = {
+        case: {n: r for n, r in variants.items() if n != first.name} for case, variants in page.timed.items()
+    }
     files = worklog.latex(replace(page, sections=(failed, *others), timed=timed))
     assert "1 & naive &  &  & crashed &" in files["ladder"]
     assert re.search(r"^naive( & --)+ \\\\$", files["speeds"], re.MULTILINE)
@@ -153,8 +155,11 @@ def test_hostile_text_is_text_in_latex(hostile):
 @pytest.mark.parametrize("columns", ["onecolumn", "twocolumn"])
 def test_latex_sets_every_table_and_figure_within_the_page(page, hostile, tmp_path, columns):
     figures = small_campaign.FOLDER / "figures"
-    for name, one in (("page", replace(page, ladder=page.ladder, key=(), pictures=())), ("hostile", hostile)):
-        body = "\n\\clearpage\n".join(worklog.latex(one).values())
+    for name, variant in (
+        ("page", replace(page, ladder=page.ladder, key=(), pictures=())),
+        ("hostile", hostile),
+    ):
+        body = "\n\\clearpage\n".join(worklog.latex(variant).values())
         (tmp_path / f"{name}.tex").write_text(
             f"\\documentclass[{columns}]{{article}}\n\\usepackage[T1]{{fontenc}}\n"
             "\\usepackage{array,booktabs,graphicx}\n"

@@ -7,7 +7,9 @@ from warplog.plan.jobs import BuildJob
 from warplog.plan.script import job, parameters
 
 with job(snakemake.log[0]):
-    of, folder = parameters(snakemake, BuildJob), Path(snakemake.output.record).parent
-    recorded = Path(of.recorded) if of.recorded else None
+    build, folder = parameters(snakemake, BuildJob), Path(snakemake.output.record).parent
+    recorded = Path(build.recorded) if build.recorded else None
     keys = snakemake.wildcards
-    build_variant(Path(of.family_file), keys.variant, of.parameters, keys.arch, folder, of.attempt, recorded)
+    build_variant(
+        Path(build.family_file), keys.variant, build.parameters, keys.arch, folder, build.attempt, recorded
+    )

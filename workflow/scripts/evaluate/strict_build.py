@@ -6,4 +6,4 @@ from warplog.plan.plan import Plan
 from warplog.plan.script import job
 
 with job(snakemake.log[0]):
-    refuse(Files(Plan.of_chosen(snakemake.params.plan)).known().troubles)
+    refuse(Files(Plan.of_chosen(snakemake.params.plan)).stage_results().troubles)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from warplog.judge import history
-from warplog.judge.figures import history as figure
+from warplog.judge.figures import history_plot
 from warplog.plan.plan import Plan
 from warplog.plan.script import job
 
@@ -11,4 +11,4 @@ with job(snakemake.log[0]):
     plan, campaigns = Plan.of_chosen(snakemake.params.plan), list(map(Path, snakemake.params.campaigns))
     families = [plan.families[name] for name in plan.chosen]
     for name, data in history.collect_all(campaigns, families, plan.gpu).items():
-        figure.write(data, plan.families[name], Path(snakemake.output.csv[0]).parent)
+        history_plot.write(data, plan.families[name], Path(snakemake.output.csv[0]).parent)

@@ -8,6 +8,6 @@ from warplog.plan.jobs import ProfileJob
 from warplog.plan.script import family_jobs, job, parameters
 
 with job(snakemake.log[0]):
-    of = parameters(snakemake, ProfileJob)
-    jobs, check = family_jobs(snakemake, of), Path(snakemake.input.check)
-    capture.capture_ncu(jobs, check, toolchain.find("ncu"), of.cases)
+    profiling = parameters(snakemake, ProfileJob)
+    jobs, check = family_jobs(snakemake, profiling), Path(snakemake.input.check)
+    capture.capture_ncu(jobs, check, toolchain.find("ncu"), profiling.cases)

@@ -7,6 +7,6 @@ from warplog.plan.jobs import TimeJob
 from warplog.plan.script import family_jobs, job, parameters
 
 with job(snakemake.log[0]):
-    of = parameters(snakemake, TimeJob)
-    jobs, check, timer = family_jobs(snakemake, of), snakemake.input.check, snakemake.input.timer
-    timing.time_family(jobs, Path(check), Path(timer), of.cases)
+    given = parameters(snakemake, TimeJob)
+    jobs, check, timer = family_jobs(snakemake, given), snakemake.input.check, snakemake.input.timer
+    timing.time_family(jobs, Path(check), Path(timer), given.cases)

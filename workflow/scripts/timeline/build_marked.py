@@ -7,8 +7,14 @@ from warplog.plan.jobs import BuildJob
 from warplog.plan.script import job, parameters
 
 with job(snakemake.log[0]):
-    of, folder = parameters(snakemake, BuildJob), Path(snakemake.output.record).parent
+    build, folder = parameters(snakemake, BuildJob), Path(snakemake.output.record).parent
     keys = snakemake.wildcards
     build_variant(
-        Path(of.family_file), keys.variant, of.parameters, keys.arch, folder, of.attempt, word="marked"
+        Path(build.family_file),
+        keys.variant,
+        build.parameters,
+        keys.arch,
+        folder,
+        build.attempt,
+        word="marked",
     )

@@ -7,14 +7,14 @@ from warplog.plan.jobs import TuneJob
 from warplog.plan.script import job, parameters
 
 with job(snakemake.log[0]):
-    of, given = parameters(snakemake, TuneJob), snakemake.input
+    search, given = parameters(snakemake, TuneJob), snakemake.input
     tuning.tune_variant(
-        family_file=Path(of.family_file),
+        family_file=Path(search.family_file),
         variant=snakemake.wildcards.variant,
         gpu=snakemake.wildcards.gpu,
-        arch=of.arch,
-        settings=of.settings,
-        time=of.time,
+        arch=search.arch,
+        settings=search.settings,
+        time=search.time,
         campaign=Path(given.campaign),
         timer=Path(given.timer),
         record=Path(snakemake.output.record),

@@ -64,9 +64,9 @@ def run(options: argparse.Namespace, place: Path) -> int:
     if not families:
         raise WarplogError(f"{address.shown(uri)}: holds no runs; `{paths.command('track')}` logs a campaign")
     if address.is_server(uri):
-        for one in families:
-            for name, found in one.views.items():
-                print(printable(f"{one.family}: {name}: {found}"))
+        for family in families:
+            for name, view in family.views.items():
+                print(printable(f"{family.family}: {name}: {view}"))
         return 0
     ports = [options.port] if options.port else [urlsplit(log.LOCAL_UI).port or 0, 0]
     page = f"http://{_HOST}:{_free_port(*ports)}{links.PAGE}"

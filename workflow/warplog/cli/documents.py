@@ -58,15 +58,15 @@ def show(options: argparse.Namespace) -> int:
     """
     from warplog.core.schema import suggest
 
-    found = pages()
+    existing = pages()
     if options.page is None:
-        width = max(map(len, found))
-        for name, path in found.items():
+        width = max(map(len, existing))
+        for name, path in existing.items():
             print(f"{name:{width}}  {_title(path)}")
         return 0
-    if options.page not in found:
-        raise WarplogError(f"{options.page}: no such page; {suggest(options.page, found)}")
-    text = found[options.page].read_text(encoding="utf-8")
+    if options.page not in existing:
+        raise WarplogError(f"{options.page}: no such page; {suggest(options.page, existing)}")
+    text = existing[options.page].read_text(encoding="utf-8")
     pager = os.environ.get("PAGER") or shutil.which("less")
     if options.terminal and pager:
         pydoc.pipepager(text, pager)

@@ -84,22 +84,24 @@ def _there(tables: Mapping[str, "pd.DataFrame"], families: Mapping[str, "Family"
     """Returns every pair of a family in the tables and one of its figures."""
     from warplog.plan.selection import choose_figures
 
-    known = {name: families[name] for name in sorted(set(tables["variants"]["family"]) & set(families))}
+    own = {name: families[name] for name in sorted(set(tables["variants"]["family"]) & set(families))}
     with_timelines = set(tables["tracks"]["family"]) if "tracks" in tables else set()
-    drawn = choose_figures(known, families, with_timelines)
+    drawn = choose_figures(own, families, with_timelines)
     return [(name, figure) for name, figures in drawn.items() for figure in figures]
 
 
 def _named(name: str, there: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     """Yields the pairs that a name of a family or figure means; raises WarplogError if there are none."""
     family, _, figure = name.partition("/")
-    found = [pair for pair in there if pair[0] == family and figure in ("", pair[1])]
-    if not found:
+    pairs = [pair for pair in there if pair[0] == family and figure in ("", pair[1])]
+    if not pairs:
         from warplog.core.schema import suggest
 
-        known = [f"{own}/{drawn}" for own, drawn in there] if figure else sorted({own for own, _ in there})
-        raise WarplogError(f"{name}: no such {'figure' if figure else 'family'} here; {suggest(name, known)}")
-    yield from found
+        existing = [f"{own}/{drawn}" for own, drawn in there] if figure else sorted({own for own, _ in there})
+        raise WarplogError(
+            f"{name}: no such {'figure' if figure else 'family'} here; {suggest(name, existing)}"
+        )
+    yield from pairs
 
 
 def _settings(options: argparse.Namespace, project: Path) -> "Settings":

@@ -123,9 +123,9 @@ def _summary(table: "pd.DataFrame", exact: bool) -> "pd.DataFrame":
     """Returns the summary of the launches; unless `exact`, with five digits of each number, for reading."""
     from warplog.worklog import launches
 
-    found = launches.summary(table)
-    numbers = found.select_dtypes("float64").map(lambda value: float(f"{value:.5g}"))
-    return found if exact else found.assign(**numbers)
+    rows = launches.summary(table)
+    numbers = rows.select_dtypes("float64").map(lambda value: float(f"{value:.5g}"))
+    return rows if exact else rows.assign(**numbers)
 
 
 def _once(files: Sequence[Path], note: Callable[[str], None]) -> list[Path]:

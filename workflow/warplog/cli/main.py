@@ -212,22 +212,22 @@ def _add_readers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def _add_beside(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    beside = commands.add_parser("beside", help="set runs of several GPUs side by side")
-    beside.description = (
+    parser = commands.add_parser("beside", help="set runs of several GPUs side by side")
+    parser.description = (
         "Writes index.html, a page with the speed of each variant on each GPU, as measured and relative to SMs, clock"
         " and DRAM bandwidth, and the steps and claims that differ; and for each family a figure with its numbers."
         " Ratios between GPUs are no verdicts; `warplog compare` compares two runs of one GPU."
     )
-    beside.epilog = "example: warplog beside h200 h100"
+    parser.epilog = "example: warplog beside h200 h100"
     where = "results folder with tables, or name of a recorded campaign such as h200"
-    beside.add_argument("first", metavar="RUN", help=where)
-    beside.add_argument(
+    parser.add_argument("first", metavar="RUN", help=where)
+    parser.add_argument(
         "others", metavar="RUN", nargs="+", help="run of another GPU, which is set beside the first"
     )
-    beside.add_argument(
+    parser.add_argument(
         "-o", "--output", type=Path, metavar="FOLDER", help="folder to write to (default: results/beside)"
     )
-    beside.set_defaults(command="beside")
+    parser.set_defaults(command="beside")
 
 
 def _add_audit(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -307,21 +307,21 @@ def _compare(options: argparse.Namespace) -> int:
     from warplog.catalog import family as catalog
     from warplog.cli.checkup.host import store
     from warplog.judge import comparison, profiled
-    from warplog.judge.sources import PARENTS, Sources, parent_of
+    from warplog.judge.campaigns import PARENTS, Sources, parent_of
 
     here = _project()
     folders = [here / "kernels", *options.kernels] if options.a == PARENTS else []
-    found = comparison.run(
+    compared = comparison.run(
         (options.a, options.b, *options.again),
         Sources(here, store(here), options.gpu, read_report=profiled.load),
         options.margin,
         parent_of(catalog.load(folders)),
     )
     if options.json:
-        print(comparison.as_json(found), end="")
+        print(comparison.as_json(compared), end="")
     else:
-        comparison.show(found, sys.stdout, options.all)
-    return found.status
+        comparison.show(compared, sys.stdout, options.all)
+    return compared.status
 
 
 def _explain(options: argparse.Namespace) -> int:
@@ -351,11 +351,11 @@ def _explained(report: Path) -> str:
 
 
 def _beside(options: argparse.Namespace) -> int:
-    from warplog.judge import sources
+    from warplog.judge import campaigns
     from warplog.worklog.site import gpus
 
     here = _project()
-    folders = [sources.folder_of(name, here, "tables") for name in (options.first, *options.others)]
+    folders = [campaigns.folder_of(name, here, "tables") for name in (options.first, *options.others)]
     page = gpus.write(folders, options.output or here / paths.RESULTS / "beside")
     print(f"open {paths.shown(page)}")
     return 0
@@ -401,9 +401,9 @@ def _recorded_verdicts(folder: Path, family: str) -> "Sequence[Row]":
     from warplog.tables.files import as_rows, read_table
 
     table = read_table(folder, "claims").reindex(columns=list(CLAIMS), fill_value="")
-    known = sorted(set(table["family"]))
-    if family and family not in known:
-        raise WarplogError(f"{folder}/claims: no family {family!r}; {suggest(family, known)}")
+    families = sorted(set(table["family"]))
+    if family and family not in families:
+        raise WarplogError(f"{folder}/claims: no family {family!r}; {suggest(family, families)}")
     return as_rows(table[table["family"] == family] if family else table)
 
 
@@ -457,7 +457,7 @@ def _campaign(options: argparse.Namespace) -> Path:
     Raises:
         WarplogError: there is no such folder or recorded campaign.
     """
-    from warplog.judge import sources
+    from warplog.judge import campaigns
 
     here, name = _project(), options.campaign
     if name is None:
@@ -466,7 +466,7 @@ def _campaign(options: argparse.Namespace) -> Path:
         raise WarplogError(
             f"{name}: is a family, not a campaign; use `warplog {options.command} --family {name}`"
         )
-    return sources.folder_of(name, here, holds="")
+    return campaigns.folder_of(name, here, holds="")
 
 
 def _tables(options: argparse.Namespace) -> Path:

@@ -16,7 +16,7 @@ Writes FOLDER/warplog/ with a configuration, a README and one family to start fr
 first kernel. Asks for what is not given if it runs on a terminal. No file is overwritten; in a folder that has
 warplog/ already, a further family is added.
 """
-_TEMPLATES = Path(__file__).with_name("templates")
+_STARTERS = Path(__file__).with_name("starters")
 # dtype: bytes of an element, its C++ type, the type of sums, the type of NumPy's arrays, the header.
 _TYPES = {
     "float32": (4, "float", "float", "float32", "cuda_runtime.h"),
@@ -91,14 +91,14 @@ def write(folder: Path, name: str, operation: str, dtype: str) -> list[Path]:
     values = {"name": name, "dtype": dtype, "bytes": size, "type": cpp, "sum": total, "array": array}
     values["include"] = f"#include <{header}>\n"
     family = {
-        path: folder / "kernels" / name / path.stem for path in sorted((_TEMPLATES / operation).iterdir())
+        path: folder / "kernels" / name / path.stem for path in sorted((_STARTERS / operation).iterdir())
     }
     for target in family.values():
         if target.exists():
             raise WarplogError(
                 f"{target}: exists and is not overwritten; choose another --name, or remove it"
             )
-    shared = {_TEMPLATES / source: folder / target for source, target in _SHARED.items()}
+    shared = {_STARTERS / source: folder / target for source, target in _SHARED.items()}
     wanted = {source: target for source, target in shared.items() if not target.exists()} | family
     for source, target in wanted.items():
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -107,15 +107,15 @@ def write(folder: Path, name: str, operation: str, dtype: str) -> list[Path]:
     return list(wanted.values())
 
 
-def _asked(what: str, choices: Sequence[str]) -> str:
+def _asked(question: str, choices: Sequence[str]) -> str:
     """Returns the answer on a terminal; the first choice for none, or without a terminal."""
     if not sys.stdin.isatty():
         return choices[0]
     listed = f" ({', '.join(choices)})" if len(choices) > 1 else ""
-    return input(f"{what}{listed} [{choices[0]}]: ").strip() or choices[0]
+    return input(f"{question}{listed} [{choices[0]}]: ").strip() or choices[0]
 
 
-def _one_of(option: str, value: str, known: Sequence[str]) -> str:
-    if value not in known:
-        raise WarplogError(f"{option} {value!r}: expected one of {', '.join(known)}")
+def _one_of(option: str, value: str, allowed: Sequence[str]) -> str:
+    if value not in allowed:
+        raise WarplogError(f"{option} {value!r}: expected one of {', '.join(allowed)}")
     return value

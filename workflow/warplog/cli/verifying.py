@@ -82,9 +82,9 @@ def _measured(folder: Path) -> Iterator[str]:
             for path in stage.files(folder)
             for record in FamilyRecord.read(path, stage.record).variants.values()
         ]
-        days = sorted({one.finished[:10] for one in entries} - {""})
-        commits = sorted({one.commit[:7] for one in entries} - {""})
-        boards = {one.gpu_uuid for one in entries} - {""}
+        days = sorted({entry.finished[:10] for entry in entries} - {""})
+        commits = sorted({entry.commit[:7] for entry in entries} - {""})
+        boards = {entry.gpu_uuid for entry in entries} - {""}
         if entries:
             many = "" if len(boards) == 1 else "s"
             yield f"  {stage.word:9} {' '.join(days)}  {' '.join(commits)}  {len(boards)} board{many}"

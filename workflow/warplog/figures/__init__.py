@@ -40,9 +40,9 @@ def module(figure: str) -> ModuleType:
     Raises:
         WarplogError: if the figure does not exist; the message lists the figures.
     """
-    known = needs()
-    if figure not in known:
-        raise WarplogError(f"{figure}: no such figure; there are {', '.join(known)}")
+    figures = needs()
+    if figure not in figures:
+        raise WarplogError(f"{figure}: no such figure; there are {', '.join(figures)}")
     return importlib.import_module(f"warplog.figures.{figure}")
 
 
@@ -52,8 +52,8 @@ def data(figure: str, tables: "FigureTables") -> "pd.DataFrame":
     Raises:
         WarplogError: if the figure does not exist.
     """
-    found: pd.DataFrame = module(figure).data(tables)
-    return found
+    rows: pd.DataFrame = module(figure).data(tables)
+    return rows
 
 
 def write(figure: str, numbers: "pd.DataFrame", look: "Look", stem: Path) -> list[Path]:

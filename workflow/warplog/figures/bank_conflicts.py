@@ -50,9 +50,9 @@ def data(tables: FigureTables) -> pd.DataFrame:
     total, ideal = rows["shared_wavefronts"], rows["shared_wavefronts_ideal"]
     rows["shared_wavefronts_excess"] = rows["shared_wavefronts_excess"].fillna(total - ideal)
     rows["shared_conflict_ways"] = (total / ideal.where(ideal > 0)).fillna(rows["shared_conflict_ways"])
-    known = ideal.notna() & rows["shared_wavefronts_excess"].notna()
-    unused = known & (ideal == 0) & (rows["shared_wavefronts_excess"] == 0)
-    fallback = np.where(unused, "no shared-memory access", np.where(known, "", "n/a"))
+    counted = ideal.notna() & rows["shared_wavefronts_excess"].notna()
+    unused = counted & (ideal == 0) & (rows["shared_wavefronts_excess"] == 0)
+    fallback = np.where(unused, "no shared-memory access", np.where(counted, "", "n/a"))
     rows["gap"] = np.where(rows["gap"] != "", rows["gap"], fallback)
     rows["excess_pct"] = 100 * rows["shared_wavefronts_excess"] / total.where(total > 0)
     rows["partly"] = rows["inst_hgmma"] > 0
@@ -61,17 +61,17 @@ def data(tables: FigureTables) -> pd.DataFrame:
     return rows if (rows["excess_pct"] > 0).any() else rows.iloc[:0]
 
 
-def _finding(counted: pd.DataFrame, of: int) -> str:
+def _finding(counted: pd.DataFrame, users: int) -> str:
     """Returns the variant with the most conflicts; the title without a finding if no variant's are known.
 
-    It says how many variants are counted, if not all of the `of` that use shared memory.
+    It says how many variants are counted, if not all of the `users` that use shared memory.
     """
-    known = counted[counted["shared_conflict_ways"].notna()]
-    if known.empty:
+    measured = counted[counted["shared_conflict_ways"].notna()]
+    if measured.empty:
         return TITLE
-    ways = f"{known['shared_conflict_ways'].max():.2f}"
-    worst = known["variant"].iloc[int(known["shared_conflict_ways"].argmax())]
-    which = f" ({len(known)} of {of} variants counted)" if len(known) < of else ""
+    ways = f"{measured['shared_conflict_ways'].max():.2f}"
+    worst = measured["variant"].iloc[int(measured["shared_conflict_ways"].argmax())]
+    which = f" ({len(measured)} of {users} variants counted)" if len(measured) < users else ""
     return (
         f"{TITLE}: none{which}"
         if ways == "1.00"

@@ -22,7 +22,7 @@ def caption(source: Path, tables: FigureTables) -> str:
     plain = re.sub(r"``|\*([^*]+)\*", r"\1", " ".join(" ".join(lines).split()))
     sentences = re.split(r"(?<=\.) (?=[A-Z])", plain.replace("|family|", tables.family))
     left_out = [start for start, applies in CONDITIONS.get(source.stem, {}).items() if not applies(tables)]
-    return " ".join(one for one in sentences if not one.startswith(tuple(left_out)))
+    return " ".join(sentence for sentence in sentences if not sentence.startswith(tuple(left_out)))
 
 
 def _executes(*opcodes: str) -> Applies:
@@ -100,8 +100,8 @@ def _shows(*texts: str, idle: bool = False) -> Applies:
 
     def applies(tables: FigureTables) -> bool:
         charts = figures.module("memory_chart").charts(figures.data("memory_chart", tables))
-        arrows = [arrow for one in charts for arrow in one.arrows]
-        lines = [line for one in charts for box in one.boxes for line in box.lines]
+        arrows = [arrow for chart in charts for arrow in chart.arrows]
+        lines = [line for chart in charts for box in chart.boxes for line in box.lines]
         shown = " ".join([*lines, *(text for arrow in arrows for text in (arrow.above, arrow.below))])
         return (idle and any(arrow.is_idle for arrow in arrows)) or any(text in shown for text in texts)
 

@@ -53,9 +53,11 @@ def data(tables: FigureTables) -> pd.DataFrame:
 def draw(data: pd.DataFrame, look: Look) -> Figure:
     """Draws one row per claim: verdict, claim, case, measured value and condition."""
     claims = data[data["id"].notna()]
-    found = claims["verdict"].value_counts()
+    verdicts = claims["verdict"].value_counts()
     shown = {verdict: words(verdict) for verdict in LOOKS} | {NOT_MEASURABLE: NOT_JUDGED}
-    counts = [f"{LOOKS[v][0]} {found[v]} {word}" for v, word in shown.items() if v in found] or [NOTHING]
+    counts = [f"{LOOKS[v][0]} {verdicts[v]} {word}" for v, word in shown.items() if v in verdicts] or [
+        NOTHING
+    ]
     texts = [_texts(row) for row in as_rows(claims)]
     columns = _columns(texts)
     rows = [

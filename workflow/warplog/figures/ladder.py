@@ -71,8 +71,8 @@ def data(tables: FigureTables) -> pd.DataFrame:
         bool(gain > 0) and verdicts.tied(row, records[str(row["parent"])])
         for row, gain in zip(records.values(), rows["gain_over_parent"], strict=True)
     ]
-    found = map(regimes.long_run, records.values())
-    runs = [run if run and run.limited_by else None for run in found]  # one may be slower without a limit
+    long_runs = map(regimes.long_run, records.values())
+    runs = [run if run and run.limited_by else None for run in long_runs]  # one may be slower without a limit
     rows["percent_long"] = [
         p * run.factor if run else np.nan for p, run in zip(rows["percent"], runs, strict=True)
     ]
@@ -99,8 +99,8 @@ def data(tables: FigureTables) -> pd.DataFrame:
 
 def _note_on(tables: FigureTables, variant: str) -> str:
     """Returns what a ratio to the variant must say; "" for nothing, and for tables of an earlier version."""
-    mine = as_rows(tables.variants[tables.variants["variant"] == variant])
-    return columns.text(mine[0], "note") if mine else ""
+    rows = as_rows(tables.variants[tables.variants["variant"] == variant])
+    return columns.text(rows[0], "note") if rows else ""
 
 
 @styled

@@ -36,7 +36,7 @@ TRAFFIC = {  # what the title compares
     "l2_bytes": ("looks up", "in L2"),
     "dram_bytes_read": ("reads", "from device memory"),
 }
-_MANY = 2.0  # times the parent's traffic: from here on it is not told in percent
+_MANY = 2.0  # times the parent's traffic: from here on it is not stated in percent
 LEAST = 1.1  # a smaller difference is not a finding
 _BODY_IN, _NARROW_BODY_IN = 2.2, 4.4  # height of a chart
 _FILL = "#a6cee3"
@@ -52,10 +52,10 @@ def data(tables: FigureTables) -> pd.DataFrame:
     rows = kernel_metrics(tables)
     timed = tables.ladder(tables.profiled_case)
     rows["parent"], rows["median_us"] = timed["parent"].fillna(""), timed["median_us"]
-    known = (rows["gap"] == "") & rows["dram_bytes_read"].notna()
-    own = rows[known & ~rows["is_baseline"].astype(bool) & (rows["median_us"] > 0)]
+    counted = (rows["gap"] == "") & rows["dram_bytes_read"].notna()
+    own = rows[counted & ~rows["is_baseline"].astype(bool) & (rows["median_us"] > 0)]
     best = own.sort_values("median_us", kind="stable").head(1)
-    is_parent = known & rows["variant"].isin([_ancestor(rows, str(name)) for name in best["variant"]])
+    is_parent = counted & rows["variant"].isin([_ancestor(rows, str(name)) for name in best["variant"]])
     rows["place"] = np.select([rows["variant"].isin(best["variant"]), is_parent], [1.0, 0.0], np.nan)
     kept = ["family", "variant", "order", "parent", "is_baseline", "case", "kernel", "status", "gap", "place"]
     return rows[[*kept, "median_us", *METRICS, *ORIGIN_COLUMNS]]
@@ -68,7 +68,7 @@ def _ancestor(rows: pd.DataFrame, variant: str) -> str:
     own = [by_name[variant][name] for name in executed]
     above = str(by_name[variant]["parent"])
     while above in by_name and all(
-        _same(by_name[above][name], one) for name, one in zip(executed, own, strict=True)
+        _same(by_name[above][name], count) for name, count in zip(executed, own, strict=True)
     ):
         above = str(by_name[above]["parent"])
     return above
@@ -95,7 +95,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     """Draws the chart of the parent above that of the fastest variant; only the latter, from the top, if narrow."""
     first = data.iloc[0]
     title = f"{TITLE}{_finding(_shown(data))} · {first['family']}, case {first['case']}"
-    drawn = [turned(one) for one in charts(data)[-1:]] if is_narrow() else charts(data)
+    drawn = [turned(chart) for chart in charts(data)[-1:]] if is_narrow() else charts(data)
     size = (HEIGHT, WIDTH) if is_narrow() else (WIDTH, HEIGHT)
     body = (_NARROW_BODY_IN if is_narrow() else _BODY_IN) * max(1, len(drawn))
     figure = new_figure(title, body, NOTE, look)
@@ -105,11 +105,11 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
         axes.set_axis_off()
     if not drawn:
         gap_note(panels[0], 0, "no variant has a time and counters")
-    for axes, one in zip(panels, drawn, strict=False):
-        axes.text(0, -8, one.title, weight="bold")
-        for box in one.boxes:
+    for axes, memory in zip(panels, drawn, strict=False):
+        axes.text(0, -8, memory.title, weight="bold")
+        for box in memory.boxes:
             _draw_box(axes, box)
-        for arrow in one.arrows:
+        for arrow in memory.arrows:
             _draw_arrow(axes, arrow)
     return figure
 
@@ -122,7 +122,7 @@ def _finding(shown: Sequence[Row]) -> str:
     pairs = {
         words: (columns.number(own, name), columns.number(parent, name)) for name, words in TRAFFIC.items()
     }
-    ratios = {words: mine / other for words, (mine, other) in pairs.items() if mine > 0 and other > 0}
+    ratios = {words: best / above for words, (best, above) in pairs.items() if best > 0 and above > 0}
     if not ratios:
         return f": {parent['variant']} and {own['variant']}"
     (verb, where), ratio = max(ratios.items(), key=lambda item: abs(np.log(item[1])))

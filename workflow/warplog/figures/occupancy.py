@@ -52,8 +52,8 @@ def data(tables: FigureTables) -> pd.DataFrame:
     limits = {f"occupancy_limit_{resource}_blocks": resource for resource in LIMITS}
     occupancies = ["theoretical_occupancy_pct", "achieved_occupancy_pct"]
     rows = tables.counters([*occupancies, *limits])
-    known = rows[occupancies].notna().any(axis=1)
-    rows["gap"] = rows["gap"].where(known | (rows["gap"] != ""), "n/a")
+    counted = rows[occupancies].notna().any(axis=1)
+    rows["gap"] = rows["gap"].where(counted | (rows["gap"] != ""), "n/a")
     limiters = [occupancy_limiter(row) for row in as_rows(rows[list(limits)])]
     rows["limiter"] = [", ".join(LIMITS[name] for name in names) for names in limiters]
     rows["most_shared_kib"] = np.where(rows["gap"] == "", _most_shared_kib(tables), np.nan)

@@ -31,7 +31,7 @@ NOTE = (
 )
 JOINED = "; gaps between the narrow pieces of {variants} are not drawn"
 NARROW = 1 / 150  # of the axis
-ENGINES = {  # kind or name in the timeline: position in the row, face (None: the variant's), hatch, legend
+ENGINES = {  # kind or name in the trace: position in the row, face (None: the variant's), hatch, legend
     "Host-to-Device": (0, "white", "....", "copy to the device"),
     "kernel": (1, None, "", "kernel, in the variant's colour"),
     "Device-to-Host": (2, "white", "////", "copy to the host"),
@@ -55,15 +55,15 @@ def data(tables: FigureTables) -> pd.DataFrame:
     values = rows.pivot_table(index="variant", columns="metric", values="value", aggfunc="first")
     kept = ["family", "variant", "order", "is_baseline", "case", "status", "gap"]
     pieces = []
-    for rung in as_rows(tables.ladder(case)):
-        mine = events[events["variant"] == rung["variant"]]
-        shared = {k: rung[k] for k in [*kept, *ORIGIN_COLUMNS]}
-        if rung["gap"] or mine.empty:
-            pieces.append(pd.DataFrame([shared | {"gap": rung["gap"] or "n/a"}]))
+    for row in as_rows(tables.ladder(case)):
+        own = events[events["variant"] == row["variant"]]
+        shared = {k: row[k] for k in [*kept, *ORIGIN_COLUMNS]}
+        if row["gap"] or own.empty:
+            pieces.append(pd.DataFrame([shared | {"gap": row["gap"] or "n/a"}]))
             continue
-        mine = _median_launch(mine)
-        shared |= as_rows(values.loc[[rung["variant"]]])[0] if rung["variant"] in values.index else {}
-        pieces.append(mine[["engine", "stream", "start_us", "duration_us"]].assign(**shared))
+        own = _median_launch(own)
+        shared |= as_rows(values.loc[[row["variant"]]])[0] if row["variant"] in values.index else {}
+        pieces.append(own[["engine", "stream", "start_us", "duration_us"]].assign(**shared))
     columns = [*kept, "engine", "stream", "start_us", "duration_us", *METRICS, *ORIGIN_COLUMNS]
     return pd.concat(pieces, ignore_index=True).reindex(columns=columns)
 
@@ -80,16 +80,16 @@ def _median_launch(events: pd.DataFrame) -> pd.DataFrame:
     return events.assign(start_us=events["start_us"] - events["start_us"].min())
 
 
-def _finding(rungs: pd.DataFrame) -> str:
+def _finding(rows: pd.DataFrame) -> str:
     """Returns the shortest wall time beside that of the baseline; the title without a finding if one is unknown."""
-    known = as_rows(rungs[(rungs["gap"] == "") & rungs["wall_us"].notna()])
-    before = next((rung for rung in known if rung["is_baseline"]), None)
-    if before is None or len(known) < 2:
+    timed = as_rows(rows[(rows["gap"] == "") & rows["wall_us"].notna()])
+    before = next((row for row in timed if row["is_baseline"]), None)
+    if before is None or len(timed) < 2:
         return TITLE
-    best = min(known, key=lambda rung: columns.number(rung, "wall_us"))
+    best = min(timed, key=lambda row: columns.number(row, "wall_us"))
     if best["variant"] == before["variant"]:
         return f"{TITLE}: none is faster than {before['variant']}"
-    best_ms, before_ms = (columns.number(rung, "wall_us") / 1e3 for rung in (best, before))
+    best_ms, before_ms = (columns.number(row, "wall_us") / 1e3 for row in (best, before))
     times = f"{number(best_ms)} ms instead of {number(before_ms)} ms"
     return f"Overlap of copies and kernels: {best['variant']} takes {times} (traced, back to back)"
 
@@ -97,31 +97,31 @@ def _finding(rungs: pd.DataFrame) -> str:
 @styled
 def draw(data: pd.DataFrame, look: Look) -> Figure:
     """Draws three lanes per variant on one time axis: copies to the device, kernels, copies to the host."""
-    rungs = data.drop_duplicates("variant").reset_index(drop=True)
-    first, good = rungs.iloc[0], rungs["gap"] == ""
+    rows = data.drop_duplicates("variant").reset_index(drop=True)
+    first, good = rows.iloc[0], rows["gap"] == ""
     end_us = float((data["start_us"] + data["duration_us"]).max()) if good.any() else 1e3
     lanes = {
         str(v): _joined(own, NARROW * end_us) for v, own in data[data["engine"].notna()].groupby("variant")
     }
     joined = [name for name, own in lanes.items() if len(own) < (data["variant"] == name).sum()]
     figure = new_figure(
-        f"{_finding(rungs)} · {first['family']}, case {first['case']}",
-        0.84 + 2 * row_in() * len(rungs),
+        f"{_finding(rows)} · {first['family']}, case {first['case']}",
+        0.84 + 2 * row_in() * len(rows),
         NOTE + (JOINED.format(variants=", ".join(joined)) if joined else ""),
         look,
     )
     axes = figure.add_subplot()
-    bar_rows(axes, rungs["variant"], rungs["is_baseline"])
+    bar_rows(axes, rows["variant"], rows["is_baseline"])
     axes.set(xlim=(0, end_us * 1e-3 * 1.002), xlabel="time since the launch's first event (ms)")
-    for row, rung in enumerate(as_rows(rungs)):
-        if gap := columns.text(rung, "gap"):
-            gap_note(axes, row, gap)
+    for place, row in enumerate(as_rows(rows)):
+        if gap := columns.text(row, "gap"):
+            gap_note(axes, place, gap)
         else:
-            _lanes(axes, row, lanes[str(rung["variant"])], look)
+            _lanes(axes, place, lanes[str(row["variant"])], look)
     if not good.any():
         axes.set_xticks([])
         return figure
-    _columns(axes, rungs)
+    _columns(axes, rows)
     patches = [Patch(fc=f or "#7f7f7f", hatch=h, ec=INK, lw=0.5, label=w) for _, f, h, w in ENGINES.values()]
     legend_above(axes, patches)
     return figure
@@ -160,11 +160,11 @@ def _lanes(axes: Axes, row: int, events: pd.DataFrame, look: Look) -> None:
         )
 
 
-def _columns(axes: Axes, rungs: pd.DataFrame) -> None:
+def _columns(axes: Axes, rows: pd.DataFrame) -> None:
     end = text_column(
-        axes, "wall", cells(rungs, "wall_us", lambda us: f"{number(us / 1e3)} ms"), 0.08, "right"
+        axes, "wall", cells(rows, "wall_us", lambda us: f"{number(us / 1e3)} ms"), 0.08, "right"
     )
     if is_narrow():
         return
     for header, column in (("longest", "longest_engine_pct"), ("hidden", "copy_hidden_pct")):
-        end = text_column(axes, header, cells(rungs, column, lambda pct: f"{number(pct)} %"), end, "right")
+        end = text_column(axes, header, cells(rows, column, lambda pct: f"{number(pct)} %"), end, "right")

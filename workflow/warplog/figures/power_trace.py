@@ -45,15 +45,15 @@ def data(tables: FigureTables) -> pd.DataFrame:
     kept = ["family", "variant", "order", "is_baseline", "status", "gap"]
     trace = tables.power_trace
     pieces = []
-    for rung in as_rows(tables.ladder(tables.case)):
-        mine = trace[trace["variant"] == rung["variant"]] if len(trace) else trace
-        shared = {k: rung[k] for k in [*kept[:-1], *ORIGIN_COLUMNS]}
-        gap = rung["gap"] or ("" if len(mine) else "no trace recorded")
+    for row in as_rows(tables.ladder(tables.case)):
+        own = trace[trace["variant"] == row["variant"]] if len(trace) else trace
+        shared = {k: row[k] for k in [*kept[:-1], *ORIGIN_COLUMNS]}
+        gap = row["gap"] or ("" if len(own) else "no trace recorded")
         if gap:
             pieces.append(pd.DataFrame([shared | {"gap": gap}]))
             continue
-        cases = tables.measurements[tables.measurements["variant"] == rung["variant"]].set_index("case")
-        samples = mine[["case", "time_s", *PANELS, "temperature_c", "throttle_reasons"]]
+        cases = tables.measurements[tables.measurements["variant"] == row["variant"]].set_index("case")
+        samples = own[["case", "time_s", *PANELS, "temperature_c", "throttle_reasons"]]
         about = {name: samples["case"].map(cases[name]) for name in ("size", "pj_per_flop") if name in cases}
         pieces.append(samples.assign(**about, gap="", **shared))
     shown = [*kept, "case", "size", "time_s", *PANELS, "temperature_c", "throttle_reasons", "pj_per_flop"]
@@ -63,8 +63,8 @@ def data(tables: FigureTables) -> pd.DataFrame:
 
 def _finding(data: pd.DataFrame) -> str:
     """Returns where the energy per FLOP depends most on the data, of one variant and size; TITLE if none is known."""
-    known = data.dropna(subset=["pj_per_flop"]).astype({"pj_per_flop": float}).sort_values("pj_per_flop")
-    spans = [as_rows(own.iloc[[0, -1]]) for _, own in known.groupby(["variant", "size"])]
+    rows = data.dropna(subset=["pj_per_flop"]).astype({"pj_per_flop": float}).sort_values("pj_per_flop")
+    spans = [as_rows(own.iloc[[0, -1]]) for _, own in rows.groupby(["variant", "size"])]
     pairs = [
         (columns.number(most, "pj_per_flop"), columns.number(least, "pj_per_flop"), most, least)
         for least, most in spans
@@ -84,10 +84,10 @@ def swings(data: pd.DataFrame) -> bool:
 @styled
 def draw(data: pd.DataFrame, look: Look) -> Figure:
     """Draws one column per variant with a trace and one line per case; below, the energy per FLOP."""
-    rungs = data.drop_duplicates("variant").reset_index(drop=True)
-    title = f"{_finding(data)} · {rungs.iloc[0]['family']}"
-    good = list(rungs.loc[rungs["gap"] == "", "variant"])[:MOST_VARIANTS]
-    gaps = rungs[rungs["gap"] != ""]
+    variants = data.drop_duplicates("variant").reset_index(drop=True)
+    title = f"{_finding(data)} · {variants.iloc[0]['family']}"
+    good = list(variants.loc[variants["gap"] == "", "variant"])[:MOST_VARIANTS]
+    gaps = variants[variants["gap"] != ""]
     others = "".join(f"; {v}: {fit(str(g), 2.5)}" for v, g in zip(gaps["variant"], gaps["gap"], strict=True))
     others = SWINGS * swings(data) + others
     cases = list(dict.fromkeys(data.loc[data["gap"] == "", "case"]))
@@ -121,8 +121,8 @@ def _lines(
     axes: Axes, rows: pd.DataFrame, name: str, factor: float, looks: dict[str, tuple[str, tuple[float, ...]]]
 ) -> None:
     for case, (colour, dashes) in looks.items():
-        mine = rows[rows["case"] == case].sort_values("time_s")
-        axes.plot(mine["time_s"], mine[name] * factor, color=colour, dashes=dashes, lw=1.2)
+        own = rows[rows["case"] == case].sort_values("time_s")
+        axes.plot(own["time_s"], own[name] * factor, color=colour, dashes=dashes, lw=1.2)
     axes.grid(axis="y")
 
 

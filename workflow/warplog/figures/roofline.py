@@ -234,16 +234,16 @@ def _draw_levels(axes: Axes, point: Row, style: VariantStyle) -> None:
 def _title(first: pd.Series, drawn: pd.DataFrame) -> str:
     """Returns the finding: which variant is closest to its roof."""
     where = f"{first['family']}, case {first['case']}"
-    known = drawn[drawn["roof_pct"].notna()]
-    if known.empty:
+    rated = drawn[drawn["roof_pct"].notna()]
+    if rated.empty:
         return f"{TITLE} · {where}"
-    best = max(as_rows(known), key=lambda row: columns.number(row, "roof_pct"))
+    best = max(as_rows(rated), key=lambda row: columns.number(row, "roof_pct"))
     names = ("roof_pct", "clock_roof_pct", "sm_mhz")
     percent, clocked, mhz = (columns.number(best, name) for name in names)
-    found = f"{best['variant']} reaches {percent:.0f} % of its roof"
+    finding = f"{best['variant']} reaches {percent:.0f} % of its roof"
     if abs(clocked / percent - 1) > _SAME:
-        found += f", {clocked:.0f} % at {mhz:.0f} MHz"
-    return f"{TITLE}: {found} · {where}"
+        finding += f", {clocked:.0f} % at {mhz:.0f} MHz"
+    return f"{TITLE}: {finding} · {where}"
 
 
 def _in_its_unit(data: pd.DataFrame) -> pd.DataFrame:

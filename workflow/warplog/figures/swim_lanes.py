@@ -65,14 +65,14 @@ def data(tables: FigureTables) -> pd.DataFrame:
     for launch in as_rows(captured):
         shared = {name: launch.get(name) for name in ["family", "variant", "case", "status", *ORIGIN_COLUMNS]}
         gap = gap_text(str(launch["status"]), str(launch["reason"]))
-        mine = tables.tracks[tables.tracks["variant"] == launch["variant"]]
-        if gap or mine.empty:
+        tracks = tables.tracks[tables.tracks["variant"] == launch["variant"]]
+        if gap or tracks.empty:
             pieces.append(pd.DataFrame([shared | {"gap": gap or "n/a"}]))
             continue
         facts = {name: launch.get(name) for name in _NUMBERS}
-        begin, end, gap_clocks = _window(mine)
-        facts["shown_us"] = gap_clocks * _us_per_clock(mine)
-        shown = _in_window(_in_lanes(mine), begin, end)
+        begin, end, gap_clocks = _window(tracks)
+        facts["shown_us"] = gap_clocks * _us_per_clock(tracks)
+        shown = _in_window(_in_lanes(tracks), begin, end)
         pieces.append(shown[[*_ROWS, "lane", "lanes"]].assign(**shared, **facts, gap=""))
     columns = ["family", "variant", "case", "status", "gap", *_ROWS, "lane", "lanes", *_NUMBERS, "shown_us"]
     rows = pd.concat(pieces, ignore_index=True) if pieces else pd.DataFrame()
@@ -94,9 +94,9 @@ def _window(rows: pd.DataFrame) -> tuple[float, float, float]:
     ]
     steps = [span.clocks for span in spans if span.region == "compute"]
     length = np.nan
-    if found := bubbles(spans):
+    if gaps := bubbles(spans):
         handed = [(s.begin, s.end) for s in spans if s.region == "handover"]
-        best = _typical([b for b in found if any(s < b[1] and e > b[0] for s, e in handed)] or found)
+        best = _typical([b for b in gaps if any(s < b[1] and e > b[0] for s, e in handed)] or gaps)
         length = float(best[1] - best[0])
         width = max(_STEPS * float(np.median(steps)), 2.5 * length)
         middle = (best[0] + best[1]) / 2
@@ -157,7 +157,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     title = f"{_finding(groups)} · {data['family'].iloc[0]}"
     figure = new_figure(title, sum(heights) + 0.2, NOTE + about, look)
     panels = figure.subplots(len(groups), 1, height_ratios=heights, squeeze=False)[:, 0]
-    used = [found for name, found in LOOKS.items() if (data["region"] == name).any()]
+    used = [entry for name, entry in LOOKS.items() if (data["region"] == name).any()]
     legend_above(panels[0], [Patch(fc=colour, label=meaning) for colour, meaning in used])
     above = "\n" * (1 + legend_rows([meaning for _, meaning in used]))  # makes room for the legend
     for axes, rows in zip(panels, groups, strict=True):
@@ -169,9 +169,9 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
 def _finding(groups: Sequence[pd.DataFrame]) -> str:
     """Returns how long consumers wait, or the longest look-back; the title without a finding if neither is known."""
     first = [rows.iloc[0] for rows in groups if not rows["gap"].iloc[0]]
-    waits = [float(row["wait_pct"]) for row in first if row["wait_pct"] > 0]
-    if waits:
-        ends = dict.fromkeys((number(min(waits)), number(max(waits))))
+    waiting = [float(row["wait_pct"]) for row in first if row["wait_pct"] > 0]
+    if waiting:
+        ends = dict.fromkeys((number(min(waiting)), number(max(waiting))))
         return f"{TITLE}: {_who(groups)} wait {' to '.join(ends)} % of their time"
     backs = [float(row["lookback_us"]) for row in first if row["lookback_us"] > 0]
     return f"{TITLE}: a look-back takes {number(max(backs))} µs" if backs else TITLE

@@ -185,8 +185,8 @@ def _dots(axes: Axes, rows: pd.DataFrame, style: VariantStyle, is_grey: bool, by
 
 def _body_in(labelled: pd.DataFrame) -> float:
     """Returns the height of axes with room for the labels beside them, in inches."""
-    beside = 0 if is_narrow() else labelled["variant"].nunique()
-    return max(2.6 if is_narrow() else 3.3, 0.75 + line_in() * beside)
+    labels = 0 if is_narrow() else labelled["variant"].nunique()
+    return max(2.6 if is_narrow() else 3.3, 0.75 + line_in() * labels)
 
 
 def _note(data: pd.DataFrame) -> str:
@@ -228,8 +228,8 @@ def _title_by_case(data: pd.DataFrame) -> str:
     good = data[data["gap"] == ""]
     won = wins(good)
     most = max(won, key=won.__getitem__)
-    found = f"the fastest, or tied with the fastest, in {int(won[most])} of {good['case'].nunique()} cases"
-    return f"{BY_CASE}: {most} is {found} · {data['family'].iloc[0]}"
+    finding = f"the fastest, or tied with the fastest, in {int(won[most])} of {good['case'].nunique()} cases"
+    return f"{BY_CASE}: {most} is {finding} · {data['family'].iloc[0]}"
 
 
 def _in_its_unit(data: pd.DataFrame) -> pd.DataFrame:

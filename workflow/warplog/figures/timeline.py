@@ -65,61 +65,61 @@ def data(tables: FigureTables) -> pd.DataFrame:
     case, lanes = captured_case(tables), activities(tables)
     pieces = []
     kept = ["family", "variant", "order", "is_baseline", "case", "status", "gap"]
-    for rung in as_rows(tables.ladder(case)):
-        events = lanes.get(str(rung["variant"]))
-        shared = {k: rung[k] for k in [*kept, *ORIGIN_COLUMNS]}
-        if events is None or rung["gap"]:
-            pieces.append(pd.DataFrame([shared | {"gap": rung["gap"] or "n/a"}]))
+    for row in as_rows(tables.ladder(case)):
+        events = lanes.get(str(row["variant"]))
+        shared = {k: row[k] for k in [*kept, *ORIGIN_COLUMNS]}
+        if events is None or row["gap"]:
+            pieces.append(pd.DataFrame([shared | {"gap": row["gap"] or "n/a"}]))
             continue
-        found = statistics(events)
-        if not columns.number(found, "longest_pct") >= ALL_PCT:
+        numbers = statistics(events)
+        if not columns.number(numbers, "longest_pct") >= ALL_PCT:
             drawn = events[["name", "kind", "stream", "start_us", "duration_us"]].head(MOST_EVENTS)
-            pieces.append(drawn.assign(**shared, **found))
+            pieces.append(drawn.assign(**shared, **numbers))
     shown = [*kept, "name", "kind", "stream", "start_us", "duration_us", *STATISTICS, *ORIGIN_COLUMNS]
     rows = pd.concat(pieces, ignore_index=True) if pieces else pd.DataFrame()
     rows = rows.reindex(columns=shown)
     return rows if (rows["gap"] == "").any() else rows.iloc[:0]
 
 
-def _finding(rungs: pd.DataFrame) -> str:
+def _finding(rows: pd.DataFrame) -> str:
     """Returns in which variants the GPU idles, or how busy it is in all; the title without a finding if unknown."""
-    known = as_rows(rungs[(rungs["gap"] == "") & rungs["busy_pct"].notna()])
-    if not known:
+    counted = as_rows(rows[(rows["gap"] == "") & rows["busy_pct"].notna()])
+    if not counted:
         return TITLE
-    least = min(known, key=lambda rung: columns.number(rung, "busy_pct"))
+    least = min(counted, key=lambda row: columns.number(row, "busy_pct"))
     percent = columns.number(least, "busy_pct")
     busy = f"{number(percent)} % of the time"
     if percent < BUSY_PCT:
         return f"{TITLE}: in {least['variant']} the GPU is busy only {busy}"
-    return f"{TITLE}: the GPU is busy at least {busy}{' in all variants shown' if len(known) > 1 else ''}"
+    return f"{TITLE}: the GPU is busy at least {busy}{' in all variants shown' if len(counted) > 1 else ''}"
 
 
 @styled
 def draw(data: pd.DataFrame, look: Look) -> Figure:
     """Draws one lane per variant on one time axis, one row per stream; durations and gaps beside them."""
-    rungs = data.drop_duplicates("variant").reset_index(drop=True)
-    first, good = rungs.iloc[0], rungs["gap"] == ""
+    rows = data.drop_duplicates("variant").reset_index(drop=True)
+    first, good = rows.iloc[0], rows["gap"] == ""
     streams = max(1, int(data.groupby("variant")["stream"].nunique().max()))
-    cut = (rungs["events"] > MOST_EVENTS).any()
+    cut = (rows["events"] > MOST_EVENTS).any()
     note = NOTE.format(most=ALL_PCT) + (
         f"; only the first {MOST_EVENTS} events of a lane are drawn" if cut else ""
     )
-    title = f"{_finding(rungs)} · {first['family']}, case {first['case']}"
-    figure = new_figure(title, 0.84 + row_in() * len(rungs) * max(1.0, 0.5 * streams), note, look)
+    title = f"{_finding(rows)} · {first['family']}, case {first['case']}"
+    figure = new_figure(title, 0.84 + row_in() * len(rows) * max(1.0, 0.5 * streams), note, look)
     axes = figure.add_subplot()
-    bar_rows(axes, rungs["variant"], rungs["is_baseline"])
-    spans = rungs.loc[good, "span_us"]
+    bar_rows(axes, rows["variant"], rows["is_baseline"])
+    spans = rows.loc[good, "span_us"]
     window_us = min(spans.max(), WINDOW * spans.min()) if good.any() else 1.0
     factor, unit = _unit(window_us)
     axes.set(xlim=(0, window_us / factor), xlabel=f"time since the first start of each lane ({unit})")
     fills = set()
-    for row, rung in enumerate(as_rows(rungs)):
-        if gap := columns.text(rung, "gap"):
-            gap_note(axes, row, gap)
+    for place, row in enumerate(as_rows(rows)):
+        if gap := columns.text(row, "gap"):
+            gap_note(axes, place, gap)
         else:
-            fills |= _lane(axes, row, data[data["variant"] == rung["variant"]], look, window_us)
+            fills |= _lane(axes, place, data[data["variant"] == row["variant"]], look, window_us)
     if good.any():
-        _columns(axes, rungs)
+        _columns(axes, rows)
         _legend(axes, fills)
     else:
         axes.set_xticks([])
@@ -131,11 +131,11 @@ def _lane(axes: Axes, row: int, events: pd.DataFrame, look: Look, window_us: flo
     style, factor = look.style(str(events["variant"].iloc[0])), _unit(window_us)[0]
     streams = sorted(events["stream"].unique())
     height = 0.76 / len(streams)
-    found = set()
+    fills = set()
     for event in as_rows(events[events["start_us"] < window_us]):
         fill = _fill(event)
         face, hatch, _ = FILLS[fill]
-        found.add(fill)
+        fills.add(fill)
         place = row - 0.38 + height * (streams.index(event["stream"]) + 0.5)
         axes.barh(
             place,
@@ -158,7 +158,7 @@ def _lane(axes: Axes, row: int, events: pd.DataFrame, look: Look, window_us: flo
             va="center",
             annotation_clip=False,
         )
-    return found
+    return fills
 
 
 def _fill(event: Row) -> str:
@@ -177,24 +177,24 @@ def _time(us: float) -> str:
     return f"{number(us / factor)} {unit}"
 
 
-def _columns(axes: Axes, rungs: pd.DataFrame) -> None:
+def _columns(axes: Axes, rows: pd.DataFrame) -> None:
     shown = {
-        "span": cells(rungs, "span_us", _time),
-        "launch": cells(rungs, "launch_median_us", _time),
-        "idle": cells(rungs, "gap_median_us", lambda us: f"{number(us)} µs"),
-        "longest idle": cells(rungs, "gap_max_us", lambda us: f"{number(us)} µs"),
-        "busy": cells(rungs, "busy_pct", "{:.1f} %".format),
+        "span": cells(rows, "span_us", _time),
+        "launch": cells(rows, "launch_median_us", _time),
+        "idle": cells(rows, "gap_median_us", lambda us: f"{number(us)} µs"),
+        "longest idle": cells(rows, "gap_max_us", lambda us: f"{number(us)} µs"),
+        "busy": cells(rows, "busy_pct", "{:.1f} %".format),
     }
     end = 0.08
     for header in ("busy",) if is_narrow() else shown:
         end = text_column(axes, header, shown[header], end, "right")
 
 
-def _legend(axes: Axes, found: set[str]) -> None:
+def _legend(axes: Axes, used: set[str]) -> None:
     """Draws a legend of the fills if a lane contains more than its longest kernel."""
-    if found <= {"kernel"}:
+    if used <= {"kernel"}:
         return
-    fills = [fill for name, fill in FILLS.items() if name in found]
+    fills = [fill for name, fill in FILLS.items() if name in used]
     legend_above(
         axes, [Patch(fc=f or "#7f7f7f", hatch=h, ec=INK, lw=0.5, label=name) for f, h, name in fills]
     )

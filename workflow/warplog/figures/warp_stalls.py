@@ -70,8 +70,8 @@ def data(tables: FigureTables) -> pd.DataFrame:
     names = {f"stall_{reason}_cycles_per_issue": reason for reason in reasons}
     wide = tables.counters([*names, "warp_cycles_per_issue"]).rename(columns=names)
     stalls = wide[[r for r in reasons if r not in NO_STALL]]
-    known = stalls.notna().any(axis=1)
-    wide["gap"] = wide["gap"].where(known | (wide["gap"] != ""), "n/a")
+    counted = stalls.notna().any(axis=1)
+    wide["gap"] = wide["gap"].where(counted | (wide["gap"] != ""), "n/a")
     wide["dominant_stall"] = [dominant_stall(_named(row)) or "" for row in as_rows(stalls)]
     wide["total_cycles_per_issue"] = wide[reasons].sum(axis=1, min_count=1)
     keys = ["family", "variant", "order", "is_baseline", "case", "kernel", "status", "gap"]

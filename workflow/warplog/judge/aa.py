@@ -65,7 +65,12 @@ class SelfCheck:
 
     def counts(self, origin: str, regime: str) -> dict[str, int]:
         """Returns the number of rows of a regime per verdict."""
-        words = [row.word for one in self.compared[origin] for row in one.rows if row.regime == regime]
+        words = [
+            row.word
+            for comparison in self.compared[origin]
+            for row in comparison.rows
+            if row.regime == regime
+        ]
         return {word: words.count(word) for word in WORDS}
 
     def false_share(self, origin: str, regime: str) -> float:
@@ -80,7 +85,9 @@ class SelfCheck:
         for key, gaps in self.floors.gaps.items():
             case, regime = key[:3], key[3]
             runs = same_code(case, self.measured, regime)
-            one, all_of_them = (self.floors.timed(case, found, regime) for found in (runs[-1:], runs))
+            single, all_of_them = (
+                self.floors.timed(case, measured, regime) for measured in (runs[-1:], runs)
+            )
             rows.append(
                 FloorRow(
                     *key,
@@ -88,9 +95,9 @@ class SelfCheck:
                     median_us=all_of_them.us,
                     median_gap=median_high(gaps) if gaps else math.nan,
                     worst_gap=max(gaps, default=math.nan),
-                    floor=between(one.noise, one.noise).gap(),
-                    floor_with_rounds=between(all_of_them.noise, one.noise).gap(),
-                    freedom=one.noise.freedom,
+                    floor=between(single.noise, single.noise).gap(),
+                    floor_with_rounds=between(all_of_them.noise, single.noise).gap(),
+                    freedom=single.noise.freedom,
                 )
             )
         return rows
@@ -146,24 +153,24 @@ def judge_rounds(folder: Path, gpu: str) -> SelfCheck:
 
 def _by_others(pair: tuple[Campaign, Campaign], rounds: Sequence[Campaign]) -> Comparison:
     """Compares two rounds with the floors of the others."""
-    others = measure_floors([one for one in rounds if one not in pair])
-    a, b = (with_times(one, others, own=False) for one in pair)
+    others = measure_floors([other for other in rounds if other not in pair])
+    a, b = (with_times(campaign, others, own=False) for campaign in pair)
     return compare(a, b, others)
 
 
-def write(found: SelfCheck, verdicts: Path, floors: Path, summary: Path) -> None:
+def write(check: SelfCheck, verdicts: Path, floors: Path, summary: Path) -> None:
     """Writes all verdicts by the rounds' own floors and all floors as CSV, and a summary as Markdown."""
-    write_text(verdicts, as_csv(*found.compared[OWN]))
-    write_text(floors, csv_of_rows(list(map(asdict, found.floor_rows()))))
-    first, *rest = found.summary().splitlines()
+    write_text(verdicts, as_csv(*check.compared[OWN]))
+    write_text(floors, csv_of_rows(list(map(asdict, check.floor_rows()))))
+    first, *rest = check.summary().splitlines()
     counted = [
-        {"regime": regime, "floors": _FLOORS[origin], **found.counts(origin, regime)}
-        | {"false": f"{100 * found.false_share(origin, regime):.2f} %"}
-        for regime in found.regimes
-        for origin in found.compared
+        {"regime": regime, "floors": _FLOORS[origin], **check.counts(origin, regime)}
+        | {"false": f"{100 * check.false_share(origin, regime):.2f} %"}
+        for regime in check.regimes
+        for origin in check.compared
     ]
     shares = [
-        {name: _shown(name, value) for name, value in asdict(row).items()} for row in found.floor_rows()
+        {name: _shown(name, value) for name, value in asdict(row).items()} for row in check.floor_rows()
     ]
     parts = [f"# {first}", *rest, _table(counted, 2), _table(shares, 4)]
     write_text(summary, "\n\n".join(parts) + "\n")

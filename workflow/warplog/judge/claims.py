@@ -62,32 +62,32 @@ def judge(
     """
     if claim.formula is None:
         return Judgement(NOT_MEASURABLE, math.nan, "", "", claim.not_judged)
-    terms, found = claim.formula.terms, answers.evaluate(claim.formula, {**gpu, **values}, numbers)
-    reasons = [number.reason for number in found.numbers.values() if number.reason]
+    terms, evaluation = claim.formula.terms, answers.evaluate(claim.formula, {**gpu, **values}, numbers)
+    reasons = [number.reason for number in evaluation.numbers.values() if number.reason]
     reasons += [
-        f"{name} of this GPU is not known" for name, value in found.named.items() if math.isnan(value)
+        f"{name} of this GPU is not known" for name, value in evaluation.named.items() if math.isnan(value)
     ]
-    if not reasons and math.isnan(found.value):
+    if not reasons and math.isnan(evaluation.value):
         reasons = ["the formula has no value for these numbers"]
-    known = {name: number for name, number in found.numbers.items() if not number.reason}
-    evidence = [_shown(claim, terms[name], number) for name, number in known.items()]
-    evidence += [f"{name} = {value:.6g}" for name, value in found.named.items() if not math.isnan(value)]
+    measured = {name: number for name, number in evaluation.numbers.items() if not number.reason}
+    evidence = [_shown(claim, terms[name], number) for name, number in measured.items()]
+    evidence += [f"{name} = {value:.6g}" for name, value in evaluation.named.items() if not math.isnan(value)]
     verdict, margin = NOT_MEASURABLE, ""
     if claim.not_judged:
         reasons = [claim.not_judged, *reasons]
     elif not reasons and claim.allowed:
-        verdict = _VERDICTS[found.word(claim.allowed)]
-        margin = EXCEEDED if verdict == CONFIRMED and _exceeds(claim.allowed, found) else ""
+        verdict = _VERDICTS[evaluation.word(claim.allowed)]
+        margin = EXCEEDED if verdict == CONFIRMED and _exceeds(claim.allowed, evaluation) else ""
         reasons = [
-            f"note on {terms[name].variant}: {join_notes(*(one.words() for one in number.remarks))}"
-            for name, number in known.items()
+            f"note on {terms[name].variant}: {join_notes(*(remark.words() for remark in number.remarks))}"
+            for name, number in measured.items()
             if number.remarks
         ]
-    cases = tuple(dict.fromkeys(terms[name].case for name in known if terms[name].quantity != SASS))
+    cases = tuple(dict.fromkeys(terms[name].case for name in measured if terms[name].quantity != SASS))
     return Judgement(
         verdict,
-        found.value,
-        claim.unit or found.unit,
+        evaluation.value,
+        claim.unit or evaluation.unit,
         "; ".join(evidence),
         _joined(reasons),
         margin,
@@ -101,15 +101,15 @@ def judge_all(families: Mapping[str, Family], tables: Path) -> list[dict[str, Ce
     Raises:
         WarplogError: a table is not readable.
     """
-    campaign, found = answers.read(tables), []
+    campaign, rows = answers.read(tables), []
     for name in dict.fromkeys(campaign.measurements["family"]):
         if family := families.get(name):
             origin = campaign.origin(name)
             for claim in family.claims:
                 values = family.cases[claim.case].values
                 judged = judge(claim, values, campaign.numbers, campaign.gpu)
-                found.append(_row(claim, name, judged) | origin)
-    return found
+                rows.append(_row(claim, name, judged) | origin)
+    return rows
 
 
 def show(rows: Iterable[Row], stream: TextIO) -> None:
@@ -152,16 +152,16 @@ def _row(claim: Claim, family: str, judged: Judgement) -> dict[str, Cell]:
     }
 
 
-def _exceeds(allowed: Range, found: Evaluation) -> bool:
+def _exceeds(allowed: Range, evaluation: Evaluation) -> bool:
     """Returns whether a number that confirms a claim is far from its only bound, as `Judgement` says."""
     is_least = math.isinf(allowed.high)
     bound = allowed.low if is_least else allowed.high
     both = not is_least and not math.isinf(allowed.low)
-    if both or not (found.low < found.high and found.value > 0 and bound not in (0, 1)):
+    if both or not (evaluation.low < evaluation.high and evaluation.value > 0 and bound not in (0, 1)):
         return False
-    distance = found.value / bound if is_least else bound / found.value
+    distance = evaluation.value / bound if is_least else bound / evaluation.value
     if is_least and 1 < bound < _GAIN_HALVED:
-        distance = (found.value - 1) / (2 * (bound - 1))
+        distance = (evaluation.value - 1) / (2 * (bound - 1))
     return distance >= _EXCEEDED_FROM
 
 

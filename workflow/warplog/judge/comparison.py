@@ -17,10 +17,10 @@ from warplog.core.files import write_text
 from warplog.core.numbers import signed_percent
 from warplog.core.paths import command
 from warplog.core.text import Table, escape_markdown, join_notes, markdown_table, printable, visible
-from warplog.judge import sources as compared_campaigns
+from warplog.judge import campaigns
+from warplog.judge.campaigns import PARENTS, Sources
 from warplog.judge.floors import Floors, measure_floors, with_times
 from warplog.judge.samples import CONDITIONS, REGIMES, REST, Campaign, Key, Measured, load_rounds
-from warplog.judge.sources import PARENTS, Sources
 from warplog.records import door
 from warplog.records.stages import ROUND
 
@@ -137,17 +137,19 @@ def compare(a: Campaign, b: Campaign, floors: Floors | None = None, margin: floa
     out, since there was nothing to measure.
     """
     rows: list[Row] = []
-    found = {key: [one.cases.get(key) for one in (a, b)] for key in dict.fromkeys((*a.cases, *b.cases))}
+    pairs = {
+        key: [campaign.cases.get(key) for campaign in (a, b)] for key in dict.fromkeys((*a.cases, *b.cases))
+    }
     ran = {
         key: pair
-        for key, pair in found.items()
-        if any(one is None or one.status != "unsupported" for one in pair)
+        for key, pair in pairs.items()
+        if any(measured is None or measured.status != "unsupported" for measured in pair)
     }
     for regime in REGIMES:
         listed = [
             key
             for key, pair in ran.items()
-            if regime == REST or any(one and one.sustained_us for one in pair)
+            if regime == REST or any(measured and measured.sustained_us for measured in pair)
         ]
         rows += [_row(key, regime, a, b, margin) for key in listed]
     gpu = next((measured.conditions["gpu_name"] for measured in b.cases.values()), "no GPU")
@@ -168,27 +170,27 @@ def _row(key: Key, regime: str, a: Campaign, b: Campaign, margin: float) -> Row:
     if why := _why_not(key, regime, a, b):
         return Row(*key, regime, "REFUSED", why, (), None, "", ())
     first, second = a.cases[key], b.cases[key]
-    found = judge(first.times[regime], second.times[regime], margin)
+    verdict = judge(first.times[regime], second.times[regime], margin)
     word, changes = counted(first.counters, second.counters) if regime == REST else ("", ())
-    clock = _clock(found, first.cycles, second.cycles) if regime == REST else ""
+    clock = _clock(verdict, first.cycles, second.cycles) if regime == REST else ""
     toolchains = [tuple(side.remarks.get(name) for name in _TOOLCHAIN) for side in (first, second)]
     same_build = bool(first.source) and first.source == second.source and toolchains[0] == toolchains[1]
     before, after = first.numbers(regime), second.numbers(regime)
     apart = max(before) < min(after) or max(after) < min(before)
     remarks = _remarks(first, second)
     return Row(
-        *key, regime, found.word, found.reason, remarks, found, word, changes, clock, same_build, apart
+        *key, regime, verdict.word, verdict.reason, remarks, verdict, word, changes, clock, same_build, apart
     )
 
 
-def _clock(found: Verdict, before: float | None, after: float | None) -> str:
+def _clock(verdict: Verdict, before: float | None, after: float | None) -> str:
     """Returns whether FASTER or SLOWER holds in cycles, given those of both sides; "" for another word."""
-    if found.word not in (FASTER, SLOWER):
+    if verdict.word not in (FASTER, SLOWER):
         return ""
     if before is None or after is None:
         return NO_CLOCKS
-    change = math.log(after / before) * (1 if found.word == SLOWER else -1)
-    return IN_CYCLES if change > math.log1p(found.floor) else NOT_IN_CYCLES
+    change = math.log(after / before) * (1 if verdict.word == SLOWER else -1)
+    return IN_CYCLES if change > math.log1p(verdict.floor) else NOT_IN_CYCLES
 
 
 def counted(before: Mapping[str, float], after: Mapping[str, float]) -> tuple[str, tuple[Change, ...]]:
@@ -224,7 +226,7 @@ def run(
     floors = floors_of(first, second, sources)
     first, second = with_times(first, floors), with_times(second, floors)
     if names[0] == PARENTS:
-        first = compared_campaigns.parents(first, above or {})
+        first = campaigns.parents(first, above or {})
         second = replace(second, cases={k: m for k, m in second.cases.items() if k in first.cases})
     return compare(first, second, floors, margin)
 
@@ -286,7 +288,7 @@ _WORDS = ("counters", "remarks")
 _LEAST_WORDS = 24  # characters
 
 
-def show(found: Comparison, out: TextIO, everything: bool = False) -> None:
+def show(comparison: Comparison, out: TextIO, everything: bool = False) -> None:
     """Prints a table of the rows that are not SAME, or of `everything`, followed by the summary."""
     from rich import box
     from rich.console import Console
@@ -300,7 +302,7 @@ def show(found: Comparison, out: TextIO, everything: bool = False) -> None:
         table.add_column(title, justify="right", no_wrap=True)
     for title in _WORDS:
         table.add_column(title, overflow="fold", min_width=_LEAST_WORDS)
-    for row in folded(found.rows):
+    for row in folded(comparison.rows):
         if row.word == "SAME" and row.counters in ("", "SAME") and not everything:
             continue
         table.add_row(*(Text(visible(cell)) for cell in _cells(row)))
@@ -308,7 +310,7 @@ def show(found: Comparison, out: TextIO, everything: bool = False) -> None:
     console = Console(file=terminal, highlight=False, width=None if terminal.isatty() else 220)
     if table.row_count:
         console.print(table)
-    print(found.summary(), file=out)
+    print(comparison.summary(), file=out)
 
 
 def folded(rows: Sequence[Row]) -> list[Row]:
@@ -331,11 +333,11 @@ def _is_one(rows: Sequence[Row]) -> bool:
     return refused and len(rows) > 1 and len({(row.reason, row.remarks) for row in rows}) == 1
 
 
-def write(found: Comparison, json_file: Path, csv_file: Path, markdown: Path) -> None:
+def write(comparison: Comparison, json_file: Path, csv_file: Path, markdown: Path) -> None:
     """Writes the verdicts in three forms."""
-    write_text(json_file, as_json(found))
-    write_text(csv_file, as_csv(found))
-    write_text(markdown, as_markdown(found))
+    write_text(json_file, as_json(comparison))
+    write_text(csv_file, as_csv(comparison))
+    write_text(markdown, as_markdown(comparison))
 
 
 def report(verdicts: Path) -> None:
@@ -352,29 +354,29 @@ def report(verdicts: Path) -> None:
         raise WarplogError(f"{verdicts.with_suffix('.md')}: a confirmed regression, or nothing to compare")
 
 
-def as_json(found: Comparison) -> str:
+def as_json(comparison: Comparison) -> str:
     """Returns JSON: status (0 or 1), names, summary, claims as lines, all rows; an infinite ratio is null."""
-    rows = [asdict(row) for row in found.rows]
+    rows = [asdict(row) for row in comparison.rows]
     for row in rows:
         for change in row["changes"]:
             change["ratio"] = change["ratio"] if math.isfinite(change["ratio"]) else None
     about = {
-        "status": found.status,
-        "a": found.a,
-        "b": found.b,
-        "gpu": found.gpu,
-        "summary": found.summary(),
-        "remarks": list(found.remarks),
-        "claims": [_claim(row) for row in found.rows if row.word in ("SLOWER", "FASTER")],
+        "status": comparison.status,
+        "a": comparison.a,
+        "b": comparison.b,
+        "gpu": comparison.gpu,
+        "summary": comparison.summary(),
+        "remarks": list(comparison.remarks),
+        "claims": [_claim(row) for row in comparison.rows if row.word in ("SLOWER", "FASTER")],
         "rows": rows,
     }
     return json.dumps(about, indent=1, allow_nan=False) + "\n"
 
 
-def as_markdown(found: Comparison) -> str:
+def as_markdown(comparison: Comparison) -> str:
     """Returns a Markdown page: the summary, and a table of all rows that are not SAME."""
-    first, *rest = map(escape_markdown, found.summary().splitlines())
-    rows = tuple(tuple(_cells(row)) for row in folded(found.rows) if row.word != "SAME")
+    first, *rest = map(escape_markdown, comparison.summary().splitlines())
+    rows = tuple(tuple(_cells(row)) for row in folded(comparison.rows) if row.word != "SAME")
     numeric = frozenset(range(len(_KEY), len(_KEY) + len(_NUMBERS)))
     lines = (
         markdown_table(Table((*_KEY, *_NUMBERS, *_WORDS), rows, numeric)) if rows else ["All cases are SAME."]
@@ -382,9 +384,15 @@ def as_markdown(found: Comparison) -> str:
     return "\n\n".join([f"# {first}", *rest, "\n".join(lines)]) + "\n"
 
 
-def as_csv(*found: Comparison) -> str:
+def as_csv(*comparisons: Comparison) -> str:
     """Returns CSV with one row per case: the verdict and the numbers it is based on; ratios are B / A."""
-    return csv_of_rows([{"a": one.a, "b": one.b, **_flat(row)} for one in found for row in one.rows])
+    return csv_of_rows(
+        [
+            {"a": comparison.a, "b": comparison.b, **_flat(row)}
+            for comparison in comparisons
+            for row in comparison.rows
+        ]
+    )
 
 
 _FLAT = ("before_us", "ratio", "low", "high", "floor", "p")
@@ -398,7 +406,7 @@ def _flat(row: Row) -> dict[str, Cell]:
     return flat | {"changes": _changes(row), "remarks": join_notes(*row.remarks)}
 
 
-# What the codes of a row say where they are shown; WIDE is told by the interval.
+# What the codes of a row say where they are shown; WIDE is shown by the interval.
 _SAYS = {
     WIDE: "",
     TWO_GROUPS: "the processes form two groups",
@@ -408,7 +416,7 @@ _SAYS = {
 
 
 def _cells(row: Row) -> list[str]:
-    found, changes = row.verdict, _changes(row)
+    verdict, changes = row.verdict, _changes(row)
     said = [
         _SAYS.get(row.reason, row.reason),
         _SAYS.get(row.clock, ""),
@@ -416,10 +424,10 @@ def _cells(row: Row) -> list[str]:
     ]
     last = [f"{row.counters}: {changes}" if changes else row.counters, join_notes(*said, *row.remarks)]
     numbers = [""] * len(_NUMBERS)
-    if found is not None:
-        interval = f"{signed_percent(found.low)} to {signed_percent(found.high)}"
-        numbers = [f"{found.before_us:.5g}", signed_percent(found.ratio), interval]
-        numbers += [f"{100 * found.floor:.2f} %", f"{found.p:.1g}"]
+    if verdict is not None:
+        interval = f"{signed_percent(verdict.low)} to {signed_percent(verdict.high)}"
+        numbers = [f"{verdict.before_us:.5g}", signed_percent(verdict.ratio), interval]
+        numbers += [f"{100 * verdict.floor:.2f} %", f"{verdict.p:.1g}"]
     key = (row.family, row.variant, row.case, row.regime, row.word)
     return [printable(cell) for cell in (*key, *numbers, *last)]
 

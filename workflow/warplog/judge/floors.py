@@ -43,31 +43,31 @@ NO_FLOORS = Floors({}, {}, {}, {}, 1)
 
 def same_code(key: Key, runs: Sequence[Campaign], regime: str = REST) -> list[Measured]:
     """Returns the measurements of a case in a regime with the source, GPU, driver and clocks of the last of them."""
-    found = [run.cases[key] for run in runs if key in run.cases and run.cases[key].numbers(regime)]
-    return [m for m in found if (m.source, m.conditions) == (found[-1].source, found[-1].conditions)]
+    measured = [run.cases[key] for run in runs if key in run.cases and run.cases[key].numbers(regime)]
+    return [m for m in measured if (m.source, m.conditions) == (measured[-1].source, measured[-1].conditions)]
 
 
 def measure_floors(runs: Sequence[Campaign]) -> Floors | None:
     """Estimates the floors from runs of the same code; None if no case ran in two processes."""
     keys = list(dict.fromkeys(key for run in runs for key in run.cases))
     measured = {(*key, regime): same_code(key, runs, regime) for regime in REGIMES for key in keys}
-    times = {key: [m.numbers(key[3]) for m in found] for key, found in measured.items()}
-    times = {key: found for key, found in times.items() if sum(map(len, found)) > 1}
+    times = {key: [m.numbers(key[3]) for m in runs_of_case] for key, runs_of_case in measured.items()}
+    times = {key: times_us for key, times_us in times.items() if sum(map(len, times_us)) > 1}
     if not times:
         return None
     conditions = measured[next(reversed(times))][-1].conditions
-    times = {key: found for key, found in times.items() if measured[key][-1].conditions == conditions}
+    times = {key: times_us for key, times_us in times.items() if measured[key][-1].conditions == conditions}
     spreads: dict[CaseKey, Spread] = {}
     typical: dict[str, Spread] = {}
     for regime in REGIMES:
-        if found := noise.estimate({key: runs for key, runs in times.items() if key[3] == regime}):
-            spreads |= found[0]
-            typical[regime] = found[1]
+        if estimate := noise.estimate({key: runs for key, runs in times.items() if key[3] == regime}):
+            spreads |= estimate[0]
+            typical[regime] = estimate[1]
     gaps = {
-        key: tuple(max(a, b) / min(a, b) - 1 for a, b in combinations(map(median, found), 2))
-        for key, found in times.items()
+        key: tuple(max(a, b) / min(a, b) - 1 for a, b in combinations(map(median, times_us), 2))
+        for key, times_us in times.items()
     }
-    return Floors(gaps, spreads, typical, conditions, max(sum(map(len, found)) for found in times.values()))
+    return Floors(gaps, spreads, typical, conditions, max(sum(map(len, values)) for values in times.values()))
 
 
 def with_times(campaign: Campaign, floors: Floors | None = None, own: bool = True) -> Campaign:
@@ -78,12 +78,14 @@ def with_times(campaign: Campaign, floors: Floors | None = None, own: bool = Tru
     under these conditions; or everywhere without `own`.
     """
     runs = (*campaign.rounds, campaign)
-    known = [measure_floors(runs) if own else None, floors]
+    candidates = [measure_floors(runs) if own else None, floors]
     cases = {}
     for key, measured in campaign.cases.items():
-        fitting = [one for one in known if one and one.conditions == measured.conditions]
-        found = fitting[0] if fitting else NO_FLOORS
-        times = {r: found.timed(key, same_code(key, runs, r), r) for r in REGIMES if measured.numbers(r)}
+        fitting = [
+            candidate for candidate in candidates if candidate and candidate.conditions == measured.conditions
+        ]
+        chosen = fitting[0] if fitting else NO_FLOORS
+        times = {r: chosen.timed(key, same_code(key, runs, r), r) for r in REGIMES if measured.numbers(r)}
         cases[key] = replace(measured, times=times)
     return replace(campaign, cases=cases)
 

@@ -47,9 +47,9 @@ def collect_all(folders: Sequence[Path], families: Sequence[Family], gpu: str) -
     keys = {key for history in histories for key in history.keys}
     for folder in _by_date([folder for folder in folders if gpu in gpus(folder)], gpu):
         whole = load(folder, gpu)
-        one = _reduced(with_times(whole), keys)
+        campaign = _reduced(with_times(whole), keys)
         for history in histories:
-            history.add(one, {key[:2] for key in whole.cases})
+            history.add(campaign, {key[:2] for key in whole.cases})
     return {history.family.name: history.table() for history in histories}
 
 
@@ -58,17 +58,19 @@ def _by_date(folders: Sequence[Path], gpu: str) -> list[Path]:
 
     The live campaign may also be recorded.
     """
-    found: dict[tuple[str, str], Path] = {}
+    by_date: dict[tuple[str, str], Path] = {}
     for folder in folders:
         about = about_campaign(folder, gpu)
-        found.setdefault((about.started, about.campaign) if about else ("", str(folder)), folder)
-    return [found[key] for key in sorted(found)]
+        by_date.setdefault((about.started, about.campaign) if about else ("", str(folder)), folder)
+    return [by_date[key] for key in sorted(by_date)]
 
 
 def _reduced(campaign: Campaign, keys: Collection[Key]) -> Campaign:
     """Returns the campaign and its A/A rounds with these cases only."""
     cases = {key: measured for key, measured in campaign.cases.items() if key in keys}
-    return replace(campaign, cases=cases, rounds=tuple(_reduced(one, keys) for one in campaign.rounds))
+    return replace(
+        campaign, cases=cases, rounds=tuple(_reduced(aa_round, keys) for aa_round in campaign.rounds)
+    )
 
 
 class _History:
@@ -82,12 +84,12 @@ class _History:
         self._timed: set[tuple[str, str]] = set()
         self._place = 0
 
-    def add(self, one: Campaign, timed: Collection[tuple[str, str]]) -> None:
+    def add(self, campaign: Campaign, timed: Collection[tuple[str, str]]) -> None:
         """Adds a campaign, reduced to the headline cases, that timed these variants."""
-        mine = {variant for variant in timed if variant[0] == self.family.name}
-        if not mine:
+        own = {variant for variant in timed if variant[0] == self.family.name}
+        if not own:
             return
-        self._timed |= mine
+        self._timed |= own
         for order, key in enumerate(self.keys):
             head: Row = {
                 "family": key[0],
@@ -95,25 +97,25 @@ class _History:
                 "case": key[2],
                 "is_baseline": key[1] == self.family.baseline,
             }
-            self._rows[key].append({**head, "order": order, **self._row(key, one)})
+            self._rows[key].append({**head, "order": order, **self._row(key, campaign)})
         self._place += 1
 
-    def _row(self, key: Key, one: Campaign) -> Row:
-        measured = one.cases.get(key)
+    def _row(self, key: Key, campaign: Campaign) -> Row:
+        measured = campaign.cases.get(key)
         about: dict[str, Cell] = {
             "place": self._place,
-            "campaign": one.name,
-            "commit": one.commit[:12],
-            "started": one.started,
+            "campaign": campaign.name,
+            "commit": campaign.commit[:12],
+            "started": campaign.started,
         }
         about["gpu_name"] = measured.conditions["gpu_name"] if measured else ""
         if measured is None or not measured.processes:
             status, reason = (measured.status, measured.reason) if measured else ("missing", "not timed")
             return {**about, "status": status, "reason": reason, "step": "", "against": ""}
         level = self._levels.get(key)
-        step = _step(key, level, one) if level else _Step("", None, None, "")
+        step = _step(key, level, campaign) if level else _Step("", None, None, "")
         if level is None or step.step:
-            self._levels[key] = one
+            self._levels[key] = campaign
         return {
             **about,
             "status": "ok",
@@ -137,14 +139,14 @@ def _times(measured: Measured, family: Family, case: str) -> dict[str, float]:
     rates = {
         name: family.value(formula, family.cases[case]) / median_us / 1e3 for name, formula in work.items()
     }
-    found = {"median_us": median_us, "q1_us": times.q1_us, "q3_us": times.q3_us, "samples": times.samples}
+    times_us = {"median_us": median_us, "q1_us": times.q1_us, "q3_us": times.q3_us, "samples": times.samples}
     spread = {"processes": len(processes), "process_min_us": min(processes), "process_max_us": max(processes)}
-    return {**found, **spread, **rates}
+    return {**times_us, **spread, **rates}
 
 
-def _step(key: Key, level: Campaign, one: Campaign) -> _Step:
+def _step(key: Key, level: Campaign, campaign: Campaign) -> _Step:
     """Compares one case with the campaign that began the level."""
-    before, after = (replace(side, cases={key: side.cases[key]}) for side in (level, one))
+    before, after = (replace(side, cases={key: side.cases[key]}) for side in (level, campaign))
     row = compare(before, after).rows[0]  # rest comes first
     word = row.word if row.word in ("FASTER", "SLOWER", "REFUSED") else ""
     if row.verdict is None:

@@ -101,10 +101,10 @@ class Oracle:
             return Measured(probe.expected)
         values = dict(case.values)
         for name in set(_WORD.findall(str(probe.expected))) - _FUNCTIONS - set(values):
-            found = self._find(family.name, variant, case.name, name)
-            if not isinstance(found.value, float):
-                return found
-            values[name] = found.value
+            quantity = self._find(family.name, variant, case.name, name)
+            if not isinstance(quantity.value, float):
+                return quantity
+            values[name] = quantity.value
         where = f"{family.file}: probe {probe.name!r} at {case.name}"
         return Measured(float(evaluate(probe.expected, values, where)))
 
@@ -121,24 +121,28 @@ class Oracle:
             return Measured(limits or None, reason=reason, remark=self._lift(key))
         if name == _BY_FORMULA:
             return self._by_formula(key)
-        found = self.quantities.find(family, variant, case, name)
-        return Measured(None if math.isnan(found.value) else found.value, found.unit, found.reason)
+        quantity = self.quantities.find(family, variant, case, name)
+        return Measured(
+            None if math.isnan(quantity.value) else quantity.value, quantity.unit, quantity.reason
+        )
 
     def _values(self, key: tuple[str, str, str], names: Iterable[str]) -> tuple[dict[str, float], str]:
         """Returns the metrics of a launch that have a value, and the reason if there are none."""
-        found = {name: self.quantities.find(*key, name) for name in names}
-        values = {name: f.value for name, f in found.items() if not math.isnan(f.value)}
-        return values, next((f.reason for f in found.values() if f.reason), "all of these counters are zero")
+        metrics = {name: self.quantities.find(*key, name) for name in names}
+        values = {name: f.value for name, f in metrics.items() if not math.isnan(f.value)}
+        return values, next(
+            (f.reason for f in metrics.values() if f.reason), "all of these counters are zero"
+        )
 
     def _launch(self, key: tuple[str, str, str]) -> tuple[int, int, int] | str:
         """Returns registers per thread, threads per block and shared bytes per block, or why they are missing.
 
         They are ncu's values; the shared memory that the driver reserves per block is subtracted.
         """
-        found = [self.quantities.find(*key, name) for name in _LAUNCH]
-        if lacking := next((f.reason for f in found if math.isnan(f.value)), ""):
+        metrics = [self.quantities.find(*key, name) for name in _LAUNCH]
+        if lacking := next((f.reason for f in metrics if math.isnan(f.value)), ""):
             return lacking
-        registers, threads, shared = (int(f.value) for f in found)
+        registers, threads, shared = (int(f.value) for f in metrics)
         limits = occupancy.LIMITS.get(self.compute_capability)
         return registers, threads, max(shared - (limits.reserved_shared_bytes if limits else 0), 0)
 
@@ -147,10 +151,10 @@ class Oracle:
         if isinstance(launch, str):
             return Measured(None, reason=launch)
         try:
-            found = occupancy.theoretical(*launch, self.compute_capability)
+            limits = occupancy.theoretical(*launch, self.compute_capability)
         except WarplogError as error:
             return Measured(None, reason=str(error))
-        return Measured(found.occupancy_pct, "%")
+        return Measured(limits.occupancy_pct, "%")
 
     def _lift(self, key: tuple[str, str, str]) -> str:
         launch = self._launch(key)
@@ -161,9 +165,9 @@ class Oracle:
 
 def _must_exist(family: Family, probe: Probe) -> None:
     numbers = [name for name, column in MEASUREMENTS.items() if column.kind in ("int", "float")]
-    known = [*numbers, *METRICS, *_NAMES, _BY_FORMULA]
-    if probe.quantity.removeprefix("total_") not in known:
-        hint = suggest(probe.quantity, known)
+    quantities = [*numbers, *METRICS, *_NAMES, _BY_FORMULA]
+    if probe.quantity.removeprefix("total_") not in quantities:
+        hint = suggest(probe.quantity, quantities)
         raise WarplogError(f"{family.file}: probe {probe.name!r}: no quantity {probe.quantity!r}; {hint}")
     names = _NAMES.get(probe.quantity)
     if names is not None and probe.expected not in names:

@@ -47,7 +47,7 @@ def _of_trace(report: NsysReport) -> dict[Key, Measured]:
     for kernel in report.kernels:
         case = _case(math.prod(kernel.grid), math.prod(kernel.block))
         times[("nsys", kernel.name, case), report.gpu(kernel.device).name].append(kernel.duration_ns * 1e-3)
-    return {key: _measured(gpu, Samples(tuple(found))) for (key, gpu), found in times.items()}
+    return {key: _measured(gpu, Samples(tuple(times_us))) for (key, gpu), times_us in times.items()}
 
 
 def _of_launches(rows: Iterable[Row]) -> dict[Key, Measured]:
@@ -61,7 +61,7 @@ def _of_launches(rows: Iterable[Row]) -> dict[Key, Measured]:
         if values.get("duration_us", 0.0) > 0:
             case = _case(values.get("grid_blocks"), values.get("block_threads"))
             grouped[("ncu", kernel, case), gpu].append(values)
-    return {key: _averaged(gpu, found) for (key, gpu), found in grouped.items()}
+    return {key: _averaged(gpu, launches) for (key, gpu), launches in grouped.items()}
 
 
 def _averaged(gpu: str, launches: list[dict[str, float]]) -> Measured:

@@ -82,12 +82,18 @@ class Measured:
     @property
     def cycles(self) -> float | None:
         """The median of the processes' medians in SM cycles; None without clocks."""
-        found = [one.median_cycles for one in self.processes]
-        return median(cycles for cycles in found if cycles) if found and all(found) else None
+        per_process = [process.median_cycles for process in self.processes]
+        return (
+            median(cycles for cycles in per_process if cycles) if per_process and all(per_process) else None
+        )
 
     def numbers(self, regime: str = REST) -> tuple[float, ...]:
         """Returns one time per process in microseconds: the medians at rest, or the means when sustained."""
-        return self.sustained_us if regime == SUSTAINED else tuple(one.median_us for one in self.processes)
+        return (
+            self.sustained_us
+            if regime == SUSTAINED
+            else tuple(process.median_us for process in self.processes)
+        )
 
 
 @dataclass(frozen=True)
@@ -118,11 +124,11 @@ def load(folder: Path, gpu: str = "", counted: bool = True) -> Campaign:
             a file is not as the manifest of a recorded campaign says.
     """
     manifest.check(folder)
-    found = gpus(folder)
-    if len(found) != 1 and gpu not in found:
-        what = f"several GPUs ({', '.join(found)}); name one with --gpu" if found else "no timings"
-        raise WarplogError(f"{folder}/time: {what}")
-    gpu = gpu if gpu in found else found[0]
+    slugs = gpus(folder)
+    if len(slugs) != 1 and gpu not in slugs:
+        problem = f"several GPUs ({', '.join(slugs)}); name one with --gpu" if slugs else "no timings"
+        raise WarplogError(f"{folder}/time: {problem}")
+    gpu = gpu if gpu in slugs else slugs[0]
     cases: dict[Key, Measured] = {}
     failed: dict[tuple[str, str], str] = {}
     for path in TIME.files(folder, gpu=gpu):
@@ -164,8 +170,8 @@ def load_rounds(folder: Path, gpu: str, counted: bool = True) -> tuple[Campaign,
     Raises:
         WarplogError: a record is not readable.
     """
-    found = {path.parents[2] for path in ROUND.files(folder, gpu=gpu)}
-    return tuple(load(path, gpu, counted) for path in sorted(found, key=lambda p: (len(p.name), p.name)))
+    folders = {path.parents[2] for path in ROUND.files(folder, gpu=gpu)}
+    return tuple(load(path, gpu, counted) for path in sorted(folders, key=lambda p: (len(p.name), p.name)))
 
 
 def gpus(folder: Path) -> list[str]:
@@ -176,7 +182,7 @@ def gpus(folder: Path) -> list[str]:
 def _measured(record: Time, case: TimeCase, counters: Mapping[str, float], where: str) -> Measured:
     made = record.provenance
     # The driver reports a limit for a while after it acted; the clock that was set says more.
-    clocks = any(one.set_mhz for one in case.processes)
+    clocks = any(process.set_mhz for process in case.processes)
     throttle = "" if clocks or case.board is None else ", ".join(case.board.throttle_reasons)
     return Measured(
         case.status,
@@ -184,7 +190,7 @@ def _measured(record: Time, case: TimeCase, counters: Mapping[str, float], where
         {name: getattr(made, name) for name in CONDITIONS},
         {**{name: getattr(made, name) for name in _REMARKED}, "throttle": throttle},
         tuple(_processes(case.cold, case.processes, where)) if case.cold else (),
-        _positive([one.mean_us for one in case.sustained_runs], f"{where}: the sustained times"),
+        _positive([run.mean_us for run in case.sustained_runs], f"{where}: the sustained times"),
         counters,
         record.source_sha256,
     )
@@ -197,37 +203,37 @@ def _processes(cold: Cold, processes: Sequence[Process], where: str) -> Iterator
     own doing.
     """
     times = _positive(cold.samples_us, f"{where}: the samples")
-    counted = sum(one.samples for one in processes)
+    counted = sum(process.samples for process in processes)
     if counted != len(times):
         why = f"its processes have {counted} samples, the case has {len(times)}"
         raise WarplogError(f"{where}: {why}; time the variant again")
     clocks = cold.sm_mhz_samples if len(cold.sm_mhz_samples) == len(times) else None
     start = 0
-    for one in processes:
-        end = start + one.samples
-        mhz = (one.set_mhz,) * one.samples if one.set_mhz else clocks and clocks[start:end]
-        if one.samples:
+    for process in processes:
+        end = start + process.samples
+        mhz = (process.set_mhz,) * process.samples if process.set_mhz else clocks and clocks[start:end]
+        if process.samples:
             yield Samples(times[start:end], mhz)
         start = end
 
 
-def _positive(us: Sequence[float], what: str) -> tuple[float, ...]:
-    if not all(0 < one < _MOST_VALUE for one in us):
-        raise WarplogError(f"{what} are not all positive numbers; time the variant again")
+def _positive(us: Sequence[float], subject: str) -> tuple[float, ...]:
+    if not all(0 < time_us < _MOST_VALUE for time_us in us):
+        raise WarplogError(f"{subject} are not all positive numbers; time the variant again")
     return tuple(us)
 
 
 def _counters(record: Extract) -> dict[str, dict[str, float]]:
     """Returns the counters by case, as sums or maxima over its kernels; one that a kernel lacks is left out."""
-    found: dict[str, dict[str, list[float | None]]] = {}
+    by_case: dict[str, dict[str, list[float | None]]] = {}
     for row in record.rows:
         if row.tool == "ncu" and row.metric in (*SUMMED, *LARGEST):
-            found.setdefault(row.case, {}).setdefault(row.metric, []).append(row.value)
+            by_case.setdefault(row.case, {}).setdefault(row.metric, []).append(row.value)
     return {
         case: {
-            name: (sum if name in SUMMED else max)(known)
+            name: (sum if name in SUMMED else max)(present)
             for name, values in metrics.items()
-            if (known := [v for v in values if v is not None]) and len(known) == len(values)
+            if (present := [v for v in values if v is not None]) and len(present) == len(values)
         }
-        for case, metrics in found.items()
+        for case, metrics in by_case.items()
     }

@@ -116,28 +116,28 @@ def names_boards(setting: str | Sequence[int | str]) -> bool:
     return all(name.isdecimal() or name.startswith(("GPU-", "MIG-")) for name in names(setting))
 
 
-def expected_gpu(setting: Gpus, known: Collection[str]) -> str:
+def expected_gpu(setting: Gpus, models: Collection[str]) -> str:
     """Returns the slug that `gpu` names for jobs on other machines.
 
     Raises:
         WarplogError: it names boards of this machine, which has none, or a model that no gpus.yaml lists.
     """
-    if isinstance(setting, str) and setting in known:
+    if isinstance(setting, str) and setting in models:
         return setting
     if setting == ALL or names_boards(setting):
         raise WarplogError(f"config: gpu: {setting!r}: this machine has no GPU; name a model, such as h200")
     name = ",".join(names(setting))
     raise WarplogError(
         f"config: gpu: {name!r} has no entry in config/gpus.yaml;"
-        f" {schema.suggest(name, known)} (mode: live without a GPU requires such a name)"
+        f" {schema.suggest(name, models)} (mode: live without a GPU requires such a name)"
     )
 
 
 def _named(name: str, visible: Sequence[Gpu]) -> Gpu:
     if name.isdecimal() and int(name) < len(visible):
         return visible[int(name)]
-    found = [gpu for gpu in visible if name.startswith(("GPU-", "MIG-")) and gpu.uuid.startswith(name)]
-    if len(found) == 1:
-        return found[0]
+    matches = [gpu for gpu in visible if name.startswith(("GPU-", "MIG-")) and gpu.uuid.startswith(name)]
+    if len(matches) == 1:
+        return matches[0]
     listed = ", ".join(f"{index}: {gpu.slug} {gpu.uuid}" for index, gpu in enumerate(visible))
     raise WarplogError(f"config: gpu: {name!r} is none of this machine's boards ({listed})")

@@ -64,7 +64,7 @@ class Job:
     reason: str
 
 
-def before_submitting(workflow: Any, tell: Callable[[str], None]) -> None:
+def before_submitting(workflow: Any, report: Callable[[str], None]) -> None:
     """Checks that SLURM can run the jobs of Snakemake's `workflow`, then starts to `watch` them.
 
     Does nothing if another executor starts the jobs.
@@ -83,7 +83,7 @@ def before_submitting(workflow: Any, tell: Callable[[str], None]) -> None:
     check_status_command(settings.status_command)
     check_requests(requests(workflow.dag), nodes())
     heed_every_end(sys.modules[type(executor).__module__])
-    watch(executor.run_uuid, tell)
+    watch(executor.run_uuid, report)
 
 
 def requests(dag: Any) -> Iterator[Request]:
@@ -108,14 +108,14 @@ def nodes() -> dict[str, list[Hardware]]:
     Raises:
         WarplogError: sinfo fails or does not answer.
     """
-    found: dict[str, list[Hardware]] = {}
+    groups: dict[str, list[Hardware]] = {}
     for line in _answer("sinfo", "-h", "-a", "-e", "-o", "%R|%c|%m|%G").splitlines():
         if node := _NODE.fullmatch(line):
             gpus: Counter[str] = Counter()
             for kind, count in _GPUS.findall(node[4]):
                 gpus[_shortened(kind)] += int(count)
-            found.setdefault(_shortened(node[1]), []).append(Hardware(int(node[2]), int(node[3]), gpus))
-    return found
+            groups.setdefault(_shortened(node[1]), []).append(Hardware(int(node[2]), int(node[3]), gpus))
+    return groups
 
 
 def check_requests(wanted: Iterable[Request], there: Mapping[str, Sequence[Hardware]]) -> None:
@@ -184,11 +184,11 @@ def heed_every_end(plugin: Any) -> None:
 
 
 def watch(
-    run: str, tell: Callable[[str], None], still_s: float = 300, every_s: float = 30
+    run: str, report: Callable[[str], None], still_s: float = 300, every_s: float = 30
 ) -> threading.Event:
-    """Starts a thread that tells SLURM's reasons, each once, if the jobs of a run wait and none starts or ends.
+    """Starts a thread that reports SLURM's reasons, each once, if the jobs of a run wait and none starts or ends.
 
-    It also tells if squeue does not answer. The thread ends with the process, or when the returned event is set.
+    It also reports if squeue does not answer. The thread ends with the process, or when the returned event is set.
 
     Args:
         run: the name of the run's jobs.
@@ -198,7 +198,7 @@ def watch(
     ended = threading.Event()
 
     def look() -> None:
-        told: set[str] = set()
+        reported: set[str] = set()
         former: object = None
         since = time.monotonic()
         while not ended.wait(every_s):
@@ -215,9 +215,9 @@ def watch(
             if states != former:
                 former, since = states, time.monotonic()
             elif time.monotonic() - since >= still_s:
-                for reason in lines.keys() - told:
-                    tell(f"SLURM, nothing new for {still_s / 60:.3g} minutes: {lines[reason]}")
-                told |= lines.keys()
+                for reason in lines.keys() - reported:
+                    report(f"SLURM, nothing new for {still_s / 60:.3g} minutes: {lines[reason]}")
+                reported |= lines.keys()
 
     threading.Thread(target=look, daemon=True).start()
     return ended

@@ -81,10 +81,10 @@ def _jobs_and_all() -> tuple[list[int], list[int]]:
             state, parent, _group, its = stat.read_bytes().rpartition(b")")[2].split()[:4]
             if state not in (b"Z", b"X"):
                 children[int(parent)].append((int(stat.parent.name), int(its)))
-    found = [me]
-    for pid in found:
-        found += [child for child, _ in children[pid]]
-    return [pid for pid, its in children[me] if its == session], found[1:]
+    processes = [me]
+    for pid in processes:
+        processes += [child for child, _ in children[pid]]
+    return [pid for pid, its in children[me] if its == session], processes[1:]
 
 
 def _send(number: signal.Signals, processes: list[int]) -> None:

@@ -46,8 +46,8 @@ def write_all(plan: Plan, source: Source, folder: Path) -> None:
     probes = plan.oracle()
     if Files(probes).records(stages.TIME):
         write_oracle(probes, source, folder)
-    if found := [*Files(plan).records(stages.SANITIZE), *Files(probes).records(stages.SANITIZE)]:
-        write_findings(plan, source, found, folder)
+    if sanitized := [*Files(plan).records(stages.SANITIZE), *Files(probes).records(stages.SANITIZE)]:
+        write_findings(plan, source, sanitized, folder)
 
 
 def write_measured(plan: Plan, source: Source, folder: Path) -> None:
@@ -81,14 +81,14 @@ def write_analysis(chosen: Mapping[str, Iterable[Variant]], folder: Path) -> Non
         chosen: the variants of each family in the tables.
     """
     read = {name: read_table(folder, name) for name in (*view.TABLES, "floors", "instructions")}
-    found = [
+    concluded = [
         conclude(view.of_family(read, folder, family), sources_of(variants))
         for family, variants in chosen.items()
     ]
     variants = as_rows(read["variants"])
     origins = {(row["family"], row["variant"]): {name: row[name] for name in ORIGIN} for row in variants}
     for kind in conclusions.ANALYSED:
-        rows = (conclusions.cells(row) for one in found for row in one.rows(kind.TABLE))
+        rows = (conclusions.cells(row) for family in concluded for row in family.rows(kind.TABLE))
         labelled = [{**row, **origins[row["family"], row["variant"]]} for row in rows]
         write_parquet(labelled, conclusions.columns(kind), folder / kind.TABLE)
 
@@ -109,7 +109,7 @@ def write_summary(
     families = [view.of_family(read, tables, name) for name in introduced]
     campaign, rows = plan.source().campaign, stages.SUMMARY.at(folder)
     origin: Origin = "live" if plan.live else "recorded"
-    summary = gather(families, Files(plan).known().troubles, _former(rows), campaign, origin)
+    summary = gather(families, Files(plan).stage_results().troubles, _former(rows), campaign, origin)
     page = index.page(families, introduced, figures, campaign, shown.trouble_table(summary))
     write_text(folder / "index.html", page)
     write_text(rows.with_suffix(".md"), shown.markdown(summary))
@@ -149,15 +149,15 @@ def write_findings(plan: Plan, source: Source, records: Iterable[Path], folder: 
     """Writes the findings of compute-sanitizer in these records, and returns the rows."""
     both = {**plan.oracle().chosen, **plan.chosen}
     chosen = {family: {variant.name for variant in variants} for family, variants in both.items()}
-    found: list[Row] = [
+    rows: list[Row] = [
         {**row, "campaign": source.campaign.campaign}
         for path in records
         for variant, record in FamilyRecord.read(path, Sanitize).variants.items()
         if variant in chosen[path.stem]
         for row in sanitize.rows(record)
     ]
-    write_table(found, SANITIZE, folder / "sanitize")
-    return found
+    write_table(rows, SANITIZE, folder / "sanitize")
+    return rows
 
 
 def _rows(plan: Plan, source: Source) -> dict[str, list[Row]]:

@@ -10,7 +10,7 @@ from warplog.catalog import order
 from warplog.catalog.family import Family, Variant
 from warplog.core import paths, store
 from warplog.core.columns import PARQUET_ONLY, TABLES
-from warplog.judge.summary.known import Known, known
+from warplog.judge.summary.stage_results import StageResults, stage_results
 from warplog.machine import device
 from warplog.plan.plan import Plan
 from warplog.records import stages
@@ -45,12 +45,12 @@ class Files:
         """Returns the files that say in which order families are introduced."""
         return [paths.shown(path) for path in order.order_files(self.plan.folders)]
 
-    def of(self, *of: Stage) -> list[str]:
+    def record_files(self, *wanted: Stage) -> list[str]:
         """Returns the files with the records of these stages for all chosen families.
 
         Of a recorded campaign, which may lack some, these are the archives that hold them.
         """
-        held = (store.holder(path) for stage in of for path in self._places(stage, self.plan.chosen))
+        held = (store.holder(path) for stage in wanted for path in self._places(stage, self.plan.chosen))
         return _distinct(file for file in held if self.plan.live or file.is_file())
 
     def records(self, stage: Stage) -> list[Path]:
@@ -77,7 +77,9 @@ class Files:
 
     def compiled(self) -> list[str]:
         """Returns the build records in results/ of everything that is run."""
-        return [build for name in self.plan.chosen for build in self.plan.of(name).builds("record.json")]
+        return [
+            build for name in self.plan.chosen for build in self.plan.family_plan(name).builds("record.json")
+        ]
 
     def sanitized(self) -> list[str]:
         """Returns the files with the records of compute-sanitizer, for `sanitized_records`."""
@@ -92,7 +94,7 @@ class Files:
 
     def timelines(self) -> list[str]:
         """Returns the records of timelines to capture, for families with a chosen variant that has one."""
-        families = [name for name in self.plan.chosen if self.plan.of(name).with_marks().variants]
+        families = [name for name in self.plan.chosen if self.plan.family_plan(name).with_marks().variants]
         return [str(path) for path in self._places(stages.TIMELINE, families) if self.plan.live]
 
     def tuned(self) -> list[str]:
@@ -146,13 +148,13 @@ class Files:
         """Returns the file that is written when the references were tried; [] if there are none to try."""
         return [str(stages.TRIAL.at(RESULTS))] if self.tried else []
 
-    def known(self) -> Known:
+    def stage_results(self) -> StageResults:
         """Returns what the records say about the chosen variants.
 
         Raises:
             WarplogError: a file of records is damaged.
         """
-        return known(self.plan.root, self.plan.arch, self.plan.gpu, self.plan.chosen)
+        return stage_results(self.plan.root, self.plan.arch, self.plan.gpu, self.plan.chosen)
 
     # Of one family or variant
 
@@ -163,7 +165,7 @@ class Files:
 
     def family_sources(self, wildcards: Any) -> list[str]:
         """Returns the sources and headers of the family's variants."""
-        return self.plan.of(wildcards.family).sources()
+        return self.plan.family_plan(wildcards.family).sources()
 
     def page_sources(self, wildcards: Any) -> list[str]:
         """Returns the files that a page about the family quotes: family.yaml, sources and headers of its variants."""
@@ -175,27 +177,27 @@ class Files:
 
     def builds(self, wildcards: Any) -> list[str]:
         """Returns the build records of the family's variants."""
-        return self.plan.of(wildcards.family).builds("record.json")
+        return self.plan.family_plan(wildcards.family).builds("record.json")
 
     def libraries(self, wildcards: Any) -> list[str]:
         """Returns the compiled variants of the family."""
-        return self.plan.of(wildcards.family).builds("kernel.so")
+        return self.plan.family_plan(wildcards.family).builds("kernel.so")
 
     def builds_with_timeline(self, wildcards: Any) -> list[str]:
         """Returns the build records, without marks, of the variants that have a timeline."""
-        return self.plan.of(wildcards.family).with_marks().builds("record.json")
+        return self.plan.family_plan(wildcards.family).with_marks().builds("record.json")
 
     def libraries_with_timeline(self, wildcards: Any) -> list[str]:
         """Returns the libraries, without marks, of the variants that have a timeline."""
-        return self.plan.of(wildcards.family).with_marks().builds("kernel.so")
+        return self.plan.family_plan(wildcards.family).with_marks().builds("kernel.so")
 
     def marked_builds(self, wildcards: Any) -> list[str]:
         """Returns the records of the builds with marks of a family."""
-        return self.plan.of(wildcards.family).with_marks().marked_builds("record.json")
+        return self.plan.family_plan(wildcards.family).with_marks().marked_builds("record.json")
 
     def marked_libraries(self, wildcards: Any) -> list[str]:
         """Returns the libraries with marks of a family."""
-        return self.plan.of(wildcards.family).with_marks().marked_builds("kernel.so")
+        return self.plan.family_plan(wildcards.family).with_marks().marked_builds("kernel.so")
 
     def _quoted(self, family: str) -> list[str]:
         files = (path for v in self.plan.chosen[family] for path in (v.file, *v.headers()))

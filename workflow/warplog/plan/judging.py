@@ -7,9 +7,8 @@ from typing import Any
 from warplog.core import paths, store
 from warplog.core.errors import WarplogError
 from warplog.core.hashing import sha256_file, sha256_of
-from warplog.judge import samples
-from warplog.judge import sources as campaigns
-from warplog.judge.sources import MLFLOW, PARENTS
+from warplog.judge import campaigns, samples
+from warplog.judge.campaigns import MLFLOW, PARENTS
 from warplog.measure.provenance import now
 from warplog.plan.files import Files
 from warplog.plan.parameters import Parameters
@@ -46,12 +45,12 @@ class Judging:
         number, families = int(wildcards.round), list(self.plan.chosen)
         if self.plan.boards.several:
             former = [self._round(number - 1, family) for family in families]
-            return former if number > 1 else self.files.of(stages.CHECK)
+            return former if number > 1 else self.files.record_files(stages.CHECK)
         # Even rounds take the families backwards.
         orders = [families if n % 2 else reversed(families) for n in self._numbers()]
         turns = [self._round(n, family) for n, order in enumerate(orders, 1) for family in order]
         place = turns.index(self._round(number, wildcards.family))
-        return [turns[place - 1]] if place else self.files.of(stages.CHECK)
+        return [turns[place - 1]] if place else self.files.record_files(stages.CHECK)
 
     def rounds_state(self, wildcards: Any) -> str:
         """Returns the hash of the A/A rounds that exist; the floors use them but do not wait for them."""
@@ -69,7 +68,7 @@ class Judging:
         if not (self.plan.live and str(paths.RESULTS) in self.names()):
             return []
         judged = [stages.TIME, *([stages.EXTRACT] if self.plan.settings.profile.ncu else [])]
-        return [*self.files.of(*judged), self.files.campaign()]
+        return [*self.files.record_files(*judged), self.files.campaign()]
 
     def state(self, wildcards: Any) -> str:
         """Returns the hash of compared campaigns that this run does not measure: recorded ones, folders, the store."""
@@ -91,8 +90,8 @@ class Judging:
             for place in (self.plan.project, Path())
             for folder in (place / paths.RECORDED).glob("[!.]*")
         }
-        found = [recorded[name] for name in sorted(recorded)]
-        return [str(place) for place in (*found, paths.RESULTS) if samples.gpus(place)]
+        folders = [recorded[name] for name in sorted(recorded)]
+        return [str(place) for place in (*folders, paths.RESULTS) if samples.gpus(place)]
 
     def history_state(self, wildcards: Any) -> str:
         """Returns the hash of the campaigns in the history."""
@@ -127,10 +126,10 @@ class Judging:
         Raises:
             WarplogError: it refers to none.
         """
-        one = campaigns.find(name, self.plan.project)
-        found = [one] if one else sorted(filter(samples.gpus, Path(name).glob("*")))
-        if not found:
+        folder = campaigns.find(name, self.plan.project)
+        folders = [folder] if folder else sorted(filter(samples.gpus, Path(name).glob("*")))
+        if not folders:
             raise WarplogError(
                 f"config: history: {name!r}: not a recorded campaign, a results folder, or a folder of results folders"
             )
-        return found
+        return folders

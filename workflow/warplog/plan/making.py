@@ -8,7 +8,7 @@ from warplog.catalog import family as catalog
 from warplog.catalog import winners
 from warplog.core import paths, store, text
 from warplog.core.errors import WarplogError
-from warplog.judge.sources import recorded_campaign
+from warplog.judge.campaigns import recorded_campaign
 from warplog.machine import device, interpreter
 from warplog.plan import boards
 from warplog.plan.boards import Boards
@@ -42,7 +42,7 @@ def make_plan(config: Mapping[str, object], project: Path | None = None) -> Plan
     families = catalog.load(folders)
     chosen = choose_variants(settings.variants, choose_families(settings.families, families))
     cases = choose_cases(settings.cases, families, chosen)
-    gpu, arch, live, root, message, found = _campaign(settings, project)
+    gpu, arch, live, root, message, own_boards = _campaign(settings, project)
     families |= winners.with_winners({f: families[f] for f in chosen}, gpu)
     chosen = {
         name: tuple(families[name].variant(v.name) for v in variants) for name, variants in chosen.items()
@@ -52,9 +52,9 @@ def make_plan(config: Mapping[str, object], project: Path | None = None) -> Plan
     on_host = frozenset(
         n for n, f in families.items() if f.work.limit == "pcie" or f.measuring.timing == "host"
     )
-    measuring = Boards(tuple(one.uuid for one in found), gpu, paths.RESULTS, on_host)
+    measuring = Boards(tuple(board.uuid for board in own_boards), gpu, paths.RESULTS, on_host)
     if measuring.several:
-        message = f"{message}; each family is measured on one of {len(found)} boards"
+        message = f"{message}; each family is measured on one of {len(own_boards)} boards"
     message = "; ".join((message, *_no_longer_shown(paths.RESULTS / "tables", chosen)))
     return Plan(
         settings,
@@ -96,25 +96,25 @@ def _no_longer_shown(tables: Path, chosen: Container[str]) -> list[str]:
     except (OSError, ValueError, KeyError, csv.Error):
         return []  # there are none yet, or they will be made anew
     gone = [name for name in shown if name not in chosen]
-    what = f"tables, figures and pages will leave out {text.listed(gone)}, which are not in `families`"
-    return [f"{what}; their records stay"] if gone else []
+    warning = f"tables, figures and pages will leave out {text.listed(gone)}, which are not in `families`"
+    return [f"{warning}; their records stay"] if gone else []
 
 
 def _campaign(settings: Config, project: Path) -> tuple[str, str, bool, Path, str, Sequence[Gpu]]:
     """Returns `gpu`, `arch`, `live`, `root` and `message` of the plan, and the boards of this machine to use."""
     visible = [] if settings.mode == "recorded" else device.boards()
     if settings.mode == "live" or visible:
-        found = _named_boards(settings.gpu, visible)
-        if found:
-            gpu, arch = found[0].slug, found[0].arch
+        named = _named_boards(settings.gpu, visible)
+        if named:
+            gpu, arch = named[0].slug, named[0].arch
         else:
-            known = device.known_gpus(project)
-            gpu = boards.expected_gpu(settings.gpu, known)
-            arch = known[gpu].arch
+            models = device.known_gpus(project)
+            gpu = boards.expected_gpu(settings.gpu, models)
+            arch = models[gpu].arch
         message = (
-            f"live on {found[0].name} ({arch})" if found else f"live for {gpu} ({arch}), which is not here"
+            f"live on {named[0].name} ({arch})" if named else f"live for {gpu} ({arch}), which is not here"
         )
-        return gpu, arch, True, paths.RESULTS, message, found
+        return gpu, arch, True, paths.RESULTS, message, named
     root, record = recorded_campaign(settings, project)
     why = "mode: recorded" if settings.mode == "recorded" else f"no GPU here ({device.why_not()})"
     message = (

@@ -49,7 +49,7 @@ def _lines(plan: Plan, base: Path, present: Collection[str], stopped: bool) -> l
         lines = shown.lines(door.read(rows, Summary), base)
         lines += [_STOPPED] if stopped else []
         return [*lines, f"open {page}; all variants: {table}"]
-    lines = shown.known_lines(Files(plan).known(), base)
+    lines = shown.stage_result_lines(Files(plan).stage_results(), base)
     if stopped:
         lines.append(_STOPPED)
     if (former := paths.RESULTS / "index.html").is_file():

@@ -80,42 +80,42 @@ class Parameters:
 
     def check(self, wildcards: Any) -> object:
         """Returns the parameters of checking a family."""
-        family = self.plan.of(wildcards.family)
+        family = self.plan.family_plan(wildcards.family)
         return family.job(CheckJob, contract=family.check_contract(), settings=self.plan.settings.check)
 
     def time(self, wildcards: Any) -> object:
         """Returns the parameters of timing a family."""
-        family, settings = self.plan.of(wildcards.family), self.plan.settings.time
+        family, settings = self.plan.family_plan(wildcards.family), self.plan.settings.time
         return family.job(TimeJob, contract=family.time_contract(), settings=settings, cases=family.cases)
 
     def ncu(self, wildcards: Any) -> object:
         """Returns the parameters of capturing a family with Nsight Compute."""
-        family, settings = self.plan.of(wildcards.family), self.plan.settings.profile
+        family, settings = self.plan.family_plan(wildcards.family), self.plan.settings.profile
         return family.job(ProfileJob, contract="", settings=settings, cases=family.captured_cases())
 
     def nsys(self, wildcards: Any) -> object:
         """Returns the parameters of capturing a family with Nsight Systems."""
-        family, settings = self.plan.of(wildcards.family), self.plan.settings.profile
+        family, settings = self.plan.family_plan(wildcards.family), self.plan.settings.profile
         return family.job(ProfileJob, contract="", settings=settings, cases=family.traced_cases())
 
     def extract(self, wildcards: Any) -> object:
         """Returns the captured cases of each variant, by profiler."""
-        family = self.plan.of(wildcards.family)
+        family = self.plan.family_plan(wildcards.family)
         return door.plain(ExtractJob(ncu=family.captured_cases(), nsys=family.traced_cases()))
 
     def sanitize(self, wildcards: Any) -> object:
         """Returns the parameters of running compute-sanitizer on a family."""
-        family = self.plan.of(wildcards.family)
+        family = self.plan.family_plan(wildcards.family)
         return family.job(SanitizeJob, contract=family.check_contract(), settings=self.plan.settings.sanitize)
 
     def timeline(self, wildcards: Any) -> object:
         """Returns the parameters of capturing the timelines of a family."""
-        family, settings = self.plan.of(wildcards.family).with_marks(), self.plan.settings.timeline
+        family, settings = self.plan.family_plan(wildcards.family).with_marks(), self.plan.settings.timeline
         return family.job(TimelineJob, contract=family.timeline_contract(), settings=settings)
 
     def tune(self, wildcards: Any) -> object:
         """Returns the parameters of a search; `contract` hashes what checking, timing and the space depend on."""
-        of_family = self.plan.of(wildcards.family)
+        of_family = self.plan.family_plan(wildcards.family)
         variant = of_family.family.variant(wildcards.variant)
         contracts = of_family.check_contract(), of_family.time_contract()
         space = [a.form() for a in of_family.family.arguments], repr(variant.tune), dict(variant.memory)
@@ -140,7 +140,7 @@ class Parameters:
         made, recorded = (
             paths.build_folder(root, *keys) / "record.json" for root in (paths.RESULTS, plan.root)
         )
-        arguments = [[a.form() for a in of] for of in (variant.arguments, family.arguments)]
+        arguments = [[a.form() for a in declared] for declared in (variant.arguments, family.arguments)]
         modules = MODULES[variant.language] if variant.is_python else ()
         python = (variant.language, {name: packages.version(name) for name in modules if name != "cupy"})
         return BuildJob(
@@ -167,7 +167,7 @@ class Parameters:
 
     def sanitized(self, _wildcards: Any = None) -> str:
         """Returns the hash of the existing records of compute-sanitizer, which does not run for the summary."""
-        files = map(Path, self.files.of(stages.SANITIZE))
+        files = map(Path, self.files.record_files(stages.SANITIZE))
         return sha256_of([sha256_file(file) for file in files if file.is_file()])
 
     def timelines(self, _wildcards: Any = None) -> str:

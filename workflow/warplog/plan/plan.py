@@ -15,7 +15,7 @@ from warplog.catalog import family as catalog
 from warplog.catalog.family import Family, Variant
 from warplog.core.errors import WarplogError
 from warplog.plan.boards import Boards
-from warplog.plan.family import FamilyPlan
+from warplog.plan.family_plan import FamilyPlan
 from warplog.plan.jobs import Decided, Decisions, PlanRecord
 from warplog.records import door, stages
 from warplog.records.campaign import Campaign
@@ -164,7 +164,7 @@ class Plan:
         """Returns (family, variant) for everything that is run."""
         return [(f, v.name) for f, variants in self.chosen.items() for v in variants]
 
-    def of(self, family: str) -> FamilyPlan:
+    def family_plan(self, family: str) -> FamilyPlan:
         """Returns the plan of one family.
 
         It covers all variants if none was chosen, so that the record of any family can be requested as a target.

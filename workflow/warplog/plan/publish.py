@@ -46,7 +46,7 @@ def write_site(plan: Plan, charts: Path, folder: Path) -> None:
         data = view.of_family(read, _TABLES, family)
         site.add(_page(plan, family, data), data)
     for tables in sorted(paths.RECORDED.glob("[!.]*/tables")):
-        site.beside(tables)
+        site.add_side_by_side(tables)
     site.finish(plan.source().campaign)
 
 

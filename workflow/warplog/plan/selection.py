@@ -29,18 +29,18 @@ def typed(key: str, value: object) -> object:
     return value
 
 
-def choice(value: Choice, known: list[str], key: str) -> list[str]:
+def choice(value: Choice, existing: list[str], key: str) -> list[str]:
     """Returns the chosen names; `value` is 'all', a list, or names separated by commas.
 
     Raises:
-        WarplogError: a name is not in `known`; the text suggests the closest one.
+        WarplogError: a name is not in `existing`; the text suggests the closest one.
     """
     if value == "all":
-        return known
+        return existing
     names = [str(n).strip() for n in (value if isinstance(value, tuple) else str(value).split(","))]
     for name in names:
-        if name not in known:
-            raise WarplogError(f"config: {key}: {name!r} does not exist; {suggest(name, known)}")
+        if name not in existing:
+            raise WarplogError(f"config: {key}: {name!r} does not exist; {suggest(name, existing)}")
     return names
 
 
@@ -74,8 +74,8 @@ def choose_cases(
     value: Choice, families: Mapping[str, Family], chosen: Collection[str]
 ) -> dict[str, tuple[str, ...]]:
     """Returns the timed cases of each family: the named ones, or all cases of a family that was not chosen."""
-    known = sorted({c for f in chosen for c in families[f].cases})
-    names = choice(value, known, "cases")
+    existing = sorted({c for f in chosen for c in families[f].cases})
+    names = choice(value, existing, "cases")
     return {
         f.name: tuple(c for c in f.cases if c in names or f.name not in chosen) for f in families.values()
     }

@@ -4,9 +4,9 @@
 in `words.html.j2`.
 """
 
-from warplog.worklog.gather import gather
 from warplog.worklog.html import html
 from warplog.worklog.latex import latex
 from warplog.worklog.markdown import markdown
+from warplog.worklog.page_content import gather
 
 __all__ = ["gather", "html", "latex", "markdown"]

@@ -78,18 +78,19 @@ def audit(folder: Path, stream: TextIO) -> Audit:
     pages = sorted((folder / "worklog").glob("*.html"))
     if not pages:
         raise WarplogError(f"{folder}/worklog: no pages; run `{command('worklog')}`")
-    found, tables = Audit(), _Tables(folder / "tables")
+    result, tables = Audit(), _Tables(folder / "tables")
     for path in pages:
-        page = _Page(path, tables, found)
+        page = _Page(path, tables, result)
         page.feed(read_bytes(path, _MOST_BYTES, f"run `{command('worklog')}`").decode(errors="replace"))
         page.close()
-    for one in (*found.wrong, *found.bare):
-        print(one, file=stream)
+    for finding in (*result.wrong, *result.bare):
+        print(finding, file=stream)
     print(
-        f"checked {found.checked} numbers, {len(found.wrong)} wrong, {len(found.bare)} texts with numbers of no cell",
+        f"checked {result.checked} numbers, {len(result.wrong)} wrong,"
+        f" {len(result.bare)} texts with numbers of no cell",
         file=stream,
     )
-    return found
+    return result
 
 
 class _Tables:
@@ -127,9 +128,9 @@ class _Element:
 class _Page(HTMLParser):
     """Reads a page, whose elements must be closed in order: an exempt one reaches no further than it seems to."""
 
-    def __init__(self, path: Path, tables: _Tables, found: Audit) -> None:
+    def __init__(self, path: Path, tables: _Tables, result: Audit) -> None:
         super().__init__()
-        self._path, self._tables, self._found = path, tables, found
+        self._path, self._tables, self._result = path, tables, result
         self._open = [_Element("", {}, "", False, 0)]
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -172,10 +173,12 @@ class _Page(HTMLParser):
         if first is None or element.is_exempt:
             return
         if "count" not in element.attributes.get("class", "").split() or not _COUNT.fullmatch(text):
-            self._report(self._found.bare, self.getpos()[0] + text.count("\n", 0, first), text, "has no cell")
+            self._report(
+                self._result.bare, self.getpos()[0] + text.count("\n", 0, first), text, "has no cell"
+            )
 
     def _check(self, element: _Element) -> None:
-        self._found.checked += 1
+        self._result.checked += 1
         value, place = (element.attributes.get(name, "") for name in ("value", "data-cell"))
         cell = self._tables.number(place)
         if cell is None:
@@ -184,7 +187,7 @@ class _Page(HTMLParser):
             why = f"{place} is {cell.value!r}, shown as {cell}"
         else:
             return
-        self._report(self._found.wrong, element.line, f"{element.text} ({value})", why)
+        self._report(self._result.wrong, element.line, f"{element.text} ({value})", why)
 
     def _report(self, findings: list[Finding], line: int, text: str, why: str) -> None:
         shown = one_line(visible(text))[:_MOST_TEXT]

@@ -25,7 +25,7 @@ def functions(text: str, qualifier: str = "__global__") -> dict[str, tuple[int, 
     Template lines before a function belong to it.
     """
     bare = _bare(text)
-    found: dict[str, tuple[int, int]] = {}
+    spans: dict[str, tuple[int, int]] = {}
     for start in re.finditer(rf"\b{qualifier}\b", bare):
         span = _braces(bare, start.start())
         name = _NAME.search(_without_bounds(bare[start.end() : span[1]])) if span else None
@@ -34,8 +34,8 @@ def functions(text: str, qualifier: str = "__global__") -> dict[str, tuple[int, 
             lines = text.splitlines()
             while first > 1 and lines[first - 2].startswith("template"):
                 first -= 1
-            found[name[1]] = first, last
-    return dict(sorted(found.items(), key=lambda item: item[1][0] - item[1][1]))
+            spans[name[1]] = first, last
+    return dict(sorted(spans.items(), key=lambda item: item[1][0] - item[1][1]))
 
 
 def _without_bounds(declaration: str) -> str:
@@ -51,19 +51,14 @@ def _without_bounds(declaration: str) -> str:
     return declaration
 
 
-def _marks(path: Path) -> tuple[str, str]:
-    """Returns the comments that mark the first and the last line in a file of this language."""
-    comment = "#" if path.suffix == _PYTHON else "//"
-    return _BEGIN.format(comment), _END.format(comment)
-
-
 def marked(path: Path, lines: list[str]) -> tuple[int, int] | None:
     """Returns the first and last line between the marks; None if there are no marks.
 
     Raises:
         WarplogError: if the marks are not one pair.
     """
-    begin, end = _marks(path)
+    comment = "#" if path.suffix == _PYTHON else "//"
+    begin, end = _BEGIN.format(comment), _END.format(comment)
     marks = [(n, line.strip()) for n, line in enumerate(lines, 1) if line.strip() in (begin, end)]
     if not marks:
         return None
@@ -80,7 +75,7 @@ def marked(path: Path, lines: list[str]) -> tuple[int, int] | None:
 
 def _bare(text: str) -> str:
     """Returns the text with blanks instead of comments and literals."""
-    return _INERT.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text)
+    return _INERT.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
 
 
 def of_streams(text: str) -> tuple[int, int] | None:

@@ -6,7 +6,7 @@ from warplog.core.errors import WarplogError
 from warplog.core.text import escape_markdown
 from warplog.tables.files import as_rows, read_table
 from warplog.tables.view import FigureTables
-from warplog.worklog.conclusions import concluded
+from warplog.worklog import variant_conclusions
 from warplog.worklog.texts import environment
 
 
@@ -42,4 +42,7 @@ def markdown(tables: FigureTables, whole: bool = False) -> str:
         "statuses": {str(row["variant"]): str(row["status"]) for row in as_rows(tables.ladder(tables.case))},
     }
     template = environment(escape_markdown).get_template("explain.md.j2")
-    return template.render(page=page, variants=concluded(tables), whole=whole).lstrip("\n") + "\n"
+    return (
+        template.render(page=page, variants=variant_conclusions.by_variant(tables), whole=whole).lstrip("\n")
+        + "\n"
+    )

@@ -187,32 +187,32 @@ def _changes(section: Section) -> list[Part[_Shown]]:
     changes = section.code.changes
     texts = _highlighted([change.line for change in changes])
     kept = [change.line.file for change in changes if change.kind != "gone"]
-    found: list[_Shown] = []
+    lines: list[_Shown] = []
     current = ""
     for change, text in zip(changes, texts, strict=True):
         file = current if change.kind == "gone" and current else change.line.file
         file = kept[0] if change.kind == "gone" and not current and kept else file
         heat = section.heat.places.get((change.line.file, change.line.number))
         heat = heat if change.kind in ("new", "same") else None
-        found.append(_Shown(change.line, text, heat, change, file if file != current else ""))
+        lines.append(_Shown(change.line, text, heat, change, file if file != current else ""))
         current = file
-    return parts(found, [_weight(one) for one in found])
+    return parts(lines, [_weight(line) for line in lines])
 
 
-def _weight(one: _Shown) -> float:
+def _weight(line: _Shown) -> float:
     """Returns the share of samples of a line, and a little for one that differs from the parent's."""
-    differs = one.change is not None and one.change.kind in ("new", "gone")
-    return (one.heat.share if one.heat else 0.0) * (2 if differs else 1) + (1e-3 if differs else 0)
+    differs = line.change is not None and line.change.kind in ("new", "gone")
+    return (line.heat.share if line.heat else 0.0) * (2 if differs else 1) + (1e-3 if differs else 0)
 
 
 def _source(view: SourceView, section: Section) -> list[Part[_Shown]]:
     """Returns the lines of a source in parts."""
-    found, before = [], 0
+    lines, before = [], 0
     for line, text in zip(view.lines, _highlighted(view.lines), strict=True):
         heat = section.heat.places.get((line.file, line.number))
-        found.append(_Shown(line, text, heat, gap=before > 0 and line.number != before + 1))
+        lines.append(_Shown(line, text, heat, gap=before > 0 and line.number != before + 1))
         before = line.number
-    return parts(found, [_weight(one) for one in found])
+    return parts(lines, [_weight(line) for line in lines])
 
 
 def _place(section: Section, file: str, number: int) -> str:
@@ -224,15 +224,15 @@ def _linked(text: str, section: Section) -> "Markup":
     """Escapes the text, and links every mention of a line, such as "naive.cu:27", to that line of the sources."""
     from markupsafe import Markup, escape
 
-    known = {(line.file, line.number) for view in section.sources for line in view.lines}
+    lines = {(line.file, line.number) for view in section.sources for line in view.lines}
 
-    def link(found: re.Match[str]) -> str:
-        place = found[1], int(found[2])
+    def link(match: re.Match[str]) -> str:
+        place = match[1], int(match[2])
         file, number = section.heat.moved.get(place, place)
         return (
-            f'<a href="#{_place(section, file, number)}">{found[0]}</a>'
-            if (file, number) in known
-            else found[0]
+            f'<a href="#{_place(section, file, number)}">{match[0]}</a>'
+            if (file, number) in lines
+            else match[0]
         )
 
     safe = text if isinstance(text, Markup) else escape(visible(text))
@@ -243,8 +243,8 @@ def _web(text: str) -> "Markup":
     """Escapes the text, and makes web addresses links; the page loads nothing from them."""
     from markupsafe import Markup, escape
 
-    def link(found: re.Match[str]) -> str:
-        return f'<a href="{found[1] or "https://"}{found[2]}" rel="noopener">{found[0]}</a>'
+    def link(match: re.Match[str]) -> str:
+        return f'<a href="{match[1] or "https://"}{match[2]}" rel="noopener">{match[0]}</a>'
 
     safe = text if isinstance(text, Markup) else escape(visible(text))
     return Markup(_ADDRESS.sub(link, str(safe)))  # noqa: S704
@@ -305,11 +305,11 @@ def _tally(rows: Sequence[Cells], column: str) -> "Markup":
 
     counts = Counter(
         "not judged"  # a claim with a value
-        if one.raw(column) == "not_measurable" and one.measured
-        else str(one.raw(column)).replace("_", " ")
-        for one in rows
+        if row.raw(column) == "not_measurable" and row.measured
+        else str(row.raw(column)).replace("_", " ")
+        for row in rows
     )
-    return Markup(", ").join(_counted(count) + Markup(" {}").format(what) for what, count in counts.items())
+    return Markup(", ").join(_counted(count) + Markup(" {}").format(code) for code, count in counts.items())
 
 
 def shares(sections: Sequence[Section]) -> list[float]:

@@ -38,8 +38,8 @@ def latex(page: Page) -> dict[str, str]:
     """Returns the tables and figures of a page by the names of their files, without suffix."""
     tables = {"ladder": _ladder(page), "speeds": _speeds(page), "resources": _resources(page)}
     figures = (*page.key, *([page.ladder] if page.ladder else []), *page.pictures)
-    found = {**tables, **{f"figure-{one.name}": _figure(page.family, one) for one in figures}}
-    return {name: text.translate(_SYMBOLS) for name, text in found.items() if text}
+    files = {**tables, **{f"figure-{figure.name}": _figure(page.family, figure) for figure in figures}}
+    return {name: text.translate(_SYMBOLS) for name, text in files.items() if text}
 
 
 def escape(text: str) -> str:
@@ -60,7 +60,7 @@ def _figure(family: str, picture: Picture) -> str:
 
 def _ladder(page: Page) -> str:
     """Returns what each variant changed against its parent, what that brought, and what bounds it."""
-    known = words(escape)
+    macros = words(escape)
     number = {section.name: str(n) for n, section in enumerate(page.sections, 1)}
     unit, speeds = _in_one_unit([section.place.speed for section in page.sections])
     rows = []
@@ -72,11 +72,11 @@ def _ladder(page: Page) -> str:
                 number[section.name],
                 escape(section.name),
                 number.get(section.origin.parent, ""),
-                known.because(causes),
-                speed or (known.status(section.badges[0]) if section.badges else ""),
+                macros.because(causes),
+                speed or (macros.status(section.badges[0]) if section.badges else ""),
                 _cell(over and over.speedup),
                 f"{_cell(over.low)} to {_cell(over.high)}".replace("x", "") if over and over.low else "",
-                f"{bound.kind}: {known.metric(bound.ceiling)} {_cell(bound.ceiling_pct)}"
+                f"{bound.kind}: {macros.metric(bound.ceiling)} {_cell(bound.ceiling_pct)}"
                 if bound and bound.kind
                 else "",
             )
@@ -97,7 +97,7 @@ def _speeds(page: Page) -> str:
     names = [section.name for section in page.sections]
     cells = {(case, name): row for case, rows in page.timed.items() for name, row in rows.items()}
     unit, texts = _in_one_unit([row[page.speed] for row in cells.values()])
-    text = {place: found or "--" for place, found in zip(cells, texts, strict=True)}
+    text = {place: cell or "--" for place, cell in zip(cells, texts, strict=True)}
     if len(names) >= len(page.timed):
         first, titles = "variant", list(page.timed)
         rows = [(name, *(text.get((case, name), "--") for case in titles)) for name in names]
@@ -117,12 +117,12 @@ def _resources(page: Page) -> str:
     rows = []
     for section in page.sections:
         if section.resources and section.bound:
-            found: Mapping[str, Cells] = section.resources
+            metrics: Mapping[str, Cells] = section.resources
             bound = section.bound
             rows.append(
                 (
                     escape(section.name),
-                    *(_cell(found[name].value) if name in found else "" for name in _RESOURCES),
+                    *(_cell(metrics[name].value) if name in metrics else "" for name in _RESOURCES),
                     _cell(bound.theoretical_pct),
                     _cell(bound.achieved_pct),
                     escape(str(bound.limiters).replace("_", " ").replace(",", ", ")),
@@ -143,9 +143,9 @@ def _cell(value: Any) -> str:
 
 def _in_one_unit(numbers: Sequence[Any]) -> tuple[str, list[str]]:
     """Returns the numbers in one unit and that unit, "" if each names its own; "" for those that are not known."""
-    known = [one for one in numbers if isinstance(one, Number) and one]
-    unit, factor = rate_unit(known[0].unit if known else "", (one.value for one in known))
-    texts = [shown(one.value * factor, unit) if one else "" for one in numbers]
+    measured = [number for number in numbers if isinstance(number, Number) and number]
+    unit, factor = rate_unit(measured[0].unit if measured else "", (number.value for number in measured))
+    texts = [shown(number.value * factor, unit) if number else "" for number in numbers]
     is_common = all(text.endswith(f" {unit}") for text in texts if text)
     return unit if is_common else "", [
         _cell(text.removesuffix(f" {unit}") if is_common else text) for text in texts

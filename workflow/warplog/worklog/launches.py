@@ -46,36 +46,36 @@ def summary(table: "pd.DataFrame") -> "pd.DataFrame":
 
 def markdown(table: "pd.DataFrame") -> str:
     """Returns Markdown with what bounds each kernel launch of a table of `warplog extract`, per report."""
-    found: dict[str, list[Bound]] = {}
+    sections: dict[str, list[Bound]] = {}
     for (source, _, gpu, cc, kernel, launch), values in _launches(table):
         about = ", ".join(filter(None, (str(gpu), f"compute capability {cc}" if cc else "")))
         title = f"{source} ({about})" if about else str(source)
         name = f"{launch} {short_name(str(kernel))}"
         time = next((values[metric] for metric in _DURATIONS if metric in values), math.nan)
         label = name if math.isnan(time) else f"{name}, {shown(time, 'us')}"
-        found.setdefault(title, []).append(bounds.bound(label, values, math.nan))
-    return "\n".join(line for title, each in found.items() for line in _section(title, each)) + "\n"
+        sections.setdefault(title, []).append(bounds.bound(label, values, math.nan))
+    return "\n".join(line for title, each in sections.items() for line in _section(title, each)) + "\n"
 
 
-def _section(title: str, found: Sequence[Bound]) -> Iterator[str]:
+def _section(title: str, bounds: Sequence[Bound]) -> Iterator[str]:
     yield from (f"# {escape_markdown(title)}: what bounds each launch", "")
     titles = ("launch", "bound by", "closest ceiling", "used", "main stall", "occupancy", "limited by")
-    yield from markdown_table(Table(titles, tuple(map(_cells, found)), frozenset({3})))
+    yield from markdown_table(Table(titles, tuple(map(_cells, bounds)), frozenset({3})))
     yield ""
 
 
-def _cells(one: Bound) -> tuple[str, ...]:
-    known = words(str)
-    if one.gap:
-        return (one.variant, known.GAPS[one.gap], "", "", "", "", "")
+def _cells(bound: Bound) -> tuple[str, ...]:
+    macros = words(str)
+    if bound.gap:
+        return (bound.variant, macros.GAPS[bound.gap], "", "", "", "", "")
     return (
-        one.variant,
-        one.kind,
-        known.UNITS[one.ceiling],
-        shown(one.ceiling_pct, "%"),
-        f"{one.stall} {shown(one.stall_pct, '%')}" if one.stall else NOT_KNOWN,
-        f"{shown(one.achieved_pct, '%')} of {shown(one.theoretical_pct, '%')}",
-        ", ".join(known.LIMITERS[name] for name in one.limiters.split(",") if name) or NOT_KNOWN,
+        bound.variant,
+        bound.kind,
+        macros.UNITS[bound.ceiling],
+        shown(bound.ceiling_pct, "%"),
+        f"{bound.stall} {shown(bound.stall_pct, '%')}" if bound.stall else NOT_KNOWN,
+        f"{shown(bound.achieved_pct, '%')} of {shown(bound.theoretical_pct, '%')}",
+        ", ".join(macros.LIMITERS[name] for name in bound.limiters.split(",") if name) or NOT_KNOWN,
     )
 
 

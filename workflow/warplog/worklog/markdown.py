@@ -19,13 +19,13 @@ _SIGNS = {"new": "+", "gone": "-", "same": " "}
 def markdown(page: Page, folder: Path) -> str:
     """Returns the page as Markdown for a file in `folder`; links to figures are relative to it."""
     templates = environment(escape_markdown)
-    templates.filters.update(diff=_diff, quoted=_quoted, address=lambda one: _address(one, folder))
+
+    def address(picture: Picture) -> str:
+        return Path(os.path.relpath(picture.path, folder)).as_posix()
+
+    templates.filters.update(diff=_diff, quoted=_quoted, address=address)
     text = templates.get_template("page.md.j2").render(page=page)
     return re.sub(r"\n{3,}", "\n\n", text).strip("\n") + "\n"
-
-
-def _address(picture: Picture, folder: Path) -> str:
-    return Path(os.path.relpath(picture.path, folder)).as_posix()
 
 
 def _quoted(text: str) -> "Markup":

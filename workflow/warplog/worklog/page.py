@@ -63,7 +63,35 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Section:
+class Conclusions:
+    """What is concluded about a variant; a row that does not exist is None.
+
+    Attributes:
+        place: of `ladder`.
+        over: of `verdicts`: against its parent at the headline case.
+        turned: of `verdicts`: cases at which it is faster or slower than its parent, but not at the headline case, the
+            largest difference first.
+        cases: At how many cases both have a time.
+        bound: of `bounds`.
+        same_kernel: First variant of the ladder that launches the same kernel, if its parent does too; else "".
+    """
+
+    place: Cells
+    over: Cells | None
+    turned: tuple[Cells, ...]
+    cases: int
+    step: Step | None
+    bound: Cells | None
+    same_kernel: str
+
+    @property
+    def is_on_path(self) -> bool:
+        """Whether it is a step of the main path; the others are detours."""
+        return int(str(self.place.raw("step"))) > 0
+
+
+@dataclass(frozen=True)
+class Section(Conclusions):
     """A variant on the page; a row that does not exist is None.
 
     Attributes:
@@ -73,19 +101,12 @@ class Section:
         note: What a ratio to its time must say.
         header: The fields of the source's header; `expected` is what the campaign recorded.
         measured: of `measurements` at the headline case; None without a time.
-        place: of `ladder`.
-        over: of `verdicts`: against its parent at the headline case.
-        turned: of `verdicts`: cases at which it is faster or slower than its parent, but not at the headline case, the
-            largest difference first.
-        cases: At how many cases both have a time.
-        bound: of `bounds`.
         answers, claims, published: Rows of these tables; answers are the predictions and what came of them.
         lines: of `lines`: its hottest ones.
         overlap: of `metrics` by metric: copies and kernels at once.
         resources: of `metrics` by metric: registers, threads and shared memory of its longest kernel.
         built: of `variants`; `spill_bytes` is there.
         remarks: What to know of its numbers, as the records say it.
-        same_kernel: First variant of the ladder that launches the same kernel, if its parent does too; else "".
         code: Its code as a diff to its parent's.
         heat: Where the samples of its longest kernel fall in `sources`.
         loops: Its hottest loops in machine code, each beside its counterpart in the parent; empty without samples.
@@ -102,12 +123,6 @@ class Section:
     origin: Origin
     header: Header
     measured: Cells | None
-    place: Cells
-    over: Cells | None
-    turned: tuple[Cells, ...]
-    cases: int
-    step: Step | None
-    bound: Cells | None
     answers: tuple[Cells, ...]
     claims: tuple[Cells, ...]
     published: tuple[Cells, ...]
@@ -116,18 +131,12 @@ class Section:
     resources: Mapping[str, Cells]
     built: Cells
     remarks: tuple[str, ...]
-    same_kernel: str
     code: Code
     heat: HeatMap = field(default_factory=HeatMap)
     sources: tuple[SourceView, ...] = ()
     loops: tuple[MachineCode, ...] = ()
     sass: tuple[str, ...] = ()
     memory: tuple[MemoryChart, ...] = ()
-
-    @property
-    def is_on_path(self) -> bool:
-        """Whether it is a step of the main path; the others are detours."""
-        return int(str(self.place.raw("step"))) > 0
 
 
 @dataclass(frozen=True)

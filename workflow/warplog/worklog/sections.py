@@ -19,15 +19,14 @@ from warplog.tables import published, regimes
 from warplog.tables.conclusions import Answer, Place, Verdict, rows
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
-from warplog.worklog import conclusions
+from warplog.worklog import variant_conclusions
 from warplog.worklog.cells import Cells
 from warplog.worklog.code import machine_code
 from warplog.worklog.code.heat import HeatMap, heat_map
 from warplog.worklog.code.listing import Code, Line, code, listing, without_marks
 from warplog.worklog.code.machine_code import MachineCode
 from warplog.worklog.code.sources import views
-from warplog.worklog.conclusions import Concluded
-from warplog.worklog.page import Origin, Section
+from warplog.worklog.page import Conclusions, Origin, Section
 
 _MOST_LINES, _MOST_NAMED = 5, 3
 _LAUNCH = ("registers_per_thread", "block_threads", "shared_bytes_per_block")
@@ -45,7 +44,7 @@ class Rows:
     @cached_property
     def places(self) -> dict[str, Place]:
         """The variants in the order of the ladder."""
-        return conclusions.places(self.tables)
+        return variant_conclusions.places(self.tables)
 
     @cached_property
     def measured(self) -> dict[str, Row]:
@@ -60,20 +59,24 @@ class Rows:
     @cached_property
     def verdicts(self) -> dict[tuple[str, str], list[Verdict]]:
         """The verdicts at rest of a variant against another one, by both."""
-        return conclusions.verdicts(self.tables)
+        return variant_conclusions.verdicts(self.tables)
 
     @cached_property
-    def _concluded(self) -> dict[str, Concluded]:
-        return conclusions.concluded(self.tables)
+    def _conclusions(self) -> dict[str, Conclusions]:
+        return variant_conclusions.by_variant(self.tables)
 
     @cached_property
     def claims(self) -> dict[str, list[Row]]:
         """The claims by the variant that they are about; "" for those about the whole ladder."""
-        answered = {one.id: one.variant for one in rows(self.tables.answers, Answer) if one.kind == "claim"}
-        found: dict[str, list[Row]] = {}
+        answered = {
+            answer.id: answer.variant
+            for answer in rows(self.tables.answers, Answer)
+            if answer.kind == "claim"
+        }
+        by_variant: dict[str, list[Row]] = {}
         for row in as_rows(self.tables.claims):
-            found.setdefault(answered.get(str(row["id"])) or self._about(row), []).append(row)
-        return found
+            by_variant.setdefault(answered.get(str(row["id"])) or self._about(row), []).append(row)
+        return by_variant
 
     def _about(self, claim: Row) -> str:
         """Returns the last variant that a claim's formula names, the baseline only if it is the only one."""
@@ -100,12 +103,13 @@ class Rows:
         name = variant.name
         row, place = self.measured[name], self.places[name]
         is_ok = row["status"] == "ok"
-        known = self._concluded[name]
-        is_same, root = bool(known.same_kernel), known.same_kernel or place.kernel_of or name
+        conclusions = self._conclusions[name]
+        is_same, root = bool(conclusions.same_kernel), conclusions.same_kernel or place.kernel_of or name
         heat = HeatMap() if is_same else self._heat[name]
         return Section(
+            **vars(conclusions),
             name=name,
-            language=variant.language if len({one.language for one in self.family.variants}) > 1 else "",
+            language=variant.language if len({other.language for other in self.family.variants}) > 1 else "",
             badges=_badges(row, variant.draft or self.family.draft),
             gap="" if is_ok else str(row["gap"]),
             idea=text(self.built[name], "idea"),
@@ -113,20 +117,14 @@ class Rows:
             origin=self._origin(variant, is_same, root),
             header=replace(read_header(variant.file), expected=text(self.built[name], "expected")),
             measured=Cells("measurements", row) if is_ok else None,
-            place=known.place,
-            over=known.over,
-            turned=known.turned,
-            cases=known.cases,
-            step=known.step,
-            bound=known.bound,
             answers=tuple(
-                Cells(Answer.TABLE, one)
-                for one in rows(self.tables.answers, Answer)
-                if one.variant == name and one.kind != "claim"
+                Cells(Answer.TABLE, answer)
+                for answer in rows(self.tables.answers, Answer)
+                if answer.variant == name and answer.kind != "claim"
             ),
-            claims=tuple(Cells("claims", one) for one in self.claims.get(name, ())),
-            published=tuple(Cells("published", one) for one in self._published.get(name, ())),
-            lines=tuple(Cells("lines", one) for one in _hottest(self.tables.kernel_lines.get(name, ())))
+            claims=tuple(Cells("claims", claim) for claim in self.claims.get(name, ())),
+            published=tuple(Cells("published", value) for value in self._published.get(name, ())),
+            lines=tuple(Cells("lines", line) for line in _hottest(self.tables.kernel_lines.get(name, ())))
             if is_ok and not is_same
             else (),
             overlap=self._metrics(_OVERLAP, self.tables.case).get(name, {})
@@ -134,8 +132,9 @@ class Rows:
             else {},
             resources=self._metrics(_LAUNCH, self.tables.profiled_case, self._kernels).get(name, {}),
             built=Cells("variants", self.built[name]),
-            remarks=tuple(one for one in _remarks(row) if one not in self.shared_remarks) if is_ok else (),
-            same_kernel=known.same_kernel,
+            remarks=tuple(remark for remark in _remarks(row) if remark not in self.shared_remarks)
+            if is_ok
+            else (),
             code=self._code(variant),
             heat=heat,
             sources=views(self._texts[name], heat) if heat.places else (),
@@ -148,7 +147,11 @@ class Rows:
         row = self.built[variant.name]
         given = json.loads(text(row, "parameters") or "{}")
         first = self.family.variant(root).parameters if is_same else {}
-        unused = {one for one, value in variant.parameters.items() if is_same and first.get(one) != value}
+        unused = {
+            parameter
+            for parameter, value in variant.parameters.items()
+            if is_same and first.get(parameter) != value
+        }
         parent = variant.parent or ""
         before = self.family.variant(parent).parameters if parent in self.places else variant.parameters
         names = dict.fromkeys((*before, *variant.parameters))
@@ -159,16 +162,16 @@ class Rows:
             text(row, "compile"),
             tuple((n, str(value)) for n, value in given.items()),
             frozenset(unused),
-            tuple(one for one in pairs if one[1] != one[2]),
+            tuple(pair for pair in pairs if pair[1] != pair[2]),
         )
 
     @cached_property
     def _published(self) -> dict[str, list[Row]]:
-        found: dict[str, list[Row]] = {}
+        by_variant: dict[str, list[Row]] = {}
         for row in published.rows(self.family, as_rows(self.tables.measurements)):
             if text(row, "published_source"):
-                found.setdefault(str(row["variant"]), []).append(row)
-        return found
+                by_variant.setdefault(str(row["variant"]), []).append(row)
+        return by_variant
 
     def _metrics(
         self, names: Collection[str], case: str, kernels: Mapping[str, str] | None = None
@@ -176,12 +179,12 @@ class Rows:
         """Returns the rows of metrics at a case by variant and metric; of a kernel, if its name is given."""
         metrics = self.tables.metrics
         kept = metrics[(metrics["case"] == case) & metrics["metric"].isin(names) & metrics["value"].notna()]
-        found: dict[str, dict[str, Cells]] = {}
+        by_variant: dict[str, dict[str, Cells]] = {}
         for row in as_rows(kept):
             variant = str(row["variant"])
             if kernels is None or (row["tool"] == "ncu" and row["kernel"] == kernels.get(variant)):
-                found.setdefault(variant, {}).setdefault(str(row["metric"]), Cells("metrics", row))
-        return found
+                by_variant.setdefault(variant, {}).setdefault(str(row["metric"]), Cells("metrics", row))
+        return by_variant
 
     @cached_property
     def _kernels(self) -> dict[str, str]:
@@ -198,11 +201,11 @@ class Rows:
         }
 
     def _memory(self, variant: Variant) -> tuple[MemoryChart, ...]:
-        known, parent = self._memory_metrics, variant.parent or ""
-        if variant.name not in known:
+        metrics, parent = self._memory_metrics, variant.parent or ""
+        if variant.name not in metrics:
             return ()
-        above = (memory_chart.chart(parent, known[parent]),) if parent in known else ()
-        return (*above, memory_chart.chart(variant.name, known[variant.name], known.get(parent)))
+        above = (memory_chart.chart(parent, metrics[parent]),) if parent in metrics else ()
+        return (*above, memory_chart.chart(variant.name, metrics[variant.name], metrics.get(parent)))
 
     @cached_property
     def _texts(self) -> dict[str, dict[Path, str]]:
@@ -259,8 +262,8 @@ def _bare(kernel: str) -> str:
 
 def _badges(row: Row, is_draft: bool) -> tuple[str, ...]:
     status = "not_run" if text(row, "own_limits") else str(row["status"])
-    found = (status != "ok", status), (bool(row["is_baseline"]), "baseline"), (is_draft, "draft")
-    return tuple(code for holds, code in found if holds)
+    badges = (status != "ok", status), (bool(row["is_baseline"]), "baseline"), (is_draft, "draft")
+    return tuple(code for holds, code in badges if holds)
 
 
 def _hottest(lines: Sequence[Row]) -> list[Row]:
@@ -278,12 +281,12 @@ def _hottest(lines: Sequence[Row]) -> list[Row]:
 
 
 def _remarks(row: Row) -> tuple[str, ...]:
-    found = [one.words() for one in remarks.read(row["remarks"])]
+    texts = [remark.words() for remark in remarks.read(row["remarks"])]
     if row.get("agreement") == "disagree":
         named = {"rest": regimes.where_timed([row]), "hot": "in short bursts with a warm L2"}
         times = remarks.agreement_words(remarks.read_notes(row["agreement_notes"]), named)
-        found.append(f"the profilers' times differ: {times}")
+        texts.append(f"the profilers' times differ: {times}")
     if row.get("throttle_reasons") and not regimes.at_rest([row]):  # else only launches at full clock count
         reasons = str(row["throttle_reasons"]).replace("sw_", "software ").replace("hw_", "hardware ")
-        found.append(f"the GPU throttled during timing: {reasons.replace('_', ' ')}")
-    return tuple(found)
+        texts.append(f"the GPU throttled during timing: {reasons.replace('_', ' ')}")
+    return tuple(texts)

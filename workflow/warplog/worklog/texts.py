@@ -32,7 +32,7 @@ def environment(escape: Callable[[str], str]) -> "Environment":
         body = text.strip()  # `escape` may drop the space around it
         return Markup(text.replace(body, escape(body), 1) if body else text)  # noqa: S704
 
-    found = Environment(
+    templates = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,  # so that macros return Markup, which `safe` leaves alone
         undefined=StrictUndefined,
@@ -40,5 +40,5 @@ def environment(escape: Callable[[str], str]) -> "Environment":
         lstrip_blocks=True,
         finalize=safe,
     )
-    found.filters.update(name=str, code=str, counted=str)  # marks of HTML
-    return found
+    templates.filters.update(name=str, code=str, counted=str)  # marks of HTML
+    return templates

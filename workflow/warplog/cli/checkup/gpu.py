@@ -53,11 +53,11 @@ def identity(gpu: Gpu) -> Finding:
     return Finding("GPU", "ok", text)
 
 
-def boards(found: Sequence[Gpu]) -> Finding:
+def boards(gpus: Sequence[Gpu]) -> Finding:
     """Reports the GPUs of the machine, and which of them are busy."""
-    counts = Counter(gpu.slug for gpu in found)
+    counts = Counter(gpu.slug for gpu in gpus)
     text = ", ".join(f"{count} x {slug}" for slug, count in counts.items())
-    if busy := [gpu.uuid for gpu in found if locks.is_held(gpu.uuid)]:
+    if busy := [gpu.uuid for gpu in gpus if locks.is_held(gpu.uuid)]:
         text += f"; a campaign measures on {', '.join(busy)}"
     return Finding("boards", "info", text, f"to use all GPUs of one model: {command('--config gpu=all')}")
 
@@ -150,9 +150,9 @@ def settings(reported: dict[str, str]) -> Finding:
     return Finding("GPU settings", "info", text)
 
 
-def others(found: list[device.GpuProcess]) -> Finding:
+def others(processes: list[device.GpuProcess]) -> Finding:
     """Reports other processes that use the GPU, which would disturb measurements."""
-    strangers = [process for process in found if process.pid != os.getpid()]
+    strangers = [process for process in processes if process.pid != os.getpid()]
     if not strangers:
         return Finding("GPU users", "ok", "no other processes")
     listed = ", ".join(f"pid {p.pid} ({_size(p.memory_bytes)})" for p in strangers[:8])

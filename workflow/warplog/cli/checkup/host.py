@@ -84,11 +84,11 @@ def configuration(project: Path) -> Finding:
 
 def recordings(project: Path, gpu_present: bool) -> Finding:
     """Lists the recorded campaigns of the project."""
-    found = [_campaign(file) for file in sorted((project / RECORDED).glob("[!.]*/campaign/*.json"))]
-    known = [text for text in found if text]
-    if known:
+    texts = [_campaign(file) for file in sorted((project / RECORDED).glob("[!.]*/campaign/*.json"))]
+    campaigns = [text for text in texts if text]
+    if campaigns:
         use = "" if gpu_present else "; without a GPU, a campaign uses these records"
-        return Finding("recorded campaigns", "ok", ", ".join(known) + use)
+        return Finding("recorded campaigns", "ok", ", ".join(campaigns) + use)
     if gpu_present:
         return Finding("recorded campaigns", "info", "none; this machine can measure its own")
     return Finding(

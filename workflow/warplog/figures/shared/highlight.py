@@ -35,17 +35,17 @@ def of_family(tables: "FigureTables") -> list[str]:
 def largest_compared(rows: "pd.DataFrame") -> "pd.DataFrame":
     """Returns the rows at the largest size at which several variants have a time; `rows` are those with a time."""
     several = rows.groupby("size")["variant"].transform("nunique") > 1
-    found: pd.DataFrame = rows[rows["size"] == rows.loc[several, "size"].max()]
-    return found
+    largest: pd.DataFrame = rows[rows["size"] == rows.loc[several, "size"].max()]
+    return largest
 
 
 def leads(rows: "pd.DataFrame") -> list[bool]:
     """Returns of each row of `measurements` whether it is the fastest at its case, or tied with that."""
-    records, found = as_rows(rows), [False] * len(rows)
+    records, leading = as_rows(rows), [False] * len(rows)
     for places in rows.groupby("case").indices.values():
         for place, first in zip(places, verdicts.leading([records[n] for n in places]), strict=True):
-            found[place] = first
-    return found
+            leading[place] = first
+    return leading
 
 
 def wins(times: "pd.DataFrame") -> dict[str, float]:
@@ -56,5 +56,5 @@ def wins(times: "pd.DataFrame") -> dict[str, float]:
     """
     best = times.groupby("case")["median_us"].transform("min")
     own = times.assign(share=best / times["median_us"]).groupby("variant")
-    found = own["leads"].sum() + 0.999 * own["share"].mean()
-    return {str(name): float(count) for name, count in found.items()}
+    scores = own["leads"].sum() + 0.999 * own["share"].mean()
+    return {str(name): float(count) for name, count in scores.items()}

@@ -141,8 +141,8 @@ def spread(targets: Sequence[float], gap: float, low: float, high: float) -> lis
 
 def plot_width_in(labels: Sequence[SideLabel]) -> float:
     """Returns the approximate width in inches of axes that have these labels beside them, or below if narrow."""
-    beside = 0.0 if is_narrow() else max(text_width_in(label.text) for label in labels)
-    return width_in() - 0.9 - beside
+    labels_in = 0.0 if is_narrow() else max(text_width_in(label.text) for label in labels)
+    return width_in() - 0.9 - labels_in
 
 
 def side_labels(axes: Axes, labels: Sequence[SideLabel], height: float, width: float) -> None:

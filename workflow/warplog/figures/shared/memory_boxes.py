@@ -120,8 +120,8 @@ class _Counters:
         more, less = value > _CHANGE * before, value < before / _CHANGE
         return f"{'▲ ' if more else '▼ ' if less else ''}{bound}{shown}"
 
-    def percent(self, name: str, what: str) -> str:
-        return f"{self.text('%', name)} {what}"
+    def percent(self, name: str, meaning: str) -> str:
+        return f"{self.text('%', name)} {meaning}"
 
 
 def kernel_metrics(tables: "FigureTables") -> "pd.DataFrame":
@@ -131,8 +131,8 @@ def kernel_metrics(tables: "FigureTables") -> "pd.DataFrame":
     the peak over the elapsed cycles.
     """
     rows = tables.counters([*METRICS, *_ACTIVITY])
-    known = ({name: columns.number(row, name) for name in _ACTIVITY} for row in as_rows(rows[_ACTIVITY]))
-    busy = [busy_share(values, tables.peak("sms")) for values in known]
+    activities = ({name: columns.number(row, name) for name in _ACTIVITY} for row in as_rows(rows[_ACTIVITY]))
+    busy = [busy_share(values, tables.peak("sms")) for values in activities]
     rows["l1_throughput_pct"] *= [share if share < 1 else 1.0 for share in busy]
     return rows.drop(columns=_ACTIVITY)
 
@@ -161,16 +161,16 @@ def _with_traffic(values: Mapping[str, float]) -> dict[str, float]:
     sectors of stores. Instructions without an active thread are executed, but request nothing: if loads and stores
     would exceed what was looked up, the bytes of the stores are an upper bound, too.
     """
-    known = _Counters(values, {})
+    counters = _Counters(values, {})
     loads, stored = (
         0.0
-        if known.sum(f"inst_{code}") == 0
-        else _SECTOR * known.sum(f"inst_{code}") * known.sum(f"global_{what}_sectors_per_request")
-        for code, what in (("ldg", "load"), ("stg", "store"))
+        if counters.sum(f"inst_{code}") == 0
+        else _SECTOR * counters.sum(f"inst_{code}") * counters.sum(f"global_{access}_sectors_per_request")
+        for code, access in (("ldg", "load"), ("stg", "store"))
     )
-    looked_up = known.sum("l1_bytes")
+    looked_up = counters.sum("l1_bytes")
     is_bound = loads + stored > _IN_EXCESS * looked_up
-    missed = looked_up * (1 - known.sum("l1_hit_pct") / 100)
+    missed = looked_up * (1 - counters.sum("l1_hit_pct") / 100)
     loaded = looked_up if is_bound else max(looked_up - stored, 0.0)
     requested = 0.0 if loaded == 0 else min(loaded, missed) if missed >= 0 else math.nan
     return {
@@ -207,8 +207,8 @@ def _place(
 def _cache(counters: _Counters, name: str, prefix: str, place: tuple[float, float, float, float]) -> Box:
     used = f"{prefix}_throughput_pct"
     hits = counters.percent(f"{prefix}_hit_pct", "hits")
-    of = ("L1 and shared:",) if prefix == "l1" else ()
-    lines = (counters.text("B", f"{prefix}_bytes"), hits, *of, counters.percent(used, "used"))
+    label = ("L1 and shared:",) if prefix == "l1" else ()
+    lines = (counters.text("B", f"{prefix}_bytes"), hits, *label, counters.percent(used, "used"))
     return Box(name, lines, *place, _share(counters, used))
 
 
@@ -219,11 +219,11 @@ def _share(counters: _Counters, name: str) -> float:
 
 def _arrows(counters: _Counters) -> Iterator[Arrow]:
     """Yields the arrows between kernel, L1 and shared memory, then those of L2."""
-    for what, y, backwards in (("load", 24, True), ("store", 66, False)):
-        sectors = counters.text("sector/req.", f"global_{what}_sectors_per_request")
-        count = "inst_ldg" if what == "load" else "inst_stg"
-        flow = _flow(_KERNEL[1], _L1[0], y, backwards, counters, what, (count,), sectors)
-        yield _other_loads(flow, counters, sectors) if what == "load" else flow
+    for access, y, backwards in (("load", 24, True), ("store", 66, False)):
+        sectors = counters.text("sector/req.", f"global_{access}_sectors_per_request")
+        count = "inst_ldg" if access == "load" else "inst_stg"
+        flow = _flow(_KERNEL[1], _L1[0], y, backwards, counters, access, (count,), sectors)
+        yield _other_loads(flow, counters, sectors) if access == "load" else flow
     yield _flow(
         _KERNEL[1],
         _L1[0],
@@ -243,24 +243,24 @@ def _arrows(counters: _Counters) -> Iterator[Arrow]:
         yield Arrow(
             (268, _UPPER[1]), (268, _LOWER[0]), "", f"{counters.text('', 'inst_ldgsts')} async copies"
         )
-    for what, y, backwards in (("load", 142, True), ("store", 182, False)):
-        name = f"inst_utma{'ldg' if what == 'load' else 'stg'}"
+    for access, y, backwards in (("load", 142, True), ("store", 182, False)):
+        name = f"inst_utma{'ldg' if access == 'load' else 'stg'}"
         if counters.sum(name) != 0:
-            yield _flow(_L1[1], _L2[0], y, backwards, counters, f"TMA {what}", (name,))
+            yield _flow(_L1[1], _L2[0], y, backwards, counters, f"TMA {access}", (name,))
     yield _bytes(counters, "dram_bytes_read", "read", (_DEVICE[0], _L2[1]), 70)
     yield _bytes(counters, "dram_bytes_written", "written", (_L2[1], _DEVICE[0]), 130)
 
 
 def _flow(
-    left: float, right: float, y: float, backwards: bool, counters: _Counters, what: str, names: tuple[str, ...],
+    left: float, right: float, y: float, backwards: bool, counters: _Counters, access: str, names: tuple[str, ...],
     below: str = "",
 ) -> Arrow:  # fmt: skip
     """Returns an arrow for instructions of a kind: how many, or that there are none."""
     ends = (right, left) if backwards else (left, right)
     if counters.sum(*names) == 0:
-        beside = below if below.startswith(_BESIDES) else ""
-        return Arrow((ends[0], y), (ends[1], y), f"no {what}s", beside, is_idle=True)
-    return Arrow((ends[0], y), (ends[1], y), f"{counters.text('', *names)} {what}s", below)
+        note = below if below.startswith(_BESIDES) else ""
+        return Arrow((ends[0], y), (ends[1], y), f"no {access}s", note, is_idle=True)
+    return Arrow((ends[0], y), (ends[1], y), f"{counters.text('', *names)} {access}s", below)
 
 
 _BESIDES = "besides "
@@ -295,9 +295,9 @@ def _other_loads(flow: Arrow, counters: _Counters, sectors: str) -> Arrow:
 
 
 def _bytes(
-    counters: _Counters, name: str, what: str, ends: tuple[float, float], y: float, bound: str = ""
+    counters: _Counters, name: str, label: str, ends: tuple[float, float], y: float, bound: str = ""
 ) -> Arrow:
     """Returns an arrow for bytes, with a sign before the number if they are only a bound."""
     idle = counters.sum(name) == 0
     shown = counters.text("B", name, bound="" if idle else bound)
-    return Arrow((ends[0], y), (ends[1], y), shown, what, is_idle=idle)
+    return Arrow((ends[0], y), (ends[1], y), shown, label, is_idle=idle)

@@ -108,9 +108,9 @@ def look(tables: FigureTables, settings: Settings = WEB) -> Look:
 def variant_styles(variants: pd.DataFrame) -> dict[str, VariantStyle]:
     """Returns a style per variant, based on its position `order` and the length `rungs` of the whole ladder.
 
-    Because the whole ladder counts, a variant keeps its colour when others are left out. Later rungs are
+    Because the whole ladder counts, a variant keeps its colour when others are left out. Later variants are
     darker, on a colour ramp of evenly decreasing lightness; the baseline is hatched grey at any position. The
-    combination of marker and dashes repeats after 44 rungs.
+    combination of marker and dashes repeats after 44 variants.
     """
     last = max(int(variants["rungs"].max()) - 1, 1)
     ramp = mpl.colormaps[RAMP]
@@ -147,8 +147,8 @@ def timing_line(tables: FigureTables) -> str:
     low, high = (round(float(clock.min())), round(float(clock.max()))) if len(clock) else (0, 0)
     clocks = f"{low}–{high}" if low < high else f"{low}"
     parts = [f"mean SM clock {clocks} MHz"] if high else []
-    found = " · ".join([*parts, *remarks(rows, about_timing=True)])
-    return f"at {tables.case}: {found}" if found else ""
+    facts = " · ".join([*parts, *remarks(rows, about_timing=True)])
+    return f"at {tables.case}: {facts}" if facts else ""
 
 
 def remarks(ladder: pd.DataFrame, about_timing: bool) -> list[str]:
@@ -158,14 +158,14 @@ def remarks(ladder: pd.DataFrame, about_timing: bool) -> list[str]:
     their counts are one: "launches discarded: ... (tiled 3 of 80, naive 1 of 60)".
     """
     noted = ladder.loc[ladder["status"] == "ok", ["variant", "remarks"]]
-    found: dict[str, list[tuple[str, Remark]]] = {}
+    by_words: dict[str, list[tuple[str, Remark]]] = {}
     for variant, cell in noted.itertuples(index=False):
-        for one in coded.read(cell):
-            if isinstance(one, TimeRemark) == about_timing:
-                found.setdefault(one.uncounted(), []).append((str(variant), one))
+        for remark in coded.read(cell):
+            if isinstance(remark, TimeRemark) == about_timing:
+                by_words.setdefault(remark.uncounted(), []).append((str(variant), remark))
     return [
         _merged(words, having, len(ladder))
-        for words, having in sorted(found.items(), key=lambda item: -len(item[1]))
+        for words, having in sorted(by_words.items(), key=lambda item: -len(item[1]))
     ]
 
 
@@ -180,7 +180,7 @@ def _which(variants: Sequence[str], whole: int) -> str:
 
 def _merged(words: str, having: Sequence[tuple[str, Remark]], whole: int) -> str:
     """Returns the remark of several variants: "a: 1 sample ...", "launches discarded ... (b 3 of 80, a 1 of 60)"."""
-    counts = {name: one.counts() for name, one in having}
+    counts = {name: remark.counts() for name, remark in having}
     if len(set(counts.values())) == 1:
         each = "each " if len(having) > 1 and any(counts.values()) else ""
         return f"{_which(list(counts), whole)}: {each}{having[0][1].words()}"
@@ -198,8 +198,8 @@ def theme(settings: Settings = WEB) -> AbstractContextManager[None]:
         WarplogError: if the font is not installed.
     """
     if settings.font != FALLBACK_FONT and settings.font not in get_font_names():
-        known = suggest(settings.font, sorted(get_font_names()))
-        raise WarplogError(f"figures.font: {settings.font!r} is not installed; {known}")
+        suggestion = suggest(settings.font, sorted(get_font_names()))
+        raise WarplogError(f"figures.font: {settings.font!r} is not installed; {suggestion}")
     size = settings.font_pt
     sizes = (
         "font.size",
@@ -337,7 +337,7 @@ def darken(figure: Figure) -> None:
     for change, colour in changes:  # after all were read: some are derived from others
         several = isinstance(colour, np.ndarray) and colour.ndim > 1
         if several or to_rgba(colour)[3]:  # a transparent one would become visible
-            change([_dark(one) for one in colour] if several else _dark(colour))
+            change([_dark(part) for part in colour] if several else _dark(colour))
 
 
 def _parts(artist: Artist) -> list[Artist]:

@@ -31,24 +31,24 @@ def gather(
         origin: that of the records.
     """
     comparable = former if former and former.gpu == campaign.gpu else None
-    before = {one.family: one for one in comparable.families} if comparable else {}
+    before = {family.family: family for family in comparable.families} if comparable else {}
     results = tuple(_family(tables, before.get(tables.family)) for tables in families)
-    found = list(troubles)
-    named = {(one.family, one.variant) for one in found}
+    all_troubles = list(troubles)
+    named = {(trouble.family, trouble.variant) for trouble in all_troubles}
     for tables in families:
-        found += (
+        all_troubles += (
             Trouble(tables.family, str(row["variant"]), str(row["status"]), "", remarks.of_row(row))
             for row in as_rows(tables.variants)
             if row["status"] != "ok" and (tables.family, row["variant"]) not in named
         )
-        found += _disagreements(tables)
+        all_troubles += _disagreements(tables)
     return Summary(
         campaign=campaign.campaign,
         gpu=campaign.gpu,
         gpu_name=campaign.gpu_name,
         origin=origin,
         families=results,
-        troubles=tuple(found),
+        troubles=tuple(all_troubles),
     )
 
 
@@ -83,15 +83,15 @@ def _moved(
     times: Mapping[str, Timed | None], variants: Iterable[VariantResult], former: FamilyResult
 ) -> tuple[Move, ...]:
     """Returns the variants whose time on the same board is FASTER or SLOWER than before."""
-    before = {one.variant: one for one in former.variants}
-    found = []
+    before = {variant.variant: variant for variant in former.variants}
+    moves = []
     for now in variants:
-        was, mine = before.get(now.variant), times[now.variant]
-        if was is None or was.board != now.board or not was.median_us or mine is None:
+        was, time = before.get(now.variant), times[now.variant]
+        if was is None or was.board != now.board or not was.median_us or time is None:
             continue
-        if judge(replace(mine, us=was.median_us), mine).word in (FASTER, SLOWER):
-            found.append(Move(now.variant, was.median_us, mine.us))
-    return tuple(found)
+        if judge(replace(time, us=was.median_us), time).word in (FASTER, SLOWER):
+            moves.append(Move(now.variant, was.median_us, time.us))
+    return tuple(moves)
 
 
 def _disagreements(tables: FigureTables) -> list[Trouble]:

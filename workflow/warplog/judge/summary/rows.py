@@ -66,15 +66,15 @@ class FamilyResult(Frozen, frozen=True):
     @property
     def ok(self) -> int:
         """The number of variants that are ok."""
-        return sum(one.status == "ok" for one in self.variants)
+        return sum(variant.status == "ok" for variant in self.variants)
 
     @property
     def fastest(self) -> VariantResult | None:
         """The fastest variant besides the baseline, which is returned if no other has a time; None if none has."""
-        timed = [one for one in self.variants if one.median_us]
-        own = [one for one in timed if one.variant != self.baseline]
-        named = next((one for one in own if one.variant == self.best), None)
-        return named or min(own or timed, key=lambda one: one.median_us or 0.0, default=None)
+        timed = [variant for variant in self.variants if variant.median_us]
+        own = [variant for variant in timed if variant.variant != self.baseline]
+        named = next((variant for variant in own if variant.variant == self.best), None)
+        return named or min(own or timed, key=lambda variant: variant.median_us or 0.0, default=None)
 
 
 class Trouble(Frozen, frozen=True):

@@ -7,8 +7,8 @@ from pathlib import Path
 from warplog.core.errors import WarplogError
 from warplog.core.numbers import percent_digits, rate_digits, signed_percent
 from warplog.core.text import Table, escape_markdown, listed, markdown_table, one_line
-from warplog.judge.summary.known import Known
 from warplog.judge.summary.rows import DENIED, DISAGREE, FamilyResult, Summary, Trouble, VariantResult
+from warplog.judge.summary.stage_results import StageResults
 
 # One line for all variants: what they lack is not their fault, and the same for all of them.
 _FOLDED = ("unsupported", "missing", "skipped", DENIED)
@@ -21,12 +21,12 @@ def lines(summary: Summary, base: Path = Path()) -> list[str]:
 
     `base` is the path to the folder of the project.
     """
-    rows = [_family_cells(one) for one in summary.families]
+    rows = [_family_cells(family) for family in summary.families]
     head = f"{_head(summary)}; the fastest variant of each family, besides its baseline:"
     return [one_line(head), *_aligned(rows), *trouble_lines(summary.troubles, base)]
 
 
-def known_lines(found: Known, base: Path = Path()) -> list[str]:
+def stage_result_lines(results: StageResults, base: Path = Path()) -> list[str]:
     """Returns the lines for the end of a run without a summary: how far each stage is, and what is not ok so far."""
     words = {
         "build": "compiled",
@@ -35,33 +35,35 @@ def known_lines(found: Known, base: Path = Path()) -> list[str]:
         "ncu": "captured",
         "sanitize": "sanitized",
     }
-    done = [f"{found.done[stage]} {word}" for stage, word in words.items() if found.done.get(stage)]
-    head = f"of {found.variants} variant{'' if found.variants == 1 else 's'}: {', '.join(done) or 'none compiled'}"
-    return [head, *trouble_lines(found.troubles, base)]
+    done = [f"{results.done[stage]} {word}" for stage, word in words.items() if results.done.get(stage)]
+    head = f"of {results.variants} variant{'' if results.variants == 1 else 's'}: {', '.join(done) or 'none compiled'}"
+    return [head, *trouble_lines(results.troubles, base)]
 
 
 def trouble_lines(troubles: Iterable[Trouble], base: Path = Path()) -> list[str]:
     """Returns a line per thing that is not ok, with its reason and log; what variants lack is one line for all."""
-    found = []
-    ordered = sorted(troubles, key=lambda one: (one.code in _FOLDED, one.code == DISAGREE, one.code))
-    for code, group in groupby(ordered, key=lambda one: one.code):
+    lines = []
+    ordered = sorted(
+        troubles, key=lambda trouble: (trouble.code in _FOLDED, trouble.code == DISAGREE, trouble.code)
+    )
+    for code, group in groupby(ordered, key=lambda trouble: trouble.code):
         same = list(group)
         if code in _FOLDED:
-            found.append(f"  {words(code)}: {_counted(same)} ({_short(same[0].reason)})")
+            lines.append(f"  {words(code)}: {_counted(same)} ({_short(same[0].reason)})")
             continue
         cells = [
             (
                 f"  {words(code)}",
-                f"{one.family}/{one.variant}",
-                " ".join(filter(None, (one.case, _short(one.reason)))),
+                f"{trouble.family}/{trouble.variant}",
+                " ".join(filter(None, (trouble.case, _short(trouble.reason)))),
             )
-            for one in same[:_MOST_LINES]
+            for trouble in same[:_MOST_LINES]
         ]
-        for one, line in zip(same, _aligned(cells), strict=False):
-            found += [line, *([f"      {base / one.log}"] if one.log else [])]
+        for trouble, line in zip(same, _aligned(cells), strict=False):
+            lines += [line, *([f"      {base / trouble.log}"] if trouble.log else [])]
         if more := len(same) - _MOST_LINES:
-            found += [f"  {words(code)}: {more} more in summary.md"] if more > 0 else []
-    return found
+            lines += [f"  {words(code)}: {more} more in summary.md"] if more > 0 else []
+    return lines
 
 
 def markdown(summary: Summary) -> str:
@@ -81,17 +83,26 @@ def refuse(troubles: Iterable[Trouble]) -> None:
     Raises:
         WarplogError: Variants failed; the text names them.
     """
-    failures = (one for one in troubles if one.is_failure)
-    found = dict.fromkeys(f"{one.family}/{one.variant} ({words(one.code)})" for one in failures)
-    if found:
-        raise WarplogError(f"strict: not ok: {listed(list(found))}")
+    failures = (trouble for trouble in troubles if trouble.is_failure)
+    failed = dict.fromkeys(
+        f"{trouble.family}/{trouble.variant} ({words(trouble.code)})" for trouble in failures
+    )
+    if failed:
+        raise WarplogError(f"strict: not ok: {listed(list(failed))}")
 
 
 def trouble_table(summary: Summary) -> Table:
     """Returns everything that is not ok as a table."""
     rows = tuple(
-        (words(one.code), f"{one.family}/{one.variant}", one.stage, one.case, one.reason, one.log)
-        for one in summary.troubles
+        (
+            words(trouble.code),
+            f"{trouble.family}/{trouble.variant}",
+            trouble.stage,
+            trouble.case,
+            trouble.reason,
+            trouble.log,
+        )
+        for trouble in summary.troubles
     )
     return Table(("what", "variant", "stage", "case", "reason", "log"), rows)
 
@@ -146,15 +157,15 @@ def _table(family: FamilyResult) -> Table:
     moved = {move.variant: signed_percent(move.speedup) for move in family.moved}
     rows = tuple(
         (
-            one.variant,
-            words(one.status),
-            _microseconds(one),
-            speed(family, one),
-            share(one),
-            moved.get(one.variant, ""),
-            one.reason,
+            variant.variant,
+            words(variant.status),
+            _microseconds(variant),
+            speed(family, variant),
+            share(variant),
+            moved.get(variant.variant, ""),
+            variant.reason,
         )
-        for one in family.variants
+        for variant in family.variants
     )
     titles = (
         "variant",
@@ -170,7 +181,7 @@ def _table(family: FamilyResult) -> Table:
 
 def _counted(troubles: Sequence[Trouble]) -> str:
     """Returns how many variants of which families: "3 of sgemm, 1 of scan"."""
-    ordered = sorted({(one.family, one.variant) for one in troubles})
+    ordered = sorted({(trouble.family, trouble.variant) for trouble in troubles})
     groups = [(family, len(list(group))) for family, group in groupby(ordered, key=lambda pair: pair[0])]
     return ", ".join(f"{count} of {family}" for family, count in groups)
 

@@ -33,5 +33,5 @@ def parts(lines: Sequence[_T], weights: Sequence[float]) -> list[Part[_T]]:
     first = best[len(best) // 2]
     last = first + _MOST_LINES
     first, last = first if first > _SPARE else 0, last if last < len(lines) - _SPARE else len(lines)
-    found = [Part(lines[:first], False), Part(lines[first:last], True), Part(lines[last:], False)]
-    return [part for part in found if part.lines]
+    candidates = [Part(lines[:first], False), Part(lines[first:last], True), Part(lines[last:], False)]
+    return [part for part in candidates if part.lines]

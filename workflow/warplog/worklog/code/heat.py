@@ -25,8 +25,8 @@ class Heat:
     @property
     def share(self) -> float:
         """The share of samples; of instructions if the kernel was not sampled; 0 without either."""
-        known = (value for value in (self.samples, self.instructions) if not math.isnan(value))
-        return next(known, 0.0)
+        shares = (value for value in (self.samples, self.instructions) if not math.isnan(value))
+        return next(shares, 0.0)
 
 
 Place = tuple[str, int]
@@ -62,16 +62,16 @@ def heat_map(rows: Sequence[Row], texts: Mapping[str, str]) -> HeatMap:
     outside: dict[str, tuple[int, ...]] = {}
     for row in rows:
         name, line = text(row, "file").rsplit("/", 1)[-1], int(number(row, "line"))
-        found = _line(split.get(name, ()), line, _one_spaced(text(row, "text")))
+        present = _line(split.get(name, ()), line, _one_spaced(text(row, "text")))
         if name not in split:
             outside[name] = (*outside.get(name, ()), line)
-        if not found:
+        if not present:
             continue
-        if found != line:
-            moved[name, line] = name, found
+        if present != line:
+            moved[name, line] = name, present
         heat = Heat(number(row, "sample_share"), number(row, "instruction_share"), text(row, "stall"))
-        place = name, found
-        places[place] = max(places.get(place, heat), heat, key=lambda one: one.share)
+        place = name, present
+        places[place] = max(places.get(place, heat), heat, key=lambda heat: heat.share)
     return HeatMap(places, moved, outside)
 
 

@@ -102,7 +102,9 @@ def listing(texts: Mapping[Path, str], kernel: str, heat: HeatMap) -> tuple[Line
 
 def _from_header(path: Path, text: str, kernel: str, heat: HeatMap) -> Iterator[Line]:
     """Yields a header's part of the code: the kernel, and the functions with many samples."""
-    spans = [one for name, span in functions(text).items() if name == kernel for one in _spans(text, span)]
+    spans = [
+        lines for name, span in functions(text).items() if name == kernel for lines in _spans(text, span)
+    ]
     hot = heat.hot(path.name, _HOT)
     for first, last in functions(text, "__device__").values():
         if any(first <= number <= last for number in hot):
@@ -134,7 +136,7 @@ def whole(source: Path, text: str) -> tuple[Line, ...]:
 
 
 def code(
-    mine: Sequence[Line],
+    listed: Sequence[Line],
     parents: Sequence[Line],
     parent: str,
     shared: Collection[str] = (),
@@ -146,17 +148,17 @@ def code(
     headers that both include, are the same in both and follow the diff. Lines with many samples are not folded away.
     """
     if not parent or not parents:
-        return Code(tuple(Change("same", line) for line in mine))
-    old, own = ([line for line in lines if line.file not in shared] for lines in (parents, mine))
+        return Code(tuple(Change("same", line) for line in listed))
+    old, own = ([line for line in lines if line.file not in shared] for lines in (parents, listed))
     before, after = ([" ".join(line.text.split()) for line in lines] for lines in (old, own))
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     if before != after and matcher.ratio() < _LEAST_IN_COMMON:
         is_python = [{Path(line.file).suffix == ".py" for line in lines} for lines in (own, old)]
-        whole = tuple(Change("same", line) for line in mine)
+        whole = tuple(Change("same", line) for line in listed)
         return Code(whole, "", "rewritten" if is_python[0] == is_python[1] else "")
-    if before == after and mine:
+    if before == after and listed:
         return Code((), parent, "equal")
-    rest = tuple(Change("same", line) for line in mine if line.file in shared)
+    rest = tuple(Change("same", line) for line in listed if line.file in shared)
     return Code((*_diff(matcher, old, own, heat), *rest), parent)
 
 
@@ -177,8 +179,8 @@ def _common(lines: Sequence[Line], is_first: bool, is_last: bool, heat: HeatMap)
     kept = set() if is_first else set(range(_CONTEXT))
     kept |= set() if is_last else set(range(len(lines) - _CONTEXT, len(lines)))
     for place, line in enumerate(lines):
-        one = heat.places.get((line.file, line.number))
-        kept |= {place - 1, place, place + 1} if one and one.share >= _HOT else set()
+        line_heat = heat.places.get((line.file, line.number))
+        kept |= {place - 1, place, place + 1} if line_heat and line_heat.share >= _HOT else set()
     for is_kept, group in groupby(range(len(lines)), key=lambda place: place in kept):
         run = [lines[place] for place in group]
         if is_kept or len(run) == 1:

@@ -84,15 +84,15 @@ def by_variant(tables: FigureTables) -> dict[str, list[MachineCode]]:
     """
     loops = hot_loops(as_rows(tables.instructions))
     rows = [row for row in conclusions.rows(tables.sass_steps, SassStep) if row.case == tables.profiled_case]
-    found: dict[str, list[MachineCode]] = {}
+    listings: dict[str, list[MachineCode]] = {}
     for variant, of_variant in conclusions.by_variant(rows).items():
         names = (of_variant[0].parent, variant)
         pairs = loop_pairs(*(loops[tables.family, name, tables.profiled_case] for name in names))
-        found[variant] = [
+        listings[variant] = [
             machine_code([row for row in of_variant if row.loop == number], *pair)
             for number, pair in enumerate(pairs)
         ]
-    return found
+    return listings
 
 
 def machine_code(rows: Sequence[SassStep], before: Loop, after: Loop) -> MachineCode:
@@ -112,8 +112,8 @@ def machine_code(rows: Sequence[SassStep], before: Loop, after: Loop) -> Machine
         return pair if is_hot or pair.kind == "changed" else key
 
     def opcodes(pair: Pair) -> Hashable:
-        found = (side.opcode(place) for side, place in zip(sides, _places(pair), strict=True))
-        return unless_hot(pair, (pair.kind, *found))
+        opcodes = (side.opcode(place) for side, place in zip(sides, _places(pair), strict=True))
+        return unless_hot(pair, (pair.kind, *opcodes))
 
     groups = _folded([(pair,) for pair in align(before, after)], opcodes, _SHORTEST_RUN)
     if len(groups) > _MOST_UNFOLDED:
@@ -153,8 +153,8 @@ class _Listing:
             return None
         shown = [self._loop.instructions[place] for place in places]
         stalls: Counter[str] = Counter()
-        for one in shown:
-            stalls[one.stall if one.stall_samples else ""] += int(one.stall_samples)
+        for instruction in shown:
+            stalls[instruction.stall if instruction.stall_samples else ""] += int(instruction.stall_samples)
         first = shown[0]
         pieces = self._pieces(places[0]) if len(places) == 1 else _counted(shown)
         place = f"{first.file}:{first.line}" if first.line else ""
@@ -181,7 +181,7 @@ def _places(pair: Pair) -> tuple[int | None, int | None]:
 
 def _counted(shown: Iterable[HotInstruction]) -> Iterator[tuple[str, str]]:
     """Yields the opcodes of folded instructions with their numbers, the most frequent first."""
-    counts = Counter(one.code.opcode for one in shown)
+    counts = Counter(instruction.code.opcode for instruction in shown)
     named = counts.most_common(_NAMED)
     others = counts.total() - sum(count for _, count in named)
     yield (
@@ -194,12 +194,12 @@ def _folded(
     groups: Sequence[Sequence[Pair]], key: Callable[[Pair], Hashable], shortest: int
 ) -> list[Sequence[Pair]]:
     """Joins neighbouring groups whose first pairs have equal keys, if there are as many as `shortest`."""
-    found: list[Sequence[Pair]] = []
+    folded: list[Sequence[Pair]] = []
     for _, together in groupby(groups, lambda group: key(group[0])):
         neighbours = list(together)
         joined = [pair for group in neighbours for pair in group]
-        found += [joined] if len(neighbours) >= shortest else neighbours
-    return found
+        folded += [joined] if len(neighbours) >= shortest else neighbours
+    return folded
 
 
 def _lines(groups: Iterable[Sequence[Pair]], sides: tuple[_Listing, _Listing]) -> Iterator[Line]:

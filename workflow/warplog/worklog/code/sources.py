@@ -23,12 +23,12 @@ def views(texts: Mapping[Path, str], heat: HeatMap) -> tuple[SourceView, ...]:
     """Returns the source (the first of `texts`), then the functions with samples of its headers, the hottest first."""
     source, *headers = texts
     headers.sort(key=lambda path: -heat.of_file(path.name))
-    found = [SourceView(source.name, whole(source, texts[source]))]
+    views = [SourceView(source.name, whole(source, texts[source]))]
     for path in headers:
         kept = _near(texts[path], heat.hot(path.name, 0.0))
         if lines := tuple(line for line in whole(path, texts[path]) if line.number in kept):
-            found.append(SourceView(path.name, lines))
-    return tuple(found)
+            views.append(SourceView(path.name, lines))
+    return tuple(views)
 
 
 def _near(text: str, hot: list[int]) -> set[int]:

@@ -66,7 +66,7 @@ def points(
     column, _, factor = speed
     rest = regimes.where_timed(rows)
     by_case = {str(row["case"]): row for row in rows if row["variant"] == row.get("baseline")}
-    found = []
+    points = []
     for row in rows:
         name, us = str(row["variant"]), number(row, "median_us")
         if row["status"] != "ok" or name not in order or not us > 0:
@@ -80,8 +80,8 @@ def points(
             if time_us > 0:
                 faster = us / time_us if column != "median_us" else time_us / us
                 rate, percent = number(row, column) * factor * faster, 100 * base_us / time_us
-                found.append(Point(*about, regime, _known(rate), _known(percent), time_us))
-    return found
+                points.append(Point(*about, regime, _or_none(rate), _or_none(percent), time_us))
+    return points
 
 
 def chart(
@@ -101,10 +101,10 @@ def chart(
 
     if not values:
         return ""
-    cases = list(dict.fromkeys(one.case for one in values))
-    named = list(dict.fromkeys(one.regime for one in values))
-    units = [unit, *([f"% of {baseline}"] if any(one.percent is not None for one in values) else [])]
-    names = list(dict.fromkeys(one.variant for one in sorted(values, key=lambda one: one.place)))
+    cases = list(dict.fromkeys(point.case for point in values))
+    named = list(dict.fromkeys(point.regime for point in values))
+    units = [unit, *([f"% of {baseline}"] if any(point.percent is not None for point in values) else [])]
+    names = list(dict.fromkeys(point.variant for point in sorted(values, key=lambda point: point.place)))
     case = alt.param(
         name="in_case", value=visible(headline), bind=alt.binding_select(options=cases, name="case ")
     )
@@ -119,9 +119,9 @@ def chart(
         name="chosen", fields=["variant"], bind="legend", toggle="true",
         value=[{"variant": name} for name in map(visible, highlighted) if name in names],
     )  # fmt: skip
-    joined = series({one.case: one.size for one in values}, headline)
-    joined = joined if len({one.size for one in values if one.case in joined}) >= _LEAST_SIZES else []
-    data = alt.InlineData(values=[{**asdict(one), "joined": one.case in joined} for one in values])
+    joined = series({point.case: point.size for point in values}, headline)
+    joined = joined if len({point.size for point in values if point.case in joined}) >= _LEAST_SIZES else []
+    data = alt.InlineData(values=[{**asdict(point), "joined": point.case in joined} for point in values])
     base = (
         alt.Chart(data)
         .transform_filter("datum.regime == in_regime")
@@ -133,7 +133,7 @@ def chart(
         *([alt.Tooltip("percent:Q", format=".1f", title=units[1])] if len(units) > 1 else []),
         alt.Tooltip("time_us:Q", format=".5~g", title="µs"), alt.Tooltip("regime:N"),
     ]  # fmt: skip
-    shown = [kind for kind in _KINDS if any(one.kind == kind for one in values)]
+    shown = [kind for kind in _KINDS if any(point.kind == kind for point in values)]
     kinds = alt.Scale(domain=shown, range=[_KINDS[kind] for kind in shown])
     bars = (
         base.transform_filter("datum['case'] == in_case")
@@ -159,13 +159,13 @@ def chart(
         )
     )
     if joined:
-        sizes = {one.case: one.size for one in values}
+        sizes = {point.case: point.size for point in values}
         across, along = _by_size({case: sizes[case] for case in joined}, size_label), "size"
         marks = base.transform_filter("datum.joined && datum.size > 0").mark_line(point=True)
     else:
         across, along = alt.X("case:N", sort=cases, title=None, axis=alt.Axis(labelAngle=-45)), "case"
         marks = base.mark_point(filled=True, size=60)
-    speeds = [one.speed for one in values if one.speed]
+    speeds = [point.speed for point in values if point.speed]
     spread = max(speeds, default=1.0) / min(speeds, default=1.0)
     scale_y = alt.Scale(type="log", nice=False) if spread > _LOG_FROM else alt.Undefined
     below = (
@@ -205,15 +205,15 @@ def chart(
 def _colours(names: Sequence[str], highlighted: Sequence[str]) -> list[str]:
     """Returns a colour per variant; those that are highlighted come first, so that no two of them share one."""
     first = sorted(names, key=lambda name: name not in highlighted)
-    of = dict(zip(first, cycle(_STRONG + _PALE), strict=False))
-    return [of[name] for name in names]
+    colours = dict(zip(first, cycle(_STRONG + _PALE), strict=False))
+    return [colours[name] for name in names]
 
 
 def _only(values: Sequence[Point]) -> str:
     """Returns the part of a title's expression that says at which case alone a regime was measured; "" for none."""
     at: dict[str, set[str]] = {}
-    for one in values:
-        at.setdefault(one.regime, set()).add(one.case)
+    for point in values:
+        at.setdefault(point.regime, set()).add(point.case)
     single = {
         regime: f" (measured at {next(iter(cases))} only)" for regime, cases in at.items() if len(cases) == 1
     }
@@ -245,5 +245,5 @@ def library() -> str:
     return source.replace("</script", r"<\/script").replace("<!--", r"<\!--")
 
 
-def _known(value: float) -> float | None:
+def _or_none(value: float) -> float | None:
     return None if math.isnan(value) else value

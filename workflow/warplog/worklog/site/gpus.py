@@ -23,7 +23,15 @@ from warplog.tables import view
 from warplog.tables.view import FigureTables
 from warplog.worklog.html import Look, css, render
 from warplog.worklog.site import speeds
-from warplog.worklog.site.beside import Beside, Names, Section, beside, lead, overview, sections
+from warplog.worklog.site.two_campaigns import (
+    Names,
+    Section,
+    TwoCampaigns,
+    lead,
+    overview,
+    sections,
+    side_by_side,
+)
 
 
 def write(folders: Sequence[Path], output: Path) -> Path:
@@ -67,9 +75,9 @@ def _page(
     pictures: Mapping[str, Path],
     output: Path,
 ) -> str:
-    found: list[Section] = []
+    page_tables: list[Section] = []
     shown = {}
-    pairs: dict[Names, dict[str, Beside]] = {}
+    pairs: dict[Names, dict[str, TwoCampaigns]] = {}
     links, rows = [], []
     for family, campaigns in families.items():
         first, *others = campaigns
@@ -77,11 +85,11 @@ def _page(
         shown[heading] = f"data:image/png;base64,{base64.b64encode(pictures[family].read_bytes()).decode()}"
         for place, other in enumerate(others):
             pair = (first, other)
-            both = beside(campaigns[first], campaigns[other], pair)
+            both = side_by_side(campaigns[first], campaigns[other], pair)
             pairs.setdefault(pair, {})[heading] = both
             address = _address(runs[first], family, output, "#rung-{variant}")
             own = heading if place == 0 else f"{heading}: {first} beside {other}"
-            found += sections(own, both, address)
+            page_tables += sections(own, both, address)
         for gpu, tables in campaigns.items():
             links.append(_address(runs[gpu], family, output))
             rows.append((f"{family} on {gpu}", str(tables.variants["campaign"].iloc[0])))
@@ -89,9 +97,9 @@ def _page(
     first, *others = runs
     names = (first, others[0] if len(others) == 1 else "the other GPU")
     content = {"title": " beside ".join(runs), "lead": lead(names), "trail": (), "section": None}
-    found = [*(overview(both, pair) for pair, both in pairs.items()), *found, pages]
+    page_tables = [*(overview(both, pair) for pair, both in pairs.items()), *page_tables, pages]
     look = Look(Markup(f"<style>{css()}</style>"), Markup(""))  # noqa: S704
-    return render("site.html.j2", look, **content, tables=found, pictures=shown)
+    return render("site.html.j2", look, **content, tables=page_tables, pictures=shown)
 
 
 def _address(run: Path, family: str, output: Path, place: str = "") -> str:

@@ -16,7 +16,7 @@ from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
 from warplog.worklog.cells import Cells
 from warplog.worklog.html import Look, css, render
-from warplog.worklog.site.beside import Grid, Section
+from warplog.worklog.site.two_campaigns import Grid, Section
 
 
 def page(
@@ -43,12 +43,12 @@ def page(
     subject = "what it teaches" if any(teaches.values()) else "task"
     titles = ("family", subject, "variants ok", *_FASTEST)
     links = [f"worklog/{tables.family}.html" for tables in families]
-    found: list[Section] = [
+    page_tables: list[Section] = [
         ("", links, Grid(titles, tuple(found_rows), frozenset({5, 6}))),
         *([("Not ok", (), troubles)] if troubles.rows else []),
         ("More", *_more()),
     ]
-    return _render(Look(Markup(f"<style>{css()}</style>"), Markup("")), families, campaign, found)  # noqa: S704
+    return _render(Look(Markup(f"<style>{css()}</style>"), Markup("")), families, campaign, page_tables)  # noqa: S704
 
 
 _FASTEST = ("case", "fastest besides the baseline", "speed", "of the baseline", "baseline")
@@ -73,27 +73,30 @@ def site_index(
     lines = tuple((tables.family, title, *fastest(tables), str(count)) for title, count, tables in families)
     titles = ("family", "task", *_FASTEST, "variants, with the baseline")
     links = [f"{tables.family}/index.html" for _, _, tables in families]
-    found: list[Section] = [("", links, Grid(titles, lines, frozenset({4, 5, 7}))), *([more] if more else [])]
-    return _render(look, [tables for _, _, tables in families], campaign, found)
+    page_tables: list[Section] = [
+        ("", links, Grid(titles, lines, frozenset({4, 5, 7}))),
+        *([more] if more else []),
+    ]
+    return _render(look, [tables for _, _, tables in families], campaign, page_tables)
 
 
 def _render(
-    look: Look, families: Sequence[FigureTables], campaign: Campaign, found: Sequence[Section]
+    look: Look, families: Sequence[FigureTables], campaign: Campaign, page_tables: Sequence[Section]
 ) -> str:
     timed = regimes.where_timed(row for tables in families for row in as_rows(tables.measurements))
     recorded = any(tables.variants["origin"].eq("recorded").any() for tables in families)
     about = [campaign.gpu_name, campaign.started[:10], "recorded" if recorded else ""]
     facts = {"Campaign": campaign.campaign, "driver": campaign.driver, "CUDA": campaign.cuda}
-    known = [f"{word} {text}" for word, text in {**facts, "clocks": campaign.clocks}.items() if text]
-    lead = f"{', '.join(known)}. A family is one task; its page leads from the first kernel to the fastest. "
+    stated = [f"{word} {text}" for word, text in {**facts, "clocks": campaign.clocks}.items() if text]
+    lead = f"{', '.join(stated)}. A family is one task; its page leads from the first kernel to the fastest. "
     lead += f"Speeds are medians {timed} at the case named."
     title = ", ".join(filter(None, about))
-    return render("site.html.j2", look, title=title, lead=lead, trail=(), section=None, tables=found)
+    return render("site.html.j2", look, title=title, lead=lead, trail=(), section=None, tables=page_tables)
 
 
 def fastest(tables: FigureTables) -> tuple[object, ...]:
     """Returns the headline case, the fastest variant besides the baseline, its speed and share, and the baseline."""
-    place = next((one for one in rows(tables.places, Place) if one.fastest == "best"), None)
+    place = next((place for place in rows(tables.places, Place) if place.fastest == "best"), None)
     if place is None:
         return tables.case, "none", "", "", ""
     cells = Cells(Place.TABLE, place)

@@ -24,8 +24,8 @@ from warplog.tables.view import FigureTables, words
 from warplog.worklog.cells import Cells
 from warplog.worklog.html import Look, css, linked_script, render, shares
 from warplog.worklog.page import Page
-from warplog.worklog.site.beside import Grid, Section, beside, lead, overview, sections
 from warplog.worklog.site.index import site_index
+from warplog.worklog.site.two_campaigns import Grid, Section, lead, overview, sections, side_by_side
 
 _UP = "../"
 _STYLE = '<link rel="stylesheet" href="{}assets/style.css">'
@@ -60,7 +60,7 @@ class Site:
         self._cases(page, self._look(_UP))
         self._families.append((page, tables))
 
-    def beside(self, folder: Path) -> None:
+    def add_side_by_side(self, folder: Path) -> None:
         """Writes a page that sets the families added so far beside those of the campaign with the tables in `folder`.
 
         Nothing is written if that campaign is of the same GPU or shares no family.
@@ -69,8 +69,8 @@ class Site:
             WarplogError: if a table is missing, not readable or lacks a column.
         """
         read = view.read_all(folder)
-        known = set(read["variants"]["family"])
-        pairs = [(page, ours) for page, ours in self._families if page.family in known]
+        families = set(read["variants"]["family"])
+        pairs = [(page, ours) for page, ours in self._families if page.family in families]
         if not pairs:
             return
         theirs = {page.family: view.of_family(read, folder, page.family) for page, _ in pairs}
@@ -80,17 +80,17 @@ class Site:
         if gpus[0] == gpus[1]:
             return
         names = (gpus[0], gpus[1])
-        both = {page.family: beside(ours, theirs[page.family], names) for page, ours in pairs}
+        both = {page.family: side_by_side(ours, theirs[page.family], names) for page, ours in pairs}
         headings = {page.family: f"{page.family} at {ours.case}" for page, ours in pairs}
-        found = [overview({headings[name]: one for name, one in both.items()}, names)]
-        for name, one in both.items():
-            found += sections(headings[name], one, f"{name}/{{variant}}.html")
+        page_tables = [overview({headings[name]: family for name, family in both.items()}, names)]
+        for name, family in both.items():
+            page_tables += sections(headings[name], family, f"{name}/{{variant}}.html")
         title = f"{gpus[0]} beside {gpus[1]}"
         content = {
             "title": title,
             "lead": lead(names),
             "trail": (("Campaign", "index.html"),),
-            "tables": found,
+            "tables": page_tables,
         }
         address = f"beside-{re.sub(r'[^A-Za-z0-9_.-]', '-', folder.parent.name)}.html"
         write_text(self.folder / address, render("site.html.j2", self._look("./"), section=None, **content))
@@ -117,16 +117,16 @@ class Site:
 
     def _steps(self, page: Page, look: Look) -> None:
         most = max([100.0, *shares(page.sections)])
-        for one in page.sections:
-            trail = (("Campaign", f"{_UP}index.html"), (page.family, f"index.html#rung-{one.name}"))
-            content = {"title": f"{page.family}: {one.name}", "lead": "", "trail": trail, "tables": ()}
-            text = render("site.html.j2", look, section=one, page=page, most=most, alone=True, **content)
-            write_text(self.folder / page.family / f"{one.name}.html", text)
+        for section in page.sections:
+            trail = (("Campaign", f"{_UP}index.html"), (page.family, f"index.html#rung-{section.name}"))
+            content = {"title": f"{page.family}: {section.name}", "lead": "", "trail": trail, "tables": ()}
+            text = render("site.html.j2", look, section=section, page=page, most=most, alone=True, **content)
+            write_text(self.folder / page.family / f"{section.name}.html", text)
 
     def _cases(self, page: Page, look: Look) -> None:
         for case, rows in page.timed.items():
-            found = [rows[one.name] for one in page.sections if one.name in rows]
-            links = [f"{row.variant}.html" for row in found]
+            timed = [rows[section.name] for section in page.sections if section.name in rows]
+            links = [f"{row.variant}.html" for row in timed]
             names = [other for other in page.timed if other != case]
             others = Table(("other cases",), tuple((other,) for other in names))
             content = {
@@ -134,7 +134,7 @@ class Site:
                 "lead": f"All variants at {case}; {page.facts.gpu_name}, campaign {page.facts.campaign}.",
                 "trail": (("Campaign", f"{_UP}index.html"), (page.family, "index.html")),
                 "tables": (
-                    ("", links, _case_table(found, page)),
+                    ("", links, _case_table(timed, page)),
                     ("", [case_file(other) for other in names], others),
                 ),
             }
@@ -158,7 +158,7 @@ def _case_table(rows: Sequence[Cells], page: Page) -> Grid:
         ends = (row.process_min_us, row.process_max_us) if several else (row.q1_us, row.q3_us)
         long = row.sustained_us or row.hot_us
         numbers = (row.median_us, *ends, row[page.speed], row.ratio_to_baseline, long)
-        lines.append((row.variant, *(one or "" for one in numbers)))
+        lines.append((row.variant, *(number or "" for number in numbers)))
     when = "at rest" if page.method.is_at_rest else "with a cold L2"
     titles = (
         *("variant", f"time {when}", "least", "most", "speed"),

@@ -35,13 +35,13 @@ def data(campaigns: Mapping[str, FigureTables]) -> pd.DataFrame:
     order = list(
         dict.fromkeys(name for tables in campaigns.values() for name in tables.ladder(case)["variant"])
     )
-    found = []
+    rows = []
     for gpu, tables in campaigns.items():
         own = tables.quantity()
         peak = own.peak if own.column == quantity.column else np.nan
         for row in as_rows(tables.ladder(case)):
             value = number(row, quantity.column) if row["status"] == "ok" else np.nan
-            found.append(
+            rows.append(
                 {
                     **{name: row[name] for name in ("family", "case", "variant", "is_baseline")},
                     **{
@@ -59,7 +59,7 @@ def data(campaigns: Mapping[str, FigureTables]) -> pd.DataFrame:
                     "gap": row["gap"],
                 }
             )
-    table = pd.DataFrame(found)
+    table = pd.DataFrame(rows)
     return table.sort_values(
         "variant", key=lambda names: names.map(order.index), kind="stable", ignore_index=True
     )
@@ -96,13 +96,13 @@ def _panel(axes: Axes, rows: pd.DataFrame, gpus: list[str], values: pd.Series, l
     ends = values.groupby(places).agg(["min", "max"]).dropna()
     axes.hlines(ends.index, ends["min"], ends["max"], color=FAINT, lw=2.0, zorder=1)
     for place, gpu in enumerate(gpus):
-        mine = rows["gpu"] == gpu
+        own = rows["gpu"] == gpu
         mark = _mark(place, gpu)
         axes.plot(
-            values[mine], places[mine], ls="", marker=mark.get_marker(), color=str(mark.get_color()), zorder=2
+            values[own], places[own], ls="", marker=mark.get_marker(), color=str(mark.get_color()), zorder=2
         )
-    known = values.dropna()
-    if len(known) and known.max() > 10 * known[known > 0].min():
+    numbers = values.dropna()
+    if len(numbers) and numbers.max() > 10 * numbers[numbers > 0].min():
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: tick(value)))
         axes.xaxis.set_minor_formatter(NullFormatter())
@@ -122,11 +122,11 @@ def _mark(place: int, gpu: str) -> Line2D:
 
 def _gaps(rows: pd.DataFrame) -> dict[str, str]:
     """Returns why there is nothing to draw, for variants without a value on any GPU."""
-    empty = rows.groupby("variant", sort=False).filter(lambda mine: mine["value"].isna().all())
+    empty = rows.groupby("variant", sort=False).filter(lambda own: own["value"].isna().all())
     return {str(name): str(gap) or "n/a" for name, gap in zip(empty["variant"], empty["gap"], strict=True)}
 
 
 def _stamp(rows: pd.DataFrame) -> str:
     """Returns the GPU, origin and campaign of each part of the figure."""
-    known = as_rows(rows.drop_duplicates("gpu"))
-    return " · ".join(f"{row['gpu_name']}, {row['origin']} campaign {row['campaign']}" for row in known)
+    gpus = as_rows(rows.drop_duplicates("gpu"))
+    return " · ".join(f"{row['gpu_name']}, {row['origin']} campaign {row['campaign']}" for row in gpus)

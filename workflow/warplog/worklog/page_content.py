@@ -69,7 +69,7 @@ def gather(
         *sorted(set(drawn) - {*_ELSEWHERE, *_ORDER, *family.figures}),
     ]
     sections = rows.sections()
-    path = sorted((one for one in rows.places.values() if one.step > 0), key=lambda one: one.step)
+    path = sorted((place for place in rows.places.values() if place.step > 0), key=lambda place: place.step)
     by_size = as_rows(tables.measurements.sort_values("size", kind="stable"))
     return Page(
         family=family.name,
@@ -84,7 +84,7 @@ def gather(
         lead=_lead(rows, path),
         method=_method(rows),
         sections=sections,
-        claims=tuple(Cells("claims", one) for one in rows.claims.get("", ())),
+        claims=tuple(Cells("claims", claim) for claim in rows.claims.get("", ())),
         timed=_timed(by_size),
         not_run=_not_run(by_size),
         states=_states(sections),
@@ -117,7 +117,7 @@ def _chart(rows: Rows, by_size: Sequence[Row], path: Sequence[Place]) -> str:
     tables, quantity = rows.tables, rows.tables.quantity()
     unit, factor = rate_unit(quantity.unit, (number(row, quantity.column) for row in by_size))
     speed = quantity.column, unit, factor
-    values = charts.points(by_size, list(rows.places), [one.variant for one in path], speed)
+    values = charts.points(by_size, list(rows.places), [place.variant for place in path], speed)
     label = str(tables.variants["size_label"].iloc[0])
     return charts.chart(values, tables.case, rows.family.baseline, unit, label, of_family(tables))
 
@@ -126,7 +126,9 @@ def _facts(rows: Rows, campaign: Campaign) -> Facts:
     tables = rows.tables
     clocked = [row for row in rows.measured.values() if number(row, "sm_mhz") > 0]
     ends = (
-        [Cells("measurements", end(clocked, key=_clock)) for end in (min, max)] if clocked else [None, None]
+        [Cells("measurements", end(clocked, key=lambda row: number(row, "sm_mhz"))) for end in (min, max)]
+        if clocked
+        else [None, None]
     )
     gpu = next(iter(as_rows(tables.gpus)), None)
     return Facts(
@@ -146,19 +148,15 @@ def _facts(rows: Rows, campaign: Campaign) -> Facts:
     )
 
 
-def _clock(row: Row) -> float:
-    return number(row, "sm_mhz")
-
-
 def _lead(rows: Rows, path: Sequence[Place]) -> Lead:
-    best = next((one for one in rows.places.values() if one.fastest == "best"), None)
+    best = next((place for place in rows.places.values() if place.fastest == "best"), None)
     if best is None:
         return Lead(None)
     total = rows.verdicts.get((best.variant, path[0].variant), ()) if len(path) > 1 else ()
-    here = next((one for one in total if one.case == rows.tables.case), None)
+    here = next((verdict for verdict in total if verdict.case == rows.tables.case), None)
     return Lead(
         Cells(Place.TABLE, best),
-        tuple(one.variant for one in rows.places.values() if one.fastest == "tied"),
+        tuple(place.variant for place in rows.places.values() if place.fastest == "tied"),
         Cells(Verdict.TABLE, here) if here else None,
         Cells(Place.TABLE, path[0]) if path else None,
         len(path) - 1,
@@ -171,11 +169,13 @@ def _longest(rows: Rows, best: Place) -> Cells | None:
     if math.isnan(best.long_speed):
         return None
 
-    def speed(one: Place) -> float:
-        value = one.speed if math.isnan(one.long_speed) else one.long_speed
+    def speed(place: Place) -> float:
+        value = place.speed if math.isnan(place.long_speed) else place.long_speed
         return -value if rows.tables.quantity().column == "median_us" else value
 
-    own = [one for one in rows.places.values() if one.variant != rows.family.baseline and one.speed > 0]
+    own = [
+        place for place in rows.places.values() if place.variant != rows.family.baseline and place.speed > 0
+    ]
     first = max(own, key=speed)
     return Cells(Place.TABLE, first if abs(speed(first)) > _LONG_NOISE * abs(speed(best)) else best)
 
@@ -211,10 +211,10 @@ def _sizes(family: Family, case: str) -> tuple[tuple[str, str], ...]:
 
 
 def _timed(by_size: Sequence[Row]) -> dict[str, dict[str, Cells]]:
-    found: dict[str, dict[str, Cells]] = {}
+    by_case: dict[str, dict[str, Cells]] = {}
     for row in by_size:
-        found.setdefault(str(row["case"]), {})[str(row["variant"])] = Cells("measurements", row)
-    return found
+        by_case.setdefault(str(row["case"]), {})[str(row["variant"])] = Cells("measurements", row)
+    return by_case
 
 
 def _not_run(rows: Sequence[Row]) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -229,10 +229,10 @@ def _not_run(rows: Sequence[Row]) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 def _states(sections: Sequence[Section]) -> frozenset[str]:
     """Returns the warp states that the page names."""
-    changes = [one for s in sections if s.step for one in (*s.step.argument, *s.step.details)]
-    found = {str(one.quantity) for one in changes if one.kind == "state"}
-    found |= {str(s.bound.stall) for s in sections if s.bound}
-    return frozenset(found | {str(line.stall) for s in sections for line in s.lines} - {""})
+    changes = [change for s in sections if s.step for change in (*s.step.argument, *s.step.details)]
+    states = {str(change.quantity) for change in changes if change.kind == "state"}
+    states |= {str(s.bound.stall) for s in sections if s.bound}
+    return frozenset(states | {str(line.stall) for s in sections for line in s.lines} - {""})
 
 
 def _waterfall(rows: Rows, path: Sequence[Place]) -> Waterfall | None:
@@ -240,7 +240,7 @@ def _waterfall(rows: Rows, path: Sequence[Place]) -> Waterfall | None:
         return None
     rates = {name: 1 / us for name, row in rows.measured.items() if (us := number(row, "median_us")) > 0}
     baseline = rows.family.baseline if rows.family.baseline in rates else ""
-    shown = [*(one.variant for one in path), *([baseline] if baseline else [])]
+    shown = [*(place.variant for place in path), *([baseline] if baseline else [])]
     logs = [math.log10(rates[name]) for name in shown]
     spread = max(logs) - min(logs)
     low, high = min(logs) - 0.04 * spread, max(logs) + 0.02 * spread
@@ -248,16 +248,16 @@ def _waterfall(rows: Rows, path: Sequence[Place]) -> Waterfall | None:
     def place(rate: float) -> float:
         return (math.log10(rate) - low) / (high - low)
 
-    names = [one.variant for one in path]
-    beside = {
+    names = [place.variant for place in path]
+    detours = {
         name: tuple(Cells(Place.TABLE, o) for o in rows.places.values() if o.step == 0 and o.previous == name)
         for name in names
     }
     steps = [
         PathStep(
-            Cells(Place.TABLE, one), place(rates[before]), place(rates[one.variant]), beside[one.variant]
+            Cells(Place.TABLE, step), place(rates[before]), place(rates[step.variant]), detours[step.variant]
         )
-        for before, one in zip((names[0], *names), path, strict=False)
+        for before, step in zip((names[0], *names), path, strict=False)
     ]
     relative = baseline or names[-1]
     marks = [digit * 10.0**power for power in range(-3, 3) for digit in (1, 2, 5)]

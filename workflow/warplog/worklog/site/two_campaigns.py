@@ -23,7 +23,7 @@ Names = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Beside:
+class TwoCampaigns:
     """What a family's page says about two campaigns.
 
     Attributes:
@@ -43,19 +43,19 @@ class Beside:
     ratio: float
 
 
-def beside(ours: FigureTables, theirs: FigureTables, names: Names) -> Beside:
+def side_by_side(ours: FigureTables, theirs: FigureTables, names: Names) -> TwoCampaigns:
     """Returns the comparison of a family in two campaigns, called `names`, at the headline case of the first."""
-    mine, other = (_rows(tables, ours.case) for tables in (ours, theirs))
-    both = [name for name in mine if name in other]
-    steps, claims = _steps(mine, other, both, names), _claims(ours, theirs, names)
-    own = [name for name in both if not mine[name]["is_baseline"]]
+    first, second = (_rows(tables, ours.case) for tables in (ours, theirs))
+    both = [name for name in first if name in second]
+    steps, claims = _steps(first, second, both, names), _claims(ours, theirs, names)
+    own = [name for name in both if not first[name]["is_baseline"]]
     fastest, ratio = ("", ""), math.nan
     if own:
-        fastest = (_ranked(mine, own)[0], _ranked(other, own)[0])
-        ratio = number(mine[fastest[0]], "median_us") / number(other[fastest[1]], "median_us")
+        fastest = (_ranked(first, own)[0], _ranked(second, own)[0])
+        ratio = number(first[fastest[0]], "median_us") / number(second[fastest[1]], "median_us")
     speeds = _speeds(ours, theirs, both, names)
-    facts = _facts(fastest, sorted({*mine, *other} - set(both)), names, steps, claims)
-    return Beside(speeds, steps, claims, facts, fastest, ratio)
+    facts = _facts(fastest, sorted({*first, *second} - set(both)), names, steps, claims)
+    return TwoCampaigns(speeds, steps, claims, facts, fastest, ratio)
 
 
 @dataclass(frozen=True)
@@ -71,17 +71,17 @@ class Grid:
 Section = tuple[str, Sequence[str], Table | Grid]  # heading, address of the first cell of each row, table
 
 
-def overview(found: Mapping[str, Beside], names: Names) -> Section:
+def overview(families: Mapping[str, TwoCampaigns], names: Names) -> Section:
     """Returns what differs in each family that has times in both campaigns, by its heading."""
     rows = tuple(
         (
             heading,
-            *one.fastest,
-            _times(one.ratio),
-            *(str(len(table.rows) if table else 0) for table in (one.steps, one.claims)),
+            *family.fastest,
+            _times(family.ratio),
+            *(str(len(table.rows) if table else 0) for table in (family.steps, family.claims)),
         )
-        for heading, one in found.items()
-        if one.fastest[0]
+        for heading, family in families.items()
+        if family.fastest[0]
     )
     titles = (
         "family",
@@ -95,11 +95,11 @@ def overview(found: Mapping[str, Beside], names: Names) -> Section:
     return "What differs", (), Table(titles, rows, frozenset({3, 4, 5}), notes)
 
 
-def sections(heading: str, found: Beside, address: str) -> list[Section]:
+def sections(heading: str, family: TwoCampaigns, address: str) -> list[Section]:
     """Returns what a page shows of a family in two campaigns; `address` is the pattern of a variant's page, or ""."""
-    links = [address.format(variant=row[0]) for row in found.speeds.rows]
-    first: Section = (heading, links, replace(found.speeds, notes=found.facts))
-    return [first, *(("", (), table) for table in (found.steps, found.claims) if table)]
+    links = [address.format(variant=row[0]) for row in family.speeds.rows]
+    first: Section = (heading, links, replace(family.speeds, notes=family.facts))
+    return [first, *(("", (), table) for table in (family.steps, family.claims) if table)]
 
 
 def lead(names: Names) -> str:
@@ -119,14 +119,14 @@ def _rows(tables: FigureTables, case: str) -> dict[str, Row]:
 
 
 def _speeds(ours: FigureTables, theirs: FigureTables, both: Sequence[str], names: Names) -> Table:
-    mine, other = (_rows(tables, ours.case) for tables in (ours, theirs))
+    first, second = (_rows(tables, ours.case) for tables in (ours, theirs))
     quantity = ours.quantity()
-    rates = [number(rows[name], quantity.column) for rows in (mine, other) for name in both]
+    rates = [number(rows[name], quantity.column) for rows in (first, second) for name in both]
     unit, factor = rate_unit(quantity.unit, rates)
-    places = [{name: place for place, name in enumerate(_ranked(rows, both), 1)} for rows in (mine, other)]
+    places = [{name: place for place, name in enumerate(_ranked(rows, both), 1)} for rows in (first, second)]
     lines = []
     for name in both:
-        pair = mine[name], other[name]
+        pair = first[name], second[name]
         ratio = number(pair[0], "median_us") / number(pair[1], "median_us")
         cells = [published.speed(number(row, quantity.column) * factor) for row in pair]
         compute = ratio / (_compute(theirs, pair[1]) / _compute(ours, pair[0]))
@@ -145,15 +145,15 @@ def _compute(tables: FigureTables, row: Row) -> float:
 
 
 def _steps(
-    mine: Mapping[str, Row], other: Mapping[str, Row], both: Sequence[str], names: Names
+    first: Mapping[str, Row], second: Mapping[str, Row], both: Sequence[str], names: Names
 ) -> Table | None:
     lines = []
     for name in both:
-        parent = str(mine[name]["parent"] or "")
-        if parent not in both or any(verdicts.tied(rows[name], rows[parent]) for rows in (mine, other)):
+        parent = str(first[name]["parent"] or "")
+        if parent not in both or any(verdicts.tied(rows[name], rows[parent]) for rows in (first, second)):
             continue
         ratios = [
-            number(rows[parent], "median_us") / number(rows[name], "median_us") for rows in (mine, other)
+            number(rows[parent], "median_us") / number(rows[name], "median_us") for rows in (first, second)
         ]
         if (ratios[0] > 1) != (ratios[1] > 1):
             lines.append((name, parent, *map(_times, ratios)))
@@ -162,14 +162,14 @@ def _steps(
 
 
 def _claims(ours: FigureTables, theirs: FigureTables, names: Names) -> Table | None:
-    mine, other = (
+    first, second = (
         {str(row["id"]): row for row in as_rows(tables.claims) if row["verdict"] != NOT_MEASURABLE}
         for tables in (ours, theirs)
     )
     lines = tuple(
-        (f"{name}: {row['claim']}", _verdict(row), _verdict(other[name]))
-        for name, row in mine.items()
-        if name in other and row["verdict"] != other[name]["verdict"]
+        (f"{name}: {row['claim']}", _verdict(row), _verdict(second[name]))
+        for name, row in first.items()
+        if name in second and row["verdict"] != second[name]["verdict"]
     )
     return Table(("claim", f"on {names[0]}", f"on {names[1]}"), lines) if lines else None
 

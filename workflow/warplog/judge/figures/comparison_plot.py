@@ -31,9 +31,9 @@ STYLES = {
 }
 
 
-def save(found: Comparison, png: Path, svg: Path) -> None:
+def save(comparison: Comparison, png: Path, svg: Path) -> None:
     """Draws the comparison to both files."""
-    style.save(draw(found), png, svg)
+    style.save(draw(comparison), png, svg)
 
 
 def shown(rows: Sequence[Row]) -> list[Row]:
@@ -46,12 +46,12 @@ def shown(rows: Sequence[Row]) -> list[Row]:
 
 
 @styled
-def draw(found: Comparison) -> Figure:
+def draw(comparison: Comparison) -> Figure:
     """Draws one row per case, grouped by variant: change in percent with interval, A's time and verdict."""
-    rows = shown(found.rows)
-    left_out = len(found.rows) - len(rows)
+    rows = shown(comparison.rows)
+    left_out = len(comparison.rows) - len(rows)
     note = NOTE + (f"; {left_out} cases with smaller changes are only in the CSV" if left_out else "")
-    look = Look(" · ".join([found.gpu, *found.summary().splitlines()]))
+    look = Look(" · ".join([comparison.gpu, *comparison.summary().splitlines()]))
     figure = new_figure(TITLE, 0.8 + row_in() * max(len(rows), 1), note, look)
     axes = figure.add_subplot()
     _rows(axes, rows)
@@ -110,13 +110,13 @@ def _mark(word: str) -> Line2D:
 
 def _limits(rows: Sequence[Row]) -> tuple[float, float]:
     """Returns axis limits that hold all points, the intervals of FASTER and SLOWER, and 90 % of the grey bands."""
-    found = [row.verdict for row in rows if row.verdict]
-    if not found:
+    verdicts = [row.verdict for row in rows if row.verdict]
+    if not verdicts:
         return -1.0, 1.0
-    ratios = [100 * (v.ratio - 1) for v in found]
-    band = float(np.quantile([100 * v.floor for v in found], 0.9))
+    ratios = [100 * (v.ratio - 1) for v in verdicts]
+    band = float(np.quantile([100 * v.floor for v in verdicts], 0.9))
     claimed = [row.verdict for row in rows if row.verdict and row.word in ("SLOWER", "FASTER")]
-    ratios += [100 * (end - 1) for one in claimed for end in (one.low, one.high)]
+    ratios += [100 * (end - 1) for verdict in claimed for end in (verdict.low, verdict.high)]
     low, high = min(*ratios, -band), max(*ratios, band)
     return low - 0.08 * (high - low), high + 0.08 * (high - low)
 

@@ -24,7 +24,7 @@ _WELL = ("ok", "skipped", "unsupported", "missing")
 
 
 @dataclass(frozen=True)
-class Known:
+class StageResults:
     """What is known of so many variants: how many are ok with their present source, by stage, and what failed."""
 
     variants: int
@@ -32,7 +32,7 @@ class Known:
     troubles: tuple[Trouble, ...]
 
 
-def known(root: Path, arch: str, gpu: str, chosen: Mapping[str, Sequence[Variant]]) -> Known:
+def stage_results(root: Path, arch: str, gpu: str, chosen: Mapping[str, Sequence[Variant]]) -> StageResults:
     """Returns what the records say about the chosen variants; a record of another source says nothing.
 
     `root` is the folder of the records: `results`, or a recorded campaign.
@@ -55,7 +55,7 @@ def known(root: Path, arch: str, gpu: str, chosen: Mapping[str, Sequence[Variant
                     Trouble(family, variant.name, code, stage, reason, log, case)
                     for code, reason, case in _faults(record)
                 )
-    return Known(sum(map(len, chosen.values())), done, tuple(troubles))
+    return StageResults(sum(map(len, chosen.values())), done, tuple(troubles))
 
 
 def _present(
@@ -89,6 +89,6 @@ def _log(arch: str, gpu: str, variant: Variant, stage: str) -> str:
         folder = paths.build_folder(paths.RESULTS, arch, family, variant.name)
         places = [folder / "compile.log", logs / "build" / arch / family / f"{variant.name}.log"]
     else:
-        (made,) = (known for known in _STAGES if known.word == stage)
+        (made,) = (recorded for recorded in _STAGES if recorded.word == stage)
         places = [made.at(logs, gpu=gpu, family=family).with_suffix(".log")]
     return next((str(place) for place in places if place.is_file()), "")

@@ -15,7 +15,7 @@ from warplog.core.files import write_text
 from warplog.figures.shared import style
 from warplog.figures.shared.labels import INK, MUTED, ON_PAPER, fit, number
 from warplog.figures.shared.style import Look, new_figure, styled
-from warplog.judge.figures.comparison import STYLES
+from warplog.judge.figures.comparison_plot import STYLES
 from warplog.tables.files import as_rows
 from warplog.tables.view import gap_text
 

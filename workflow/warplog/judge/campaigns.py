@@ -79,20 +79,20 @@ def folder_of(name: str, project: Path, holds: str = "time") -> Path:
     Raises:
         WarplogError: there is none; the message lists the recorded campaigns.
     """
-    if (found := find(name, project, holds)) is not None:
-        return found
-    known = f"(recorded: {', '.join(_recorded(project)) or 'none'})"
+    if (folder := find(name, project, holds)) is not None:
+        return folder
+    hint = f"(recorded: {', '.join(_recorded(project)) or 'none'})"
     if holds == "tables":
         made = paths.command("tables")
         raise WarplogError(
-            f"{name}: neither a results folder with tables nor a recorded campaign {known}; `{made}` makes the tables,"
+            f"{name}: neither a results folder with tables nor a recorded campaign {hint}; `{made}` makes the tables,"
             f" with --directory FOLDER those in FOLDER/{paths.RESULTS}"
         )
     if Path(name).is_dir():
         raise WarplogError(
-            f"{name}: contains no timings; run the campaign on a machine with a GPU, or name another campaign {known}"
+            f"{name}: contains no timings; run the campaign on a machine with a GPU, or name another campaign {hint}"
         )
-    raise WarplogError(f"{name}: no such folder or recorded campaign {known}")
+    raise WarplogError(f"{name}: no such folder or recorded campaign {hint}")
 
 
 def _recorded_root(name: str, project: Path) -> Path:
@@ -161,7 +161,7 @@ def parents(campaign: Campaign, above: Mapping[tuple[str, str], str]) -> Campaig
         parent_keys = {key: (key[0], above.get(key[:2], ""), key[2]) for key in cases}
         return {key: cases[parent] for key, parent in parent_keys.items() if parent in cases}
 
-    rounds = tuple(replace(one, cases=shifted(one.cases)) for one in campaign.rounds)
+    rounds = tuple(replace(aa_round, cases=shifted(aa_round.cases)) for aa_round in campaign.rounds)
     return replace(campaign, name=f"parents in {campaign.name}", cases=shifted(campaign.cases), rounds=rounds)
 
 
@@ -175,10 +175,10 @@ def fetch(name: str, uri: str, folder: Path) -> None:
     if not re.fullmatch(NAME, name):
         raise WarplogError(f"{MLFLOW}{name}: neither the name of a campaign nor the id of a run")
     with connection.connect(uri, write=False) as link:
-        found = list(_runs(link.client, name))
-        if not found:
+        runs = list(_runs(link.client, name))
+        if not runs:
             raise WarplogError(f"{MLFLOW}{name}: no such campaign or run in {address.shown(uri)}")
-        ids = [str(run.info.run_id) for run in found]
+        ids = [str(run.info.run_id) for run in runs]
         _write([record for id_ in ids for record in _logged(link.client, id_, Time)], Time, folder)
         _write([record for id_ in ids for record in _logged(link.client, id_, Extract)], Extract, folder)
 
@@ -188,8 +188,8 @@ def _write(records: Sequence[Entry], kind: type[Entry], folder: Path) -> None:
     for record in records:
         place = folder / records_folder(kind) / record.gpu / f"{record.family}.json"
         together.setdefault(place, FamilyRecord(place, kind, {})).put(record)
-    for one in together.values():
-        one.write()
+    for file in together.values():
+        file.write()
 
 
 def _runs(client: Any, name: str) -> Iterator["Run"]:
@@ -197,19 +197,21 @@ def _runs(client: Any, name: str) -> Iterator["Run"]:
 
     Of a campaign, only current runs; of several runs of a variant, the one with the most cases comes last.
     """
-    mine = [
+    experiments = [
         experiment.experiment_id
         for experiment in client.search_experiments(max_results=1000)
         if versions.FAMILY in experiment.tags
     ]
     campaign = (f"tags.{key} = '{name}'" for key in ("campaign", identity.CAMPAIGN_ID))
     for search in (*campaign, f"attributes.run_id = '{name}'"):
-        found: Sequence[Run] = client.search_runs(mine, search, max_results=_MOST_RUNS) if mine else ()
-        if found and search.startswith("attributes"):
-            yield from found
+        runs: Sequence[Run] = (
+            client.search_runs(experiments, search, max_results=_MOST_RUNS) if experiments else ()
+        )
+        if runs and search.startswith("attributes"):
+            yield from runs
             return
         kept = [
-            run for run in found if run.data.tags.get(versions.STATE, versions.CURRENT) == versions.CURRENT
+            run for run in runs if run.data.tags.get(versions.STATE, versions.CURRENT) == versions.CURRENT
         ]
         identity.check_one(name, kept)
         if kept:

@@ -1,0 +1,101 @@
+"""Selects what is concluded about each variant of a family: rows for the pages and for `warplog explain`."""
+
+import math
+from collections.abc import Iterable, Sequence
+
+from warplog.core.columns import text
+from warplog.tables import conclusions as rows
+from warplog.tables.conclusions import Bound, Change, Place, Verdict
+from warplog.tables.files import as_rows
+from warplog.tables.view import FigureTables
+from warplog.worklog.cells import Cells
+from warplog.worklog.page import Conclusions, Step
+
+_LEAST_TURNED = 0.02  # by which a variant is slower or faster than its parent at another case, to be shown
+_RATES = ("ipc", "issuing_or_ready")  # they follow from the other causes, if there are any
+
+
+def by_variant(tables: FigureTables) -> dict[str, Conclusions]:
+    """Returns what is concluded about each variant, in the order of the ladder."""
+    ranks, words = places(tables), verdicts(tables)
+    measured = {str(row["variant"]): row for row in as_rows(tables.ladder(tables.case))}
+    steps = {step.variant: step for step in rows.rows(tables.steps, rows.Step)}
+    changes = rows.by_variant(sorted(rows.rows(tables.changes, Change), key=lambda change: change.rank))
+    bounds = {bound.variant: Cells(Bound.TABLE, bound) for bound in rows.rows(tables.bounds, Bound)}
+    variants = {}
+    for name, place in ranks.items():
+        parent = text(measured[name], "parent")
+        root = place.kernel_of or name
+        is_same = parent in ranks and (ranks[parent].kernel_of or parent) == root
+        is_shown = measured[name]["status"] == "ok" and not is_same
+        over = {verdict.case: verdict for verdict in words.get((name, parent), ())}
+        here = over.get(tables.case)
+        variants[name] = Conclusions(
+            place=Cells(Place.TABLE, place),
+            over=Cells(Verdict.TABLE, here) if here else None,
+            turned=tuple(Cells(Verdict.TABLE, verdict) for verdict in _turned(here, over.values())),
+            cases=len(over),
+            step=_step(steps[name], changes.get(name, ())) if is_shown and name in steps else None,
+            bound=bounds.get(name) if is_shown else None,
+            same_kernel=root if is_same else "",
+        )
+    return variants
+
+
+def places(tables: FigureTables) -> dict[str, Place]:
+    """Returns the variants in the order of the ladder."""
+    ladder = rows.rows(tables.places, Place)
+    return {place.variant: place for place in sorted(ladder, key=lambda place: place.order)}
+
+
+def verdicts(tables: FigureTables) -> dict[tuple[str, str], list[Verdict]]:
+    """Returns the verdicts at rest of a variant against another one, by both."""
+    by_pair: dict[tuple[str, str], list[Verdict]] = {}
+    for verdict in rows.rows(tables.verdicts, Verdict):
+        if verdict.regime == "rest":
+            by_pair.setdefault((verdict.variant, verdict.against), []).append(verdict)
+    return by_pair
+
+
+def _step(row: rows.Step, changes: Sequence[Change]) -> Step:
+    argued = [change for change in changes if change.role in ("cause", "cost")]
+    return Step(
+        Cells(rows.Step.TABLE, row),
+        tuple(Cells(Change.TABLE, change) for change in _headline(changes)),
+        tuple(
+            Cells(Change.TABLE, change)
+            for role in ("cause", "cost")
+            for change in argued
+            if change.role == role
+        ),
+        tuple(Cells(Change.TABLE, change) for change in changes if change not in argued),
+    )
+
+
+def _headline(changes: Sequence[Change]) -> list[Change]:
+    """Returns the first cause, and the first one of another kind: what was changed, and the wait that it saves."""
+    causes = [change for change in changes if change.role == "cause"]
+    causes = [cause for cause in causes if cause.quantity not in _RATES] or causes
+    sectors = [cause for cause in causes if cause.kind == "sectors"]
+    if sectors == causes[: len(sectors)] and len(sectors) > 1:
+        return sectors[:2]
+    states = [cause for cause in causes if cause.kind == "state"]
+    return [*causes[:1], *(state for state in states if state != causes[0])][:2]
+
+
+def _turned(here: Verdict | None, over: Iterable[Verdict]) -> list[Verdict]:
+    """Returns the verdicts at other cases that differ from the one at the headline case, the largest first.
+
+    At cases where it is faster or slower: the opposite of the headline's, or both if it is neither there.
+    """
+    if here is None:
+        return []
+    others = {"FASTER", "SLOWER"} - {here.word}
+    turned = [
+        verdict for verdict in over if verdict.word in others and _apart(verdict) > math.log1p(_LEAST_TURNED)
+    ]
+    return sorted(turned, key=_apart, reverse=True)
+
+
+def _apart(verdict: Verdict) -> float:
+    return abs(math.log(verdict.speedup))
