@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -37,11 +38,23 @@ VARIANTS = {"right": RIGHT, "slow": RIGHT * 3, "bad": RIGHT + "a->y[0] += 1;", "
 STRICT = ("strict=true",)
 
 
-def snakemake(place: Path, *arguments: str, config: tuple[str, ...] = (), status: int = 0) -> str:
+def environment_of(place: Path) -> dict[str, str]:
     environment = {k: v for k, v in os.environ.items() if k != "MLFLOW_TRACKING_URI"}
     environment["PYTHONPATH"] = f"{place / 'workflow'}:{place / 'site'}:{PROJECT / 'tests' / 'support'}"
     environment["PATH"] = f"{place / 'site'}:{environment['PATH']}"
-    environment["LD_LIBRARY_PATH"] = str(place / "site")
+    return {**environment, "LD_LIBRARY_PATH": str(place / "site")}
+
+
+def run(place: Path, *command: str) -> str:
+    done = subprocess.run(
+        command, cwd=place, env=environment_of(place), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def snakemake(place: Path, *arguments: str, config: tuple[str, ...] = (), status: int = 0) -> str:
+    environment = environment_of(place)
     options = ("--cores", "2", "--nocolor")
     done = snakemake_runs.run(
         place, *options, *arguments, "--config", *CONFIG, *config, environment=environment
@@ -228,6 +241,28 @@ def test_only_a_lost_record_is_made_again(place: Path) -> None:
     snakemake(place, str(path.relative_to(place)), "--forcerun", "time_family")
     assert launched(place) == {"right"}
     assert set(FamilyRecord.read(path, Time).variants) == {*VARIANTS, "module"}
+
+
+def test_a_campaign_with_keys_of_the_release_before_goes_on_without_measuring(place: Path) -> None:
+    """As Snakemake noted the parameters of its jobs; after an edit of the reference, checks are repeated."""
+    records = [place / "results" / stage / "host" / "scale.json" for stage in ("check", "time")]
+
+    def with_keys_of_before() -> None:
+        launched(place)
+        for path in records:
+            path.write_text(re.sub('(?<="inputs_sha256": ")[0-9a-f]{64}', "0" * 64, path.read_text()))
+
+    with_keys_of_before()
+    output = run(place, sys.executable, "-m", "warplog", "migrate", "results")
+    assert "  check     scale: 5 entries keep their measurements" in output
+    assert "  time      scale: 5 entries keep their measurements" in output
+    snakemake(place, "time", "--forcerun", "check_family", "time_family")
+    assert launched(place) == set()
+    with_keys_of_before()
+    (place / "host" / "scale" / "reference.py").touch()
+    assert "keep" not in run(place, sys.executable, "-m", "warplog", "migrate", "results")
+    snakemake(place, "check", "--forcerun", "check_family")
+    assert launched(place) >= {"right", "slow", "bad"}
 
 
 def test_every_variant_is_sanitized_and_a_crash_affects_no_other(place: Path) -> None:

@@ -81,6 +81,7 @@ def test_wrong_marks_of_a_writer_that_saw_too_little_are_corrected(project):
         ("another host/1", 2, True),
         ("", 2, True),
     ],
+    ids=["this process", "no process here", "another host", "another host, long ago", "nameless, long ago"],
 )
 def test_the_run_of_a_dead_writer_is_marked_and_that_of_another_is_left_alone(project, writer, hours, dead):
     begun = datetime.datetime.now(datetime.UTC) - datetime.timedelta(hours=hours)
