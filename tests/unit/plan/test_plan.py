@@ -361,7 +361,10 @@ def test_contracts_change_with_the_element_type_of_a_case(place: Path) -> None:
 
 def test_the_memory_of_arrays_is_a_parameter_of_the_job(place: Path) -> None:
     made = make_plan({**LIVE, "families": "transfer"})
-    family, job = made.family_plan("transfer"), Parameters(Files(made)).check(SimpleNamespace(family="transfer"))
+    family, job = (
+        made.family_plan("transfer"),
+        Parameters(Files(made)).check(SimpleNamespace(family="transfer")),
+    )
     memory = door.decode(job, CheckJob, "job").memory
     assert memory == {v.name: dict(v.memory) for v in family.variants if v.memory} != {}
 
