@@ -139,9 +139,9 @@ def _times(measured: Measured, family: Family, case: str) -> dict[str, float]:
     rates = {
         name: family.value(formula, family.cases[case]) / median_us / 1e3 for name, formula in work.items()
     }
-    times_us = {"median_us": median_us, "q1_us": times.q1_us, "q3_us": times.q3_us, "samples": times.samples}
+    quartiles = {"median_us": median_us, "q1_us": times.q1_us, "q3_us": times.q3_us, "samples": times.samples}
     spread = {"processes": len(processes), "process_min_us": min(processes), "process_max_us": max(processes)}
-    return {**times_us, **spread, **rates}
+    return {**quartiles, **spread, **rates}
 
 
 def _step(key: Key, level: Campaign, campaign: Campaign) -> _Step:

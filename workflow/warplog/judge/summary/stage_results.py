@@ -25,7 +25,7 @@ _WELL = ("ok", "skipped", "unsupported", "missing")
 
 @dataclass(frozen=True)
 class StageResults:
-    """What is known of so many variants: how many are ok with their present source, by stage, and what failed."""
+    """Of so many variants, how many are ok with their present source, by stage, and what failed."""
 
     variants: int
     done: Mapping[str, int]

@@ -34,17 +34,17 @@ def page(
         figures: the names of the figures of each family.
         troubles: what is not ok, without rows if nothing is.
     """
-    found_rows: list[tuple[object, ...]] = []
+    lines: list[tuple[object, ...]] = []
     for tables in families:
         name, own = tables.family, as_rows(tables.variants)
         ok = sum(row["status"] == "ok" for row in own)
         about = teaches.get(name) or str(own[0]["title"])
-        found_rows.append((name, about, f"{ok} of {len(own)}", *_with_figure(tables, figures.get(name, ()))))
+        lines.append((name, about, f"{ok} of {len(own)}", *_with_figure(tables, figures.get(name, ()))))
     subject = "what it teaches" if any(teaches.values()) else "task"
     titles = ("family", subject, "variants ok", *_FASTEST)
     links = [f"worklog/{tables.family}.html" for tables in families]
     page_tables: list[Section] = [
-        ("", links, Grid(titles, tuple(found_rows), frozenset({5, 6}))),
+        ("", links, Grid(titles, tuple(lines), frozenset({5, 6}))),
         *([("Not ok", (), troubles)] if troubles.rows else []),
         ("More", *_more()),
     ]
