@@ -172,29 +172,33 @@ def test_edited_timing_core_reruns_timing_and_no_kernel_build(place: Path) -> No
     assert not {"build_variant", "check_family", "profile_ncu", "extract_family"} & rules
 
 
-def test_edited_figure_reruns_only_figures(place: Path) -> None:
-    """The job of a family redraws only figures that changed: see test_figures.py."""
-    path = place / "workflow" / "warplog" / "figures" / "ladder.py"
-    path.write_text(path.read_text() + "\n# edited\n")
-    assert {rule for rule, _ in jobs(place)} == {"plot_family", "write_worklog", "log_figures", "all"}
+def test_edited_code_reruns_nothing_as_long_as_its_stages_keep_their_versions(place: Path) -> None:
+    for module in ("machine/clocks.py", "figures/ladder.py"):
+        path = place / "workflow" / "warplog" / module
+        path.write_text(path.read_text() + "\n# edited\n")
+    assert "Nothing to be done" in snakemake(place, "-n", *LIVE)
 
 
 @pytest.mark.parametrize(
-    ("module", "stages", "others"),
+    ("rule", "also", "others"),
     [
-        ("machine/clocks.py", {"time_family", "profile_ncu"}, {"check_family", "build_variant"}),
-        ("extract/hot_lines.py", {"extract_family", "make_tables"}, {"time_family", "profile_ncu"}),
-        ("metrics/registry.py", {"profile_ncu", "extract_family"}, {"time_family", "check_family"}),
-        ("worklog/page.css", {"write_worklog"}, {"plot_family", "make_tables"}),
+        ("time_family", {"make_tables"}, {"check_family", "profile_ncu", "build_variant"}),
+        ("profile_ncu", {"extract_family", "make_tables"}, {"time_family", "profile_nsys"}),
+        ("plot_family", {"write_worklog", "log_figures"}, {"make_tables", "log_mlflow", "summarize"}),
+        ("write_worklog", set(), {"plot_family", "make_tables", "log_figures"}),
     ],
 )
-def test_edited_module_reruns_the_stages_that_import_it(
-    place: Path, module: str, stages: set[str], others: set[str]
+def test_a_new_version_of_a_stage_reruns_it_and_what_depends_on_it(
+    place: Path, rule: str, also: set[str], others: set[str]
 ) -> None:
-    path = place / "workflow" / "warplog" / module
-    path.write_text(path.read_text() + ("\n/* edited */\n" if module.endswith("css") else "\n# edited\n"))
+    path = place / "workflow" / "warplog" / "records" / "stages.py"
+    text, count = re.subn(
+        rf'(rule="{rule}",(?:(?!rule=).)*?version=)\d+', r"\g<1>99", path.read_text(), flags=re.S
+    )
+    assert count == 1
+    path.write_text(text)
     rules = {rule for rule, _ in jobs(place)}
-    assert stages <= rules
+    assert {rule, *also} <= rules
     assert not others & rules
 
 

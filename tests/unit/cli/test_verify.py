@@ -14,9 +14,9 @@ from msgspec import structs
 import recorded_campaigns
 from small_campaign import FOLDER as RECORDED
 from warplog.cli.main import main
-from warplog.records import door, recorded
+from warplog.records import door
 from warplog.records.campaign import Campaign
-from warplog.records.verification import manifest
+from warplog.records.verification import manifest, recorded
 
 STAGES = ("campaign", "build", "check", "time", "profile", "extract")
 
@@ -143,7 +143,7 @@ def test_a_packed_campaign_is_consistent_and_says_when_and_where_each_stage_was_
     first, about, *stages = capsys.readouterr().out.splitlines()
     assert re.fullmatch(rf"{packed}: \d\d consistent records, 6 files as in manifest.json", first)
     assert re.fullmatch(r"h200-\S+: NVIDIA H200, commit [0-9a-f]{12}, evaluated at [0-9a-f]{12}", about)
-    assert [line.split()[0] for line in stages] == ["check", "time", "profile"]
+    assert [line.split()[0] for line in stages] == ["check", "time", "ncu", "nsys"]
     assert all(re.fullmatch(r"  \w+ +20\d\d-\d\d-\d\d  [0-9a-f]{7}  1 board", line) for line in stages)
 
 

@@ -10,9 +10,9 @@ from small_campaign import FOLDER
 from warplog.cli.main import main
 from warplog.core import store
 from warplog.measure import provenance
-from warplog.records import door, recorded
+from warplog.records import door
 from warplog.records.campaign import Campaign
-from warplog.records.verification import manifest
+from warplog.records.verification import manifest, recorded
 
 ROOT = Path("results") / "recorded" / "small"
 NOW = "f" * 40

@@ -6,26 +6,17 @@ import os
 import pydoc
 import shutil
 from collections.abc import Iterator, Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from warplog.core import paths
 from warplog.core.errors import WarplogError
-from warplog.records.stages import KINDS
 
 _ABOUT_SCHEMA = """\
 Prints the JSON Schema of a file that you write (kernels/*/family.yaml, config/config.yaml, config/gpus.yaml), or of a
 record of a stage in results/; without NAME, lists the names. Editors use the schema to complete keys and to show what
 each one means; `warplog docs extending` says how.
 """
-# The module and the type of each.
-_SCHEMAS = {
-    "family": ("catalog.contract", "FamilyFile"),
-    "config": ("records.config", "Config"),
-    "gpus": ("machine.gpus", "KnownGpus"),
-    **{kind.__name__.lower(): (kind.__module__.removeprefix("warplog."), kind.__name__) for kind in KINDS},
-}
 
 
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -39,7 +30,9 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
         "schema", help="print the JSON Schema of family.yaml and other files, for editors"
     )
     schema.description, schema.epilog = _ABOUT_SCHEMA, "example: warplog schema family > family.schema.json"
-    schema.add_argument("name", nargs="?", choices=_SCHEMAS, metavar="NAME", help=", ".join(_SCHEMAS))
+    schema.add_argument(
+        "name", nargs="?", metavar="NAME", help="family, config, gpus, or the record of a stage"
+    )
     schema.add_argument(
         "--into",
         type=Path,
@@ -79,16 +72,26 @@ def show_schema(options: argparse.Namespace) -> int:
     """Prints a schema as JSON, or writes its table into a document; without a name, prints the names.
 
     Raises:
-        WarplogError: the document cannot be read or written, or lacks a line between which the table goes.
+        WarplogError: there is no such schema; the document cannot be read or written, or lacks a line between which the
+            table goes.
     """
+    from warplog.catalog.contract import FamilyFile
     from warplog.core.files import put_between
+    from warplog.core.schema import suggest
+    from warplog.machine.gpus import KnownGpus
+    from warplog.records.config import Config
     from warplog.records.door import schema_of
+    from warplog.records.stages import KINDS
 
+    types: dict[str, type] = {"family": FamilyFile, "config": Config, "gpus": KnownGpus}
+    types |= {kind.__name__.lower(): kind for kind in KINDS}
     if options.name is None:
-        print("\n".join(_SCHEMAS))
+        print("\n".join(types))
         return 0
-    module, name = _SCHEMAS[options.name]
-    schema = schema_of(getattr(import_module(f"warplog.{module}"), name))
+    if options.name not in types:
+        raise WarplogError(f"{options.name}: no such schema; {suggest(options.name, types)}")
+    name = types[options.name].__name__
+    schema = schema_of(types[options.name])
     if options.into:
         rows = _keys(schema, schema["$defs"][name])
         table = "".join(f"| `{key}` | {default} | {said} |\n" for key, default, said in rows)

@@ -62,7 +62,7 @@ def record_campaign(project: Path, name: str, replaces: bool = False) -> tuple[P
         WarplogError: a folder of that name exists and is not to be replaced, results/ holds no finished live campaign,
             its tables were made from a recorded one, it exceeds 12 MB, or `name` is not valid.
     """
-    from warplog.records import recorded
+    from warplog.records.verification import recorded
 
     target = _target(project, name)
     if os.path.lexists(target) and not replaces:
@@ -89,9 +89,9 @@ def evaluate_anew(project: Path, name: str) -> tuple[Path, int]:
     from warplog.measure.provenance import commit_of
     from warplog.plan import evaluate
     from warplog.plan.making import make_plan
-    from warplog.records import door, recorded
+    from warplog.records import door
     from warplog.records.campaign import Campaign
-    from warplog.records.verification import manifest
+    from warplog.records.verification import manifest, recorded
 
     target = _target(project, name)
     if not target.is_dir():
@@ -120,7 +120,7 @@ def evaluate_anew(project: Path, name: str) -> tuple[Path, int]:
 
 def _target(project: Path, name: str) -> Path:
     """Returns the folder of a recorded campaign, which gets its name back if an interrupted call left it aside."""
-    from warplog.records import recorded
+    from warplog.records.verification import recorded
 
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,63}", name):
         raise WarplogError(

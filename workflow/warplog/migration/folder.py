@@ -13,10 +13,10 @@ from warplog.core.files import write_bytes
 from warplog.core.parsing import parse_json
 from warplog.migration.records import migrated_file
 from warplog.migration.words import of_table
-from warplog.records import door, recorded
+from warplog.records import door
 from warplog.records.campaign import Campaign
 from warplog.records.fields import VERSION
-from warplog.records.verification import manifest
+from warplog.records.verification import manifest, recorded
 from warplog.tables.files import as_parquet, columns, read_file
 
 _STAGES = tuple(dict.fromkeys(f"{pattern.partition('/')[0]}/" for pattern in recorded.RECORDS))

@@ -61,7 +61,9 @@ def _stages(
     check, timer = stages.CHECK.at(plan.root, gpu=plan.gpu, family=family), Path(files.timer())
     marked = {
         v.name: Path(build)
-        for v, build in zip(plan.family_plan(family).with_marks().variants, files.marked_builds(names), strict=True)
+        for v, build in zip(
+            plan.family_plan(family).with_marks().variants, files.marked_builds(names), strict=True
+        )
     }
     made: dict[
         Recorded, tuple[Callable[[Any], object], type[Any], Callable[[Any], FamilyStage[Any, Any, Any]]]
