@@ -33,7 +33,7 @@ import vl_convert
 
 LIBRARIES = (
     "numpy", "pandas", "pyarrow.dataset", "pyarrow.pandas_compat", "yaml", "jsonschema_rs", "simpleeval",
-    "grimp", "pynvml", "symtable", "nbformat", "matplotlib.backends.backend_agg",
+    "pynvml", "symtable", "nbformat", "matplotlib.backends.backend_agg",
     "matplotlib.backends.backend_svg", "seaborn", "scipy.optimize", "scipy.stats", "PIL.Image", "jinja2",
     "pygments.lexers", "altair", "mlflow", "mlflow.store.tracking.sqlalchemy_store",
     "mlflow.store.tracking.sqlalchemy_workspace_store", "alembic.command", "alembic.autogenerate",

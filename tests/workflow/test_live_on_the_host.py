@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pandas as pd
@@ -259,8 +260,12 @@ def test_a_campaign_with_keys_of_the_release_before_goes_on_without_measuring(pl
     snakemake(place, "time", "--forcerun", "check_family", "time_family")
     assert launched(place) == set()
     with_keys_of_before()
+    for path in records:
+        os.utime(path, (before := time.time() - 60, before))
     (place / "host" / "scale" / "reference.py").touch()
-    assert "keep" not in run(place, sys.executable, "-m", "warplog", "migrate", "results")
+    output = run(place, sys.executable, "-m", "warplog", "migrate", "results")
+    assert "  check " not in output
+    assert "  time      scale: 5 entries keep their measurements" in output
     snakemake(place, "check", "--forcerun", "check_family")
     assert launched(place) >= {"right", "slow", "bad"}
 

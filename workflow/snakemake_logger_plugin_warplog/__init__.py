@@ -16,8 +16,6 @@ from typing import Any
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from warplog.records.stages import BY_RULE
-
 # What the workflow itself logs: a message for the user, and the steps of the run.
 MESSAGE, STEPS = "warplog_message", "warplog_steps"
 _OTHER_SECONDS = 3
@@ -94,11 +92,15 @@ class Progress:
 
 def step(rule: str, family: str) -> Step:
     """Returns the step that a job belongs to."""
+    from warplog.records.stages import BY_RULE
+
     return BY_RULE[rule].word if rule in BY_RULE else rule.replace("_", " "), family
 
 
 def weight(rule: str) -> float:
     """Returns the seconds that a job of the rule takes, roughly."""
+    from warplog.records.stages import BY_RULE
+
     return BY_RULE[rule].seconds if rule in BY_RULE else _OTHER_SECONDS
 
 

@@ -13,7 +13,9 @@ import pytest
 from msgspec import structs
 from tracked_project import Project
 
+from warplog.plan.files import Files
 from warplog.plan.making import make_plan
+from warplog.plan.parameters import Parameters
 from warplog.records import door
 from warplog.track import connection, links, log, presence
 from warplog.track.presence import Destination, LoggedCampaign
@@ -84,7 +86,8 @@ def test_a_store_that_does_not_answer_counts_as_unchanged(project, record):
 def test_the_parameter_of_the_job_holds_no_password(monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://user:a@s3cret@host:5000/?password=s3cret2")
     plan = make_plan({"mode": "recorded"})
-    assert "s3cret" not in json.dumps([plan.destination(None), plan.decisions(), plan.settings.track.uri])
+    destination = Parameters(Files(plan)).destination(None)
+    assert "s3cret" not in json.dumps([destination, plan.decisions(), plan.settings.track.uri])
 
 
 def test_a_store_that_nobody_changed_is_not_asked(project, record):

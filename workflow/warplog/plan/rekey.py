@@ -116,10 +116,9 @@ def _rekeyed(
     """Writes the new keys of a family's entries and returns how many there are."""
     plan, names = files.plan, SimpleNamespace(family=family)
     record = FamilyRecord.read(stage.at(plan.root, gpu=plan.gpu, family=family), stage.record)
-    reference = Path(files.reference(names))
-    if reference.stat().st_mtime > record.path.stat().st_mtime:
+    uses = [] if stage in (stages.TIME, stages.NCU, stages.NSYS) else [Path(files.reference(names))]
+    if any(file.stat().st_mtime > record.path.stat().st_mtime for file in uses):
         return 0
-    uses = [] if stage in (stages.TIME, stages.NCU, stages.NSYS) else [reference]
     marked = stage is stages.TIMELINE
     jobs = make_jobs(
         family=plan.families[family],

@@ -23,7 +23,6 @@ READER: Mapping[str, str] = {
 }
 WORKFLOW: Mapping[str, str] = {
     "altair": "altair",
-    "grimp": "grimp",
     "matplotlib": "matplotlib",
     "mlflow": "mlflow",
     "pillow": "PIL",
