@@ -58,7 +58,9 @@ def build_variant(family, variant, arch, nvcc, cuobjdump, folder, attempt):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     (folder / "compile.log").write_text(done.stderr)
     (folder / "kernel.sass").write_text("")
-    record = build.record_head(family, variant, arch, {"nvcc": "", "cuobjdump": ""}, attempt)
+    record = build.record_head(
+        family, variant, arch, {"nvcc": nvcc.version or "", "cuobjdump": cuobjdump.version or ""}, attempt
+    )
     if done.returncode:
         library.write_bytes(b"")
         record = structs.replace(record, status="compile_error", reason="error: expected expression")

@@ -13,6 +13,8 @@ import pytest
 import snakemake_runs
 from copied_project import copy_project
 from host_family import DRIVER, REFERENCE, YAML
+from warplog.records import door
+from warplog.records.build import Build
 from warplog.records.check import Check
 from warplog.records.family_file import FamilyRecord
 from warplog.records.profile import Profile
@@ -252,13 +254,19 @@ def test_a_campaign_with_keys_of_the_release_before_goes_on_without_measuring(pl
         launched(place)
         for path in records:
             path.write_text(re.sub('(?<="inputs_sha256": ")[0-9a-f]{64}', "0" * 64, path.read_text()))
+        for path in builds:
+            path.write_text(re.sub('(?<="inputs_sha256": ")[0-9a-f]{64}', "", path.read_text()))
 
+    builds = list((place / "results" / "build").glob("*/scale/*/record.json"))
+    seconds = {path: door.read(path, Build).seconds for path in builds}
     with_keys_of_before()
     output = run(place, sys.executable, "-m", "warplog", "migrate", "results")
     assert "  check     scale: 5 entries keep their measurements" in output
     assert "  time      scale: 5 entries keep their measurements" in output
-    snakemake(place, "time", "--forcerun", "check_family", "time_family")
+    assert "  build     5 builds are kept" in output
+    snakemake(place, "time", "--forcerun", "build_variant", "check_family", "time_family")
     assert launched(place) == set()
+    assert seconds == {path: door.read(path, Build).seconds for path in builds}
     with_keys_of_before()
     for path in records:
         os.utime(path, (before := time.time() - 60, before))

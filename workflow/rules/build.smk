@@ -21,9 +21,9 @@ rule build_variant:
     input:
         source=files.sources,
     output:
-        record="results/build/{arch}/{family}/{variant}/record.json",
-        library="results/build/{arch}/{family}/{variant}/kernel.so",
-        sass="results/build/{arch}/{family}/{variant}/kernel.sass",
+        record=update("results/build/{arch}/{family}/{variant}/record.json"),
+        library=update("results/build/{arch}/{family}/{variant}/kernel.so"),
+        sass=update("results/build/{arch}/{family}/{variant}/kernel.sass"),
     log:
         "results/logs/build/{arch}/{family}/{variant}.log",
     params:

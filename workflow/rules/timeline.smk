@@ -5,9 +5,9 @@ rule build_marked:
     input:
         source=files.sources,
     output:
-        record="results/timeline/build/{arch}/{family}/{variant}/record.json",
-        library="results/timeline/build/{arch}/{family}/{variant}/kernel.so",
-        sass="results/timeline/build/{arch}/{family}/{variant}/kernel.sass",
+        record=update("results/timeline/build/{arch}/{family}/{variant}/record.json"),
+        library=update("results/timeline/build/{arch}/{family}/{variant}/kernel.so"),
+        sass=update("results/timeline/build/{arch}/{family}/{variant}/kernel.sass"),
     log:
         "results/logs/timeline/build/{arch}/{family}/{variant}.log",
     params:

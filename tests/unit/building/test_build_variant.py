@@ -1,20 +1,25 @@
 """Building a variant: what nvcc read, which failures become a status, and what they say."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec import structs
 
 import made_up_records
 from host_family import make_family
 from sass_builds import compilers
-from warplog.catalog.family import load_family
+from warplog.catalog.family import Family, Variant, load_family
 from warplog.core.errors import WarplogError
 from warplog.core.hashing import sha256_file
 from warplog.core.locks import locked
+from warplog.machine import toolchain
 from warplog.machine.toolchain import Tool
 from warplog.measure.building import build, dependencies
 from warplog.measure.building import variant as built_variant
+from warplog.measure.building.job import BuildJob
 from warplog.measure.building.quoting import Places
 from warplog.records import door
 from warplog.records.build import Build
@@ -262,6 +267,52 @@ def test_a_full_disk_is_no_compile_error_and_names_its_folder(tmp_path: Path) ->
         build.build_timer(Tool("nvcc", nvcc, "13.0", ""), "sm_90", tmp_path / "build" / "timer.so")
 
 
+@pytest.fixture
+def compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Returns the hashes of the libraries that were made, one per build; each build makes another library."""
+    made: list[str] = []
+
+    def compiles(family: Family, variant: Variant, job: BuildJob) -> Build:
+        job.folder.mkdir(parents=True, exist_ok=True)
+        (job.folder / "kernel.so").write_bytes(b"library %d" % len(made))
+        (job.folder / "kernel.sass").write_text("")
+        made.append(sha256_file(job.folder / "kernel.so"))
+        return made_up_records.build(library_sha256=made[-1])
+
+    monkeypatch.setattr(built_variant, "_build", compiles)
+    monkeypatch.setattr(toolchain, "ensure", lambda extra: None)
+    monkeypatch.setattr(toolchain, "find", lambda name: Tool(name, tmp_path / name, "13.0", ""))
+    return made
+
+
+def job_of(place: Path, **changes: Any) -> BuildJob:
+    family = make_family(place)
+    first = BuildJob(family.file, "right", {}, "sm_90", place / "build" / "scale", 1, "contract")
+    return replace(first, **changes)
+
+
+def test_an_unchanged_build_is_kept_and_what_it_depends_on_makes_another(
+    tmp_path: Path, compiled: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two libraries of one source differ, so that a new one would have to be checked and measured anew."""
+    job = job_of(tmp_path)
+    record = job.folder / "record.json"
+    for _ in range(2):
+        built_variant.build_variant(job)
+    assert (len(compiled), door.read(record, Build).library_sha256) == (1, compiled[0])
+    (job.folder / "kernel.so").write_bytes(b"half a libr")
+    built_variant.build_variant(job)
+    built_variant.build_variant(replace(job, contract="another"))
+    built_variant.build_variant(replace(job, contract="another", attempt=2))
+    assert len(compiled) == 3
+    monkeypatch.setattr(toolchain, "find", lambda name: Tool(name, tmp_path / name, "13.1", ""))
+    built_variant.build_variant(replace(job, contract="another"))
+    assert len(compiled) == 4
+    door.write(record, structs.replace(door.read(record, Build), status="timeout", library_sha256=""))
+    built_variant.build_variant(replace(job, contract="another"))
+    assert len(compiled) == 5
+
+
 def test_no_other_process_can_build_the_same_variant_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -275,8 +326,8 @@ def test_no_other_process_can_build_the_same_variant_meanwhile(
         seen.append("compiled")
         return made_up_records.build()
 
-    made = make_family(tmp_path)
     monkeypatch.setattr(built_variant, "_build", compiles)
-    built_variant.build_variant(made.file, "right", {}, "sm_90", tmp_path / "build" / "scale", 1)
+    (tmp_path / "build" / "scale").mkdir(parents=True)
+    built_variant.build_variant(job_of(tmp_path))
     with locked(lock, "busy", 0):
         assert seen == ["compiled"]

@@ -1,15 +1,7 @@
 """Compiles one variant; without nvcc, or a GPU for a Python variant, uses its recorded build instead."""
 
-from pathlib import Path
-
 from warplog.measure.building.variant import build_variant
-from warplog.plan.jobs import BuildJob
-from warplog.plan.script import job, parameters
+from warplog.plan.script import build_job, job
 
 with job(snakemake.log[0]):
-    build, folder = parameters(snakemake, BuildJob), Path(snakemake.output.record).parent
-    recorded = Path(build.recorded) if build.recorded else None
-    keys = snakemake.wildcards
-    build_variant(
-        Path(build.family_file), keys.variant, build.parameters, keys.arch, folder, build.attempt, recorded
-    )
+    build_variant(build_job(snakemake))

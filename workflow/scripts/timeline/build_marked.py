@@ -1,20 +1,7 @@
 """Compiles one variant with the marks of its timeline."""
 
-from pathlib import Path
-
 from warplog.measure.building.variant import build_variant
-from warplog.plan.jobs import BuildJob
-from warplog.plan.script import job, parameters
+from warplog.plan.script import build_job, job
 
 with job(snakemake.log[0]):
-    build, folder = parameters(snakemake, BuildJob), Path(snakemake.output.record).parent
-    keys = snakemake.wildcards
-    build_variant(
-        Path(build.family_file),
-        keys.variant,
-        build.parameters,
-        keys.arch,
-        folder,
-        build.attempt,
-        word="marked",
-    )
+    build_variant(build_job(snakemake), word="marked")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Generic, Literal, TypeVar
 
 from warplog.core.hashing import sha256_file, sha256_of
+from warplog.measure.building.job import BuildJob
 from warplog.records import door
 from warplog.records.config import (
     CheckSettings,
@@ -80,7 +81,7 @@ class TrialJob(Frozen, frozen=True, kw_only=True):
     contract: str
 
 
-class BuildJob(Frozen, frozen=True, kw_only=True):
+class BuildParameters(Frozen, frozen=True, kw_only=True):
     """Compiles a variant.
 
     Attributes:
@@ -93,6 +94,19 @@ class BuildJob(Frozen, frozen=True, kw_only=True):
     contract: str
     recorded: str
     attempt: int
+
+    def job(self, variant: str, arch: str, folder: Path, version: int) -> BuildJob:
+        """Returns the job that builds `variant` for `arch` in `folder`; `version` is that of the stage."""
+        return BuildJob(
+            family_file=Path(self.family_file),
+            variant=variant,
+            parameters=self.parameters,
+            arch=arch,
+            folder=folder,
+            attempt=self.attempt,
+            contract=sha256_of(version, self.contract),
+            recorded=Path(self.recorded) if self.recorded else None,
+        )
 
 
 class TuneJob(Frozen, frozen=True, kw_only=True):

@@ -17,7 +17,7 @@ from warplog.machine import device, packages
 from warplog.plan.boards import SLOTS
 from warplog.plan.files import Files
 from warplog.plan.jobs import (
-    BuildJob,
+    BuildParameters,
     CheckJob,
     ExtractJob,
     ProfileJob,
@@ -129,7 +129,7 @@ class Parameters:
             )
         )
 
-    def _build(self, wildcards: Any) -> BuildJob:
+    def _build(self, wildcards: Any) -> BuildParameters:
         """Returns the parameters of a build.
 
         `contract` changes with the versions of Triton and PyTorch; CuPy is installed by the first job that requires it.
@@ -143,7 +143,7 @@ class Parameters:
         arguments = [[a.form() for a in declared] for declared in (variant.arguments, family.arguments)]
         modules = MODULES[variant.language] if variant.is_python else ()
         python = (variant.language, {name: packages.version(name) for name in modules if name != "cupy"})
-        return BuildJob(
+        return BuildParameters(
             family_file=str(family.file),
             parameters=variant.parameters,
             contract=sha256_of(

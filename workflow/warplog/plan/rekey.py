@@ -16,6 +16,7 @@ from msgspec import structs
 from warplog.core import paths
 from warplog.core.errors import WarplogError
 from warplog.machine import toolchain
+from warplog.measure.building.job import inputs_sha256
 from warplog.measure.job import make_jobs
 from warplog.measure.stages.capture import NcuStage, NsysStage
 from warplog.measure.stages.check import CheckStage
@@ -24,10 +25,19 @@ from warplog.measure.stages.sanitize import SanitizeStage
 from warplog.measure.stages.timeline import TimelineStage
 from warplog.measure.stages.timing import TimeStage
 from warplog.plan.files import Files
-from warplog.plan.jobs import CheckJob, FamilyJob, ProfileJob, SanitizeJob, TimeJob, TimelineJob
+from warplog.plan.jobs import (
+    BuildParameters,
+    CheckJob,
+    FamilyJob,
+    ProfileJob,
+    SanitizeJob,
+    TimeJob,
+    TimelineJob,
+)
 from warplog.plan.parameters import Parameters
 from warplog.plan.plan import Plan
 from warplog.records import door, stages
+from warplog.records.build import Build
 from warplog.records.campaign import Campaign
 from warplog.records.family_file import FamilyRecord
 from warplog.records.stages import Recorded
@@ -47,10 +57,34 @@ def rekey(say: Callable[[str], None]) -> None:
     if plan is None or not plan.live:
         return
     files, campaign = Files(plan), plan.source().campaign
+    if count := _rekeyed_builds(files):
+        say(f"  {stages.BUILD.word:9} {count} builds are kept")
     for family in plan.chosen:
         for stage, measuring, job in _stages(files, family):
             if count := _rekeyed(files, campaign, family, stage, measuring, job):
                 say(f"  {stage.word:9} {family}: {count} entries keep their measurements")
+
+
+def _rekeyed_builds(files: Files) -> int:
+    """Writes the keys of builds, with and without marks, and returns how many there are."""
+    plan, parameters, count = files.plan, Parameters(files), 0
+    tools = {name: toolchain.find(name).version or "" for name in ("nvcc", "cuobjdump")}
+    for stage, given in ((stages.BUILD, parameters.build), (stages.MARKED, parameters.marked)):
+        for family, name in plan.pairs():
+            names = SimpleNamespace(arch=plan.arch, family=family, variant=name)
+            path = stage.at(paths.RESULTS, arch=plan.arch, family=family, variant=name)
+            job = given(names)
+            if not path.is_file() or repr(job) not in _noted(path):
+                continue
+            record, decoded = door.read(path, Build), door.decode(job, BuildParameters, str(path))
+            variant = structs.replace(plan.families[family].variant(name), parameters=decoded.parameters)
+            if record.inputs_sha256 or record.source_sha256 != variant.fingerprint():
+                continue
+            if all(record.tools.get(tool, version) == version for tool, version in tools.items()):
+                build = decoded.job(name, plan.arch, path.parent, stage.version)
+                door.write(path, structs.replace(record, inputs_sha256=inputs_sha256(build, variant)))
+                count += 1
+    return count
 
 
 def _stages(

@@ -13,8 +13,9 @@ from warplog.core.errors import as_one_line
 from warplog.core.process import die_with_parent
 from warplog.core.text import Screen
 from warplog.measure import job as jobs
+from warplog.measure.building.job import BuildJob
 from warplog.measure.family_board import board_of
-from warplog.plan.jobs import FamilyJob, Settings
+from warplog.plan.jobs import BuildParameters, FamilyJob, Settings
 from warplog.records import door
 
 _T = TypeVar("_T")
@@ -43,6 +44,12 @@ def family_jobs(rule: Any, job: FamilyJob[Settings]) -> list[jobs.Job[Settings]]
         record=Path(rule.output[0]),
         inputs_sha256=job.inputs_sha256(rule.params.version, shared),
     )
+
+
+def build_job(rule: Any) -> BuildJob:
+    """Returns what a rule that builds is to build, from its `snakemake` object."""
+    given, keys = parameters(rule, BuildParameters), rule.wildcards
+    return given.job(keys.variant, keys.arch, Path(rule.output.record).parent, rule.params.version)
 
 
 class _Log:

@@ -85,6 +85,7 @@ class Build(Identity, tag="build", frozen=True, kw_only=True):
         seconds: wall time of the compiler.
         compiler_output: output of the compiler if it failed.
         attempt: number of this build; the next one has another number if it failed.
+        inputs_sha256: hash of what the build depends on; "" if unknown: then the next job builds again.
         dependencies: SHA-256 of the files that nvcc read, by path relative to the project, without those of CUDA and
             the system.
     """
@@ -100,6 +101,7 @@ class Build(Identity, tag="build", frozen=True, kw_only=True):
     tools: Versions
     compiler_output: Text = ""
     attempt: int = 1
+    inputs_sha256: Sha256 = ""
     dependencies: Annotated[Mapping[str, Sha256], Meta(max_length=10_000)] = field(default_factory=dict)
     kernels: tuple[KernelCode, ...] = ()
 

@@ -1,8 +1,5 @@
 """Builds a variant for a campaign: compiled here, or taken from a recorded campaign where that is not possible."""
 
-from collections.abc import Mapping
-from pathlib import Path
-
 from msgspec.structs import replace
 
 from warplog.catalog.family import Family, Variant, load_family
@@ -10,45 +7,42 @@ from warplog.core import locks, store
 from warplog.core.errors import WarplogError, note, progress
 from warplog.machine import device, toolchain
 from warplog.measure.building import build, python_build
+from warplog.measure.building.job import OUTPUTS, BuildJob, inputs_sha256, is_kept
+from warplog.records import door
 from warplog.records.build import Build
 
 
-def build_variant(
-    family_file: Path,
-    variant: str,
-    parameters: Mapping[str, int],
-    arch: str,
-    folder: Path,
-    attempt: int,
-    recorded: Path | None = None,
-    word: str = "build",
-) -> None:
-    """Compiles one variant into `folder`, while no other process does.
+def build_variant(job: BuildJob, word: str = "build") -> None:
+    """Compiles one variant, while no other process does; an unchanged build is kept, since no two are equal bit by bit.
 
     After a `kill -9` of Snakemake, its jobs go on until they are done.
 
     Args:
-        parameters: the variant's parameters on this GPU.
-        attempt: number of this build, for its record.
-        recorded: the recorded build record to use if nvcc is missing, or a GPU for a Python variant; None if there is
-            none.
         word: the stage, for the line that says how it ended.
 
     Raises:
         WarplogError: a tool is missing and there is no recorded build, or the results cannot be written.
     """
-    family = load_family(family_file)
-    chosen = replace(family.variant(variant), parameters=parameters)
-    known = recorded if recorded is not None and store.is_file(recorded) else None
+    family = load_family(job.family_file)
+    variant = replace(family.variant(job.variant), parameters=job.parameters)
+    folder, recorded = job.folder, job.recorded
     folder.parent.mkdir(parents=True, exist_ok=True)
     lock = folder.with_name(f".{folder.name}.lock")
-    with locks.locked(lock, f"waiting for {folder}: another process is compiling {variant}"):
-        line = f"  {word:7} {family.name}/{variant}"
-        if known and (why := _why_not_here(chosen)):
+    with locks.locked(lock, f"waiting for {folder}: another process is compiling {job.variant}"):
+        line = f"  {word:7} {family.name}/{job.variant}"
+        if recorded and store.is_file(recorded) and (why := _why_not_here(variant)):
             note(f"{line}  recorded ({why})")
-            build.take_recorded(known, folder)
+            build.take_recorded(recorded, folder)
             return
-        made = _build(family, chosen, arch, folder, attempt)
+        if not variant.is_python:
+            toolchain.ensure("cuda")
+        key = inputs_sha256(job, variant)
+        if is_kept(folder, key):
+            for name in OUTPUTS:
+                (folder / name).touch()
+            return
+        made = replace(_build(family, variant, job), inputs_sha256=key)
+        door.write(folder / "record.json", made)
         progress(f"{line}  {made.status}  {made.reason}".rstrip(), made.status)
 
 
@@ -63,13 +57,12 @@ def _why_not_here(variant: Variant) -> str:
     return ""
 
 
-def _build(family: Family, variant: Variant, arch: str, folder: Path, attempt: int) -> Build:
+def _build(family: Family, variant: Variant, job: BuildJob) -> Build:
     if not variant.is_python:
-        toolchain.ensure("cuda")
         nvcc, cuobjdump = toolchain.find("nvcc"), toolchain.find("cuobjdump")
-        return build.build_variant(family, variant, arch, nvcc, cuobjdump, folder, attempt)
+        return build.build_variant(family, variant, job.arch, nvcc, cuobjdump, job.folder, job.attempt)
     gpu = device.detect()
     if gpu is not None:
         toolchain.ensure("gpu")
     cuobjdump = toolchain.find("cuobjdump")
-    return python_build.build_variant(family, variant, arch, cuobjdump, folder, attempt, gpu)
+    return python_build.build_variant(family, variant, job.arch, cuobjdump, job.folder, job.attempt, gpu)
