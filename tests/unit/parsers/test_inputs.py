@@ -5,8 +5,10 @@ import os
 import subprocess
 import sys
 import threading
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import nullcontext, redirect_stderr, redirect_stdout
+from pathlib import Path
 
+import pyarrow
 import pytest
 
 from report_files import Launch, write_ncu
@@ -17,6 +19,7 @@ from warplog.core.paths import PACKAGE
 from warplog.parsers import inputs, output, reports
 from warplog.parsers.reports import read_any
 
+DATA = Path(__file__).parents[2] / "data" / "parsers"
 LOG = """ptxas info    : Compiling entry function 'scale' for 'sm_80'
 ptxas info    : Function properties for scale
     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
@@ -101,7 +104,7 @@ def test_a_pipe_that_nobody_writes_to_is_given_up(tmp_path, monkeypatch):
 
 
 def test_a_pipe_with_too_much_is_given_up(tmp_path, monkeypatch):
-    monkeypatch.setattr(inputs, "MOST_PIPED_BYTES", 100)
+    monkeypatch.setattr(inputs, "MOST_COPIED_BYTES", 100)
     fifo = tmp_path / "fifo"
     fed(fifo, b"x" * 101)
     with pytest.raises(WarplogError, match="over the limit of 100 bytes"):
@@ -188,3 +191,64 @@ def test_a_file_named_twice_is_read_once_with_a_note(tmp_path, report):
     assert notes == [
         f"note: {name}: is the same file as {report}; it is read once" for name in (tmp_path / "link", report)
     ]
+
+
+def compressed(path, content, pieces=1):
+    """Writes the content as zstd frames, one per piece."""
+    size = -(-len(content) // pieces)
+    frames = (
+        pyarrow.compress(content[i : i + size], "zstd", asbytes=True) for i in range(0, len(content), size)
+    )
+    path.write_bytes(b"".join(frames))
+    return path
+
+
+@pytest.mark.parametrize("pieces", [1, 3])
+@pytest.mark.parametrize("name", ["transpose_h200.ncu-rep", "ptxas_sm90.log"])
+def test_a_compressed_report_gives_the_rows_of_the_report(tmp_path, name, pieces):
+    packed = compressed(tmp_path / os.fsdecode(b"caf\xe9.ncu-repz"), (DATA / name).read_bytes(), pieces)
+    whole = [row._replace(source=f"{tmp_path}/caf\\xe9.ncu-repz") for row in read_any(DATA / name)]
+    assert read_any(packed) == whole != []
+
+
+def test_a_compressed_report_is_read_from_a_pipe(tmp_path, report):
+    packed = compressed(tmp_path / "packed", report.read_bytes())
+    done = extract("-", "--metric", "duration_us", input=packed.read_bytes())
+    assert (done.returncode, done.stdout.count(b"\n"), done.stderr) == (0, 2, b"")
+
+
+def test_a_cut_compressed_report_is_refused_by_its_name(tmp_path, report):
+    packed = compressed(tmp_path / "r.ncu-repz", report.read_bytes())
+    data = packed.read_bytes()
+    for content in (*(data[:place] for place in range(4, len(data))), data + b"more"):
+        packed.write_bytes(content)
+        with pytest.raises(
+            WarplogError, match=rf"^{packed}: is truncated or damaged \(.*\); compress it again$"
+        ):
+            read_any(packed)
+
+
+def test_a_compressed_part_of_a_report_is_refused_by_its_name(tmp_path, report):
+    packed = compressed(tmp_path / "r.ncu-repz", report.read_bytes()[:-1])
+    with pytest.raises(WarplogError, match=rf"^{packed}: is truncated or damaged") as caught:
+        read_any(packed)
+    assert "unpacked" not in str(caught.value)
+
+
+def test_what_unpacks_to_too_much_is_refused_while_it_is_unpacked(tmp_path, monkeypatch):
+    monkeypatch.setattr(inputs, "MOST_COPIED_BYTES", inputs._PIECE)
+    packed = compressed(tmp_path / "bomb.ncu-repz", bytes(100 * inputs._PIECE))
+    assert packed.stat().st_size < inputs._PIECE // 10
+    written = []
+    monkeypatch.setattr(inputs, "naming", lambda path: written.append(path) or nullcontext())
+    with pytest.raises(
+        WarplogError, match=rf"^{packed}: its content is over the limit of {inputs._PIECE} bytes"
+    ):
+        read_any(packed)
+    assert len(written) == 1
+
+
+def test_what_is_compressed_twice_is_no_report(tmp_path, report):
+    packed = compressed(tmp_path / "twice", compressed(tmp_path / "once", report.read_bytes()).read_bytes())
+    with pytest.raises(WarplogError, match=rf"^{packed}: is damaged: it contains zero bytes"):
+        read_any(packed)

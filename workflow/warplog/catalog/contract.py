@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from warplog.catalog.compiling import Compile
 from warplog.core import formula
-from warplog.records.fields import UNIQUE, CaseName, Frozen, Name, each_once, matching
+from warplog.records.fields import UNIQUE, CaseName, Frozen, Language, Name, each_once, matching
 
 Identifier = Annotated[
     str, matching("[A-Za-z][A-Za-z0-9_]{0,31}", "up to 32 letters, digits and _, beginning with a letter")
@@ -367,7 +367,7 @@ class VariantEntry(Frozen, frozen=True, kw_only=True):
     own_options: Annotated[Compile, Meta(description="how this variant is compiled")] = field(
         name="compile", default=Compile()
     )
-    language: Literal["cuda", "triton", "cupy", "torch", "cute"] = "cuda"
+    language: Literal[Language, "cute"] = "cuda"
     parent: str | None = None
     draft: bool = False
     idea: Annotated[str, Meta(max_length=160)]

@@ -18,7 +18,8 @@ FORMATS = ("csv", "json", "parquet")
 _ABOUT = """\
 Reads reports, whether made by warplog or not: Nsight Compute's .ncu-rep, CSV (raw, details and --print-summary pages)
 and text output, Nsight Systems' SQLite exports, .nsys-rep (requires nsys) and `nsys stats` output (kernel and memory
-summaries, cuda_gpu_trace), logs of `nvcc -Xptxas -v`, and SASS dumps of cuobjdump. Text may be UTF-8 or UTF-16.
+summaries, cuda_gpu_trace), logs of `nvcc -Xptxas -v`, and SASS dumps of cuobjdump. Text may be UTF-8 or UTF-16, and
+each file may be compressed with zstd, as .ncu-repz is.
 Writes one row per metric and kernel launch, with the columns
 source, tool, tool_version, gpu, cc, kernel, launch, metric, value, unit, status, reason.
 `source` is the path as given. If a report lacks a metric, its value is empty and `reason` states why. A row of a trace

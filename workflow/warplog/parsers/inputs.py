@@ -1,27 +1,28 @@
-"""Opens the inputs of `warplog extract`: files, and pipes, which can be read only once, within a size and a time."""
+"""Opens the inputs of `warplog extract`: files, compressed or not, and pipes, which can be read only once."""
 
 import os
 import select
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from warplog.core.errors import WarplogError, cannot_write, naming
-from warplog.core.files import temporary_folder
+from warplog.core.files import open_regular, temporary_folder
 
 STDIN = "-"
 _STDIN_PATHS = frozenset({STDIN, "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
-MOST_PIPED_BYTES = 512 * 1024**2
+MOST_COPIED_BYTES = 512 * 1024**2
 _PIECE = 1 << 20
 _WAIT_S = 30.0
+_ZSTD = b"\x28\xb5\x2f\xfd"
 _TEXTS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 
 
 @dataclass(frozen=True)
 class Input:
-    """A regular file to read, and the name under which the user gave it; they differ for a pipe."""
+    """A regular file to read, and the name under which the user gave it; they differ for pipes and compressed files."""
 
     name: str
     path: Path
@@ -31,18 +32,25 @@ class Input:
 def opened(name: str) -> Iterator[Input]:
     """Opens an input: a file, `-` (standard input) or a pipe, whose content is first copied to a temporary file.
 
-    Errors raised in the context name the input as the user gave it.
+    What is compressed with zstd, such as a .ncu-repz, is unpacked to one. Errors raised in the context name the input
+    as the user gave it.
 
     Raises:
-        WarplogError: if the input is missing, a folder, a terminal or another device; if a pipe has more than
-            MOST_PIPED_BYTES; or if nothing is written to a named pipe for 30 s.
+        WarplogError: if the input is missing, a folder, a terminal or another device; if a pipe or an unpacked file
+            has more than MOST_COPIED_BYTES; if a compressed file is truncated or damaged; or if nothing is written to
+            a named pipe for 30 s.
     """
-    if not _is_pipe(name):
-        yield Input(name, Path(name))
+    path, piped = Path(name), _is_pipe(name)
+    if not piped and not _is_packed(path):
+        yield Input(name, path)
         return
     with temporary_folder() as folder:
-        path = folder / "piped"
-        _copy(name, path)
+        if piped:
+            path = folder / "piped"
+            _copy(_piped(name), path, name)
+        if _is_packed(path):
+            packed, path = path, folder / "unpacked.ncu-rep"
+            _copy(_unpacked(packed, name), path, name)
         try:
             yield Input(name, path)
         except WarplogError as error:
@@ -92,17 +100,21 @@ def _is_pipe(name: str) -> bool:
     raise WarplogError(f"{name}: cannot be read (it is {kind}, not a report)")
 
 
-def _copy(name: str, path: Path) -> None:
-    """Copies the content of a pipe to a file; waits for the writer of standard input, but only 30 s for others."""
-    handle, seconds = _handle(name)
-    left = MOST_PIPED_BYTES
+def _is_packed(path: Path) -> bool:
+    with open_regular(path) as file:
+        return file.read(len(_ZSTD)) == _ZSTD
+
+
+def _copy(pieces: Generator[bytes], path: Path, name: str) -> None:
+    """Writes the content of an input to a file."""
+    left = MOST_COPIED_BYTES
     try:
-        with path.open("wb") as file:
-            while piece := _read(name, handle, seconds):
+        with closing(pieces), path.open("wb") as file:
+            for piece in pieces:
                 left -= len(piece)
                 if left < 0:
                     raise WarplogError(
-                        f"{name}: over the limit of {MOST_PIPED_BYTES} bytes; profile fewer launches"
+                        f"{name}: its content is over the limit of {MOST_COPIED_BYTES} bytes; profile fewer launches"
                     )
                 with naming(path):
                     file.write(piece)
@@ -110,6 +122,25 @@ def _copy(name: str, path: Path) -> None:
         if error.filename:
             raise WarplogError(cannot_write(error, path)) from None
         raise WarplogError(f"{name}: cannot be read ({error.strerror})") from None
+
+
+def _unpacked(path: Path, name: str) -> Generator[bytes]:
+    import pyarrow
+
+    try:
+        with open_regular(path) as file, pyarrow.CompressedInputStream(file, "zstd") as stream:
+            while piece := stream.read(_PIECE):
+                yield piece
+    except (OSError, MemoryError) as error:
+        raise WarplogError(f"{name}: is truncated or damaged ({error}); compress it again") from None
+
+
+def _piped(name: str) -> Generator[bytes]:
+    """Yields the content of a pipe; waits for the writer of standard input, but only 30 s for others."""
+    handle, seconds = _handle(name)
+    try:
+        while piece := _read(name, handle, seconds):
+            yield piece
     finally:
         os.close(handle)
 

@@ -48,7 +48,7 @@ def read_any(path: Path) -> list[Row]:
 
     Supported are ncu reports and pages that ncu prints (raw, details or summary page as CSV, details or summary page
     as text), nsys reports (if nsys is installed), their SQLite exports and the output of `nsys stats` (CSV or text),
-    logs of `nvcc -Xptxas -v`, and SASS dumps.
+    logs of `nvcc -Xptxas -v`, and SASS dumps; all of them also compressed with zstd, as a .ncu-repz is.
 
     Raises:
         WarplogError: if the file is missing, damaged, truncated, or none of these; the message is one line with

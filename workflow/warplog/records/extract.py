@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
-from warplog.records.fields import CaseName, Count, Frozen, Sha256, Slug, Status, Text, Tool
-from warplog.records.measured import Identity
+from warplog.records.fields import CaseName, Count, Frozen, Sha256, Status, Text, Tool
+from warplog.records.measured import OfGpu
 
 MOST_INSTRUCTIONS = 5000  # of a loop; the largest that was seen, of a GEMM of 128 x 256 x 16, has 4448
 MOST_LOOPS = 2  # of a launch
@@ -124,14 +124,13 @@ class Launched(Frozen, frozen=True, kw_only=True):
     shared_bytes: Count
 
 
-class Extract(Identity, tag="extract", frozen=True, kw_only=True):
+class Extract(OfGpu, tag="extract", frozen=True, kw_only=True):
     """What both captures of a variant contain.
 
     Attributes:
         loops: of each case, the hottest first; null if an earlier release extracted it, which did not record them.
     """
 
-    gpu: Slug
     captures: tuple[Capture, ...]
     rows: tuple[MetricRow, ...]
     lines: tuple[HotLine, ...]

@@ -10,16 +10,11 @@ from warplog.core import store
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
 from warplog.records import door
-from warplog.records.check import Check
-from warplog.records.extract import Extract
 from warplog.records.fields import VERSION, Frozen, Name, Slug
-from warplog.records.profile import Profile
-from warplog.records.sanitize import Sanitize
+from warplog.records.measured import OfGpu
 from warplog.records.stages import folder_of
-from warplog.records.time import Time
-from warplog.records.timeline import Timeline
 
-Entry = TypeVar("Entry", Check, Sanitize, Time, Profile, Timeline, Extract)
+Entry = TypeVar("Entry", bound=OfGpu)
 
 
 class _File(Frozen, frozen=True, kw_only=True):

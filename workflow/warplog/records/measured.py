@@ -66,8 +66,14 @@ class Identity(Frozen, tag_field="stage", frozen=True, kw_only=True):
     origin: Annotated[Origin, Meta(description="live: measured by this installation")]
 
 
-class Measured(Identity, tag_field="stage", frozen=True, kw_only=True):
-    """A record of a stage that runs on the GPU.
+class OfGpu(Identity, tag_field="stage", frozen=True, kw_only=True):
+    """An entry of the record of a family on one GPU."""
+
+    gpu: Slug
+
+
+class Measured(OfGpu, tag_field="stage", frozen=True, kw_only=True):
+    """An entry of a stage that runs on the GPU.
 
     Attributes:
         source_sha256: fingerprint of source, headers and parameters.
@@ -75,7 +81,6 @@ class Measured(Identity, tag_field="stage", frozen=True, kw_only=True):
         inputs_sha256: hash of everything that the record depends on; "" if unknown.
     """
 
-    gpu: Slug
     source_sha256: Sha256
     library_sha256: Sha256
     provenance: Provenance
