@@ -11,5 +11,5 @@ FAMILIES = load([KERNELS])
 # that were edited since, and new variants.
 EDITED: set[tuple[str, str]] = set()
 NEW: set[tuple[str, str]] = set()
-# What compute-sanitizer reports in it: a read that racecheck cannot see to be safe, see results/recorded/README.md.
+# What compute-sanitizer reports in it.
 FOUND: set[tuple[str, str, str]] = set()

@@ -15,6 +15,8 @@ from warplog.catalog import family as catalog
 from warplog.catalog.header import read_source
 from warplog.cli import main
 from warplog.figures.shared import style
+from warplog.metrics import registry
+from warplog.metrics.metric import Metric
 from warplog.records.config import Config
 from warplog.tables import view
 
@@ -132,6 +134,13 @@ def test_the_counts_in_the_readme_are_those_of_the_campaign():
     assert f"{differ} of the {captured.sum()} captured rows differ" in readme()
     oracle = pd.read_parquet(TABLES / "oracle.parquet")["verdict"]
     assert f"{(oracle == 'right').sum()} of {len(oracle)} quantities were right" in readme()
+
+
+def test_the_example_metric_of_contributing_fits_the_registry():
+    metric = eval(textwrap.dedent(block("CONTRIBUTING.md", "python", "Metric(")), vars(registry))
+    assert isinstance(metric, Metric)
+    assert metric.name not in registry.METRICS
+    assert {name.removeprefix("@") for name in metric.counters} <= set(registry.METRICS)
 
 
 @pytest.mark.nvcc

@@ -24,7 +24,7 @@ from warplog.tables.files import ORIGIN_COLUMNS, as_rows
 from warplog.tables.view import FigureTables
 
 NEEDS = ("no_overlap_figure",)
-TITLE = "Timeline of launches"
+TITLE = "Trace of launches"
 NOTE = (
     "nsys, hot: launches back to back with a warm L2; ▸: continues beyond the axis; span: first start to last end; "
     "launch: median time in which the GPU is active in a launch; idle: median gap; busy: share of the span "

@@ -227,7 +227,7 @@ FIGURES = Stage(
     word="figures",
     about="the figures of a family",
     code=("figures",),
-    version=1,
+    version=2,
     file="figures/{family}",
     seconds=8,
 )
@@ -242,7 +242,7 @@ PAGE = Stage(
     word="page",
     about="the page of a family, as HTML, Markdown and LaTeX",
     code=("worklog",),
-    version=1,
+    version=2,
     file="worklog/{family}.html",
 )
 SITE = Stage(
@@ -250,7 +250,7 @@ SITE = Stage(
     word="site",
     about="all pages as a static site",
     code=("worklog",),
-    version=1,
+    version=2,
     file="site",
 )
 TRACK = Stage(

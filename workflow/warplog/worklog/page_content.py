@@ -33,7 +33,7 @@ _TITLES = {  # where the name of a figure does not say what it shows
     "power_trace": "Clock, power and speed over time",
     "swim_lanes": "Warps of one SM over time",
     "throughput_vs_size": "Throughput by problem size",
-    "timeline": "Timeline of launches",
+    "timeline": "Trace of launches",
 }
 # The ladder opens the page; claims are shown in tables beside the variants.
 _ELSEWHERE = ("ladder", "claims")

@@ -193,7 +193,7 @@ class NcuStage(CaptureStage):
 
 
 class NsysStage(CaptureStage):
-    """Nsight Systems captures the timeline of back-to-back launches: CUDA and NVTX only."""
+    """Nsight Systems traces back-to-back launches: CUDA and NVTX only."""
 
     name = "nsys"
     suffix = ".nsys.sqlite"
@@ -235,7 +235,7 @@ def capture_ncu(
 def capture_nsys(
     jobs: Sequence[Job[ProfileSettings]], check: Path, tool: Tool, cases: Mapping[str, Sequence[str]]
 ) -> None:
-    """Captures the timeline of back-to-back launches, all variants in one session; see `capture_ncu`."""
+    """Traces back-to-back launches, all variants in one session; see `capture_ncu`."""
     NsysStage(check, tool, cases).run(jobs)
 
 

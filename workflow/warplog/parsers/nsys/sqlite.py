@@ -42,7 +42,7 @@ _COPY_KINDS = {
 
 @dataclass(frozen=True)
 class NsysEvent:
-    """An event on the timeline; `ranges` are the NVTX ranges of the launching call, outermost first.
+    """An event of the trace; `ranges` are the NVTX ranges of the launching call, outermost first.
 
     `device` is the number of the GPU as CUDA counts them, `moved_bytes` the size of a copy or memset.
     """
