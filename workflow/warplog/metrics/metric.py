@@ -23,7 +23,7 @@ class Metric:
     value in `unit`, or a phrase that explains why there is no value.
 
     A metric without counters comes from another tool (`ptxas`, `cuobjdump`, `nsys`).
-    `group` is the group under which MLflow shows the metric.
+    `group` is what the metric describes; only GPUs with tensor memory have metrics of the group TENSOR_MEMORY.
     """
 
     name: str
