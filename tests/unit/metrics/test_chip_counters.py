@@ -6,8 +6,10 @@ import pytest
 from tools import chip_counters
 from tools.chip_counters import CHIPS, LIST, OF_NCU, base
 
-from warplog.metrics import METRICS, counters_to_collect, evaluate
+from captures import captured, needs_captures
+from warplog.metrics import METRICS, counters_to_collect, evaluate, evaluate_any
 from warplog.metrics.counters import RENAMED, supports
+from warplog.parsers.ncu import report
 
 LISTED = json.loads(LIST.read_text())
 SOME = {name: chips.split() for name, chips in LISTED["some"].items()}
@@ -70,3 +72,13 @@ def test_every_metric_has_a_value_or_says_what_the_chip_lacks(chip):
         assert (differs if renamed and metric in READ_AND_WRITTEN else lacks) in reason
     measured = {value.metric for value in values if value.metric.startswith(("tensor_memory_", "mma_"))}
     assert len(measured) == (9 if chip in WITH_TENSOR_MEMORY else 0)
+
+
+@needs_captures
+@pytest.mark.parametrize("path", captured(".ncu-rep"), ids=lambda path: path.stem)
+def test_counters_in_reports_of_others_are_those_that_their_chip_is_said_to_have(path):
+    for launch in report.read(path).launches:
+        values = evaluate_any(launch.counters, launch.compute_capability)
+        lacking = [value.reason for value in values if "a GPU of compute capability" in value.reason]
+        assert not [name for name in launch.counters for reason in lacking if name in reason]
+        assert all(value.reason for value in values if value.value is None)

@@ -122,14 +122,14 @@ def _evaluate(
     assert metric.formula is not None
     inputs: list[float | None] = []
     for slot in metric.counters:
-        counter = _input(slot.rstrip("?"), counters, done, capability, notes)
-        if isinstance(counter, str) and not slot.endswith("?"):
+        counter = _input(slot.rstrip("?~"), counters, done, capability, notes)
+        is_optional = slot.endswith("?") or (slot.endswith("~") and _lacking(METRICS[slot[1:-1]], capability))
+        if isinstance(counter, str) and not is_optional:
             return Evaluated(metric.name, None, metric.unit, "missing", counter)
         inputs.append(None if isinstance(counter, str) else counter)
     value = metric.formula(*inputs)
     if isinstance(value, str):
-        raw = [name for slot in metric.counters if not slot.startswith("@") for name in alternatives(slot)]
-        return Evaluated(metric.name, None, metric.unit, "missing", _no_counter(raw, capability) or value)
+        return Evaluated(metric.name, None, metric.unit, "missing", _lacking(metric, capability) or value)
     if not math.isfinite(value):
         return Evaluated(metric.name, None, metric.unit, "missing", "the result is not a finite number")
     return Evaluated(metric.name, value, metric.unit, "ok", "")
@@ -169,6 +169,12 @@ def _why_absent(names: tuple[str, ...], capability: Capability | None, notes: Ma
             " (its name differs between versions of ncu; campaigns collect only the sum of reads and writes)"
         )
     return notes.get(listed, f"counter {listed} is not in the report") + hint
+
+
+def _lacking(metric: Metric, capability: Capability | None) -> str:
+    """Returns that the GPU has none of the counters of the metric; "" otherwise, see `_no_counter`."""
+    slots = (slot for slot in metric.counters if not slot.startswith("@"))
+    return _no_counter([name for slot in slots for name in alternatives(slot)], capability)
 
 
 def _no_counter(names: Collection[str], capability: Capability | None) -> str:

@@ -12,7 +12,7 @@ THREADS_NOT_PREDICATED_OFF = "smsp__thread_inst_executed_pred_on_per_inst_execut
 
 # The reasons why a warp does not issue; `selected` is the cycle in which it does. Some chips also list subsets of
 # these (long_scoreboard_pipe_l1tex, mio_throttle_pipe_mio), which are left out because they would count twice.
-_STATES = (
+EVERYWHERE = (
     "barrier",
     "branch_resolving",
     "dispatch_stall",
@@ -28,18 +28,11 @@ _STATES = (
     "selected",
     "short_scoreboard",
     "sleeping",
-    "tex_throttle",
+    "tex_throttle",  # except on Rubin
     "wait",
-    "gmma",
-    "imc_miss",
 )
-SOME_CHIPS = frozenset({"gmma", "imc_miss", "tex_throttle"})
-EVERYWHERE = tuple(state for state in _STATES if state not in SOME_CHIPS)
-# The parts of a warp's cycles; `?` marks a state that some chips do not have.
-STATE_SLOTS = tuple(
-    f"@stall_{state}_cycles_per_issue{'?' if state in SOME_CHIPS else ''}" for state in _STATES
-)
-STALL_REASONS = tuple(sorted(_STATES))
+SOME_CHIPS = ("gmma", "imc_miss")
+STALL_REASONS = tuple(sorted((*EVERYWHERE, *SOME_CHIPS)))
 
 # The group of the metrics that only GPUs with tensor memory have.
 TENSOR_MEMORY = "tensor memory"

@@ -10,11 +10,12 @@ from warplog.metrics import metric as f
 from warplog.metrics.metric import Metric
 from warplog.metrics.names import (
     ELAPSED,
+    EVERYWHERE,
     OPCODE_COUNTER,
     OPCODES,
+    SOME_CHIPS,
     STALL,
     STALL_REASONS,
-    STATE_SLOTS,
     TENSOR_MEMORY,
     TENSOR_OPCODES,
     TENSOR_PATH,
@@ -105,7 +106,9 @@ _STALL = (
              (STALL.format(reason),), f.same, f"cycles per issued instruction that a warp spent in {reason}")
       for reason in STALL_REASONS),
     *(Metric(f"stall_{reason}_pct", "%", "stall",
-             (f"@stall_{reason}_cycles_per_issue", *STATE_SLOTS), f.share_pct,
+             (f"@stall_{reason}_cycles_per_issue",
+              *(f"@stall_{other}_cycles_per_issue~" for other in EVERYWHERE),
+              *(f"@stall_{other}_cycles_per_issue?" for other in SOME_CHIPS)), f.share_pct,
              f"share of a warp's cycles spent in {reason}; the shares of all states add up to 100")
       for reason in STALL_REASONS),
 )
@@ -219,7 +222,7 @@ _MMA_A = "|".join(_READS.format(f"utcmma_matrix_a_{others}") for others in ("sp_
 _MMA_INSTRUCTIONS = "sm__inst_executed_pipe_tensor_subpipe_hmma_op_utchmma_utcqmma_utcomma_scope_{}cta.sum"
 _TENSOR_MEMORY = (
     Metric("tensor_memory_bytes_allocated", "byte", TENSOR_MEMORY,
-           ("sm__mem_tensor_kilobytes_allocated.avg.per_cycle_active",), f.times(1024.0),
+           ("sm__mem_tensor_bytes_allocated.avg.per_cycle_active",), f.same,
            "tensor memory that the blocks of an SM have allocated, on average while the SM is active"),
     Metric("tensor_memory_load_reads", "read", TENSOR_MEMORY, (_READS.format("ldt"),), f.same,
            "reads of tensor memory by loads into registers (tcgen05.ld)"),
