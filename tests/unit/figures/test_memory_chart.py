@@ -10,7 +10,7 @@ from drawn_figures import texts
 from figure_tables import sgemm
 from warplog import figures
 from warplog.figures.shared import style
-from warplog.figures.shared.memory_boxes import METRICS, chart
+from warplog.figures.shared.memory_boxes import METRICS, chart, turned
 from warplog.figures.shared.settings import settings_of
 from warplog.records.config import FigureSettings
 
@@ -103,6 +103,52 @@ def test_loads_without_ldg_are_generic_or_local_rather_than_absent():
     asynchronous = {"global_load_sectors_per_request": 16.0, "inst_ldgsts": 1e6}
     assert "no loads" in labels(chart("cp_async", KERNEL | asynchronous))
     assert "39.3 M local loads" in labels(chart("spills", KERNEL | {"inst_ldl": 39.3e6}))
+
+
+BLACKWELL = {
+    **KERNEL, "tensor_memory_bytes_allocated": 131072.0, "tensor_memory_load_reads": 2.1e6,
+    "tensor_memory_mma_reads": 3.4e7, "tensor_memory_mma_writes": 3.3e7, "tensor_memory_copy_writes": 4096.0,
+}  # fmt: skip
+
+
+def test_tensor_memory_is_a_box_below_shared_memory_of_a_kernel_that_uses_it():
+    drawn = chart("tcgen05", BLACKWELL)
+    assert boxes(drawn)["Tensor memory"] == ("131 kB per SM", "34 M reads", "33 M writes", "by tcgen05")
+    assert boxes(drawn)["Shared"][-1] == "read by tcgen05"
+    assert {"2.1 M reads", "no writes", "4096 writes by copies"} <= set(labels(drawn))
+    for box in drawn.boxes:
+        assert box.x + box.width <= drawn.size[0]
+        assert box.y + box.height <= drawn.size[1]
+    plain = chart("wgmma", KERNEL)
+    unused = chart(
+        "simt", {**BLACKWELL, "tensor_memory_bytes_allocated": 0.0, "tensor_memory_mma_writes": 0.0}
+    )
+    assert unused.boxes == plain.boxes
+    assert plain.size[1] < drawn.size[1]
+    narrow = turned(drawn)
+    assert narrow.size == plain.size[::-1]
+    assert "Tensor memory" not in boxes(narrow)
+    assert not any("tensor" in label or "copies" in label for label in labels(narrow))
+
+
+def test_traffic_that_is_only_known_in_both_directions_together_is_one_arrow():
+    both = {**KERNEL, "dram_bytes_read": np.nan, "dram_bytes_written": np.nan, "dram_bytes": 4e8}
+    drawn = labels(chart("of_two_directions", both))
+    assert "400 MB read, written" in drawn
+    assert not any(label.startswith("n/a") for label in drawn)
+    tables = counted(sgemm(), warptile=both, cp_async_pipelined=both)
+    assert FIGURE.data(tables).set_index("variant")["place"]["cp_async_pipelined"] == 1.0
+
+
+def test_figure_with_tensor_memory_shows_it_beside_a_parent_without():
+    tables = counted(sgemm(), warptile=KERNEL, cp_async_pipelined=BLACKWELL)
+    parent, own = FIGURE.draw(FIGURE.data(tables), style.look(tables)).axes
+    assert own.get_ylim()[0] > parent.get_ylim()[0]
+    assert any("Tensor memory" in text.get_text() for text in own.texts)
+    hopper = {name: value for name, value in KERNEL.items() if not name.startswith("tensor_memory_")}
+    without = counted(sgemm(), warptile=hopper, cp_async_pipelined=hopper)
+    with_column, no_column = ("tensor_memory_mma_reads" in FIGURE.data(t) for t in (tables, without))
+    assert (with_column, no_column) == (True, False)
 
 
 def test_the_use_of_l1_is_that_of_elapsed_cycles_as_in_the_sentences():

@@ -22,7 +22,18 @@ from warplog.parsers.ncu import report
 
 CAPTURES = captured(".ncu-rep")
 STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
-GROUPS = {"time", "stall", "occupancy", "shared", "memory", "compute", "launch", "build", "overlap"}
+GROUPS = {
+    "tensor memory",
+    "time",
+    "stall",
+    "occupancy",
+    "shared",
+    "memory",
+    "compute",
+    "launch",
+    "build",
+    "overlap",
+}
 
 
 def values(counters, capability=(9, 0)):
@@ -44,7 +55,7 @@ def test_the_registry_is_consistent():
         assert metric.description
         assert bool(metric.counters) == (metric.formula is not None)
         earlier = list(METRICS)[:position]
-        assert all(c.strip("@?") in earlier for c in metric.counters if c.startswith("@"))
+        assert all(c.strip("@?~") in earlier for c in metric.counters if c.startswith("@"))
     assert all(METRICS[name].name == name for name in METRICS)
 
 
@@ -350,6 +361,39 @@ def test_threads_per_instruction_follow_from_executed_threads_unless_a_report_st
     assert of_any(stated)["threads_per_instruction"].value == 31
     assert of_any({OPCODE_COUNTER: 5.0})["threads_per_instruction"].value is None
     assert not [name for name in counters_to_collect("full", (9, 0)) if name.startswith("sass__thread")]
+
+
+def test_tensor_memory_is_measured_on_gpus_that_have_it_and_no_row_of_others():
+    read, written = "sm__mem_tensor_reads_op_{}.sum", "sm__mem_tensor_writes_op_{}.sum"
+    counters = {
+        "sm__mem_tensor_bytes_allocated.avg.per_cycle_active": 131072.0,
+        read.format("ldt"): 10.0,
+        read.format("utcmma_matrix_c"): 20.0,
+        written.format("utccp"): 3.0,
+    }
+    metrics = numbers(counters | {read.format("utcmma_matrix_a_sp_sf"): 5.0}, (10, 0))
+    assert metrics["tensor_memory_bytes_allocated"] == 131072
+    assert (metrics["tensor_memory_load_reads"], metrics["tensor_memory_copy_writes"]) == (10, 3)
+    assert metrics["tensor_memory_mma_reads"] == 25
+    rubin = counters | {read.format("utcmma_matrix_a_or_metadata"): 6.0}
+    assert numbers(rubin, (10, 7))["tensor_memory_mma_reads"] == 26
+    lacking = values(counters, (10, 0))
+    assert lacking["tensor_memory_mma_reads"].value is None
+    assert "metric set `tensor`" in lacking["mma_2cta_instructions"].reason
+    for capability in [(8, 9), (9, 0), (12, 0), None]:
+        assert not [name for name in values(counters, capability) if "tensor_memory" in name]
+        assert not [name for name in counters_to_collect("full", capability) if "mem_tensor" in name]
+    assert not [name for name in counters_to_collect("lean", (10, 0)) if "mem_tensor" in name]
+
+
+def test_a_chip_without_a_warp_state_has_the_shares_of_the_others():
+    counters = stalls(wait=3, selected=1)
+    del counters[STALL.format("tex_throttle")]
+    rubin = values(counters, (10, 7))
+    assert rubin["stall_wait_pct"].value == pytest.approx(75)
+    assert "no counter" in rubin["stall_tex_throttle_pct"].reason
+    for capability in [(9, 0), (10, 0), None]:
+        assert values(counters, capability)["stall_wait_pct"].value is None
 
 
 def test_an_idle_tensor_pipe_proves_nothing_on_a_chip_with_a_second_one():

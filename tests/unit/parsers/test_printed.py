@@ -155,6 +155,7 @@ def operation(time, count, total, **others):
     return {"nsys_duration_us": time, "nsys_launches": count, "nsys_total_us": total} | others
 
 
+ALLOCATED = "sm__mem_tensor_bytes_allocated.avg.per_cycle_active"
 SIZES = {"grid_blocks": 32, "block_threads": 256}
 SHOWN = {"duration_us": 1523.71, "dram_throughput_pct": 0, "registers_per_thread": 38, "achieved_occupancy_pct": 58.78}
 TIMED = SIZES | {"sm_throughput_pct": 2}
@@ -166,6 +167,9 @@ FORMS = {
         ("k(int) 9.0", SIZES | {"duration_us": 1234.5, "dram_bytes_read": 2.5e6}), ("j() 9.0", SIZES)]),
     "raw page without sizes": (WITHOUT_SIZES, [("k NVIDIA A10G 8.6", {})]),
     "raw page with opcodes": (raw_page([("k", OPCODES)], {}), [("k 9.0", SIZES | {"threads_per_instruction": 20})]),
+    "raw page of a GPU with tensor memory": (
+        raw_page([("k", {ALLOCATED: "64"})], {ALLOCATED: "Kbyte"}, "10.0"),
+        [("k 10.0", SIZES | {"tensor_memory_bytes_allocated": 64000})]),
     "details page": (details_page([(NAME, VALUES)]), [(f"{NAME} 9.0", SIZES | SHOWN)]),
     "text": ("$ ncu ./app\nhello, Context\n" + TEXT, [(f"{NAME} 9.0", SIZES | SHOWN), ("j() 9.0", SIZES | SHOWN)]),
     "text of before 2022": (text_page([(NAME, VALUES)], titled=False), [(NAME, SHOWN)]),

@@ -48,17 +48,19 @@ def data(tables: FigureTables) -> pd.DataFrame:
 
     The fastest is that at the profiled case, without the baseline and those without counters; the place of others is
     missing. If it launches the same kernel as its parent, the nearest ancestor with another kernel takes its place.
+    Columns of tensor memory are absent if no kernel has a value.
     """
     rows = kernel_metrics(tables)
     timed = tables.ladder(tables.profiled_case)
     rows["parent"], rows["median_us"] = timed["parent"].fillna(""), timed["median_us"]
-    counted = (rows["gap"] == "") & rows["dram_bytes_read"].notna()
+    counted = (rows["gap"] == "") & rows["l2_bytes"].notna()
     own = rows[counted & ~rows["is_baseline"].astype(bool) & (rows["median_us"] > 0)]
     best = own.sort_values("median_us", kind="stable").head(1)
     is_parent = counted & rows["variant"].isin([_ancestor(rows, str(name)) for name in best["variant"]])
     rows["place"] = np.select([rows["variant"].isin(best["variant"]), is_parent], [1.0, 0.0], np.nan)
     kept = ["family", "variant", "order", "parent", "is_baseline", "case", "kernel", "status", "gap", "place"]
-    return rows[[*kept, "median_us", *METRICS, *ORIGIN_COLUMNS]]
+    metrics = [name for name in METRICS if not name.startswith("tensor_memory_") or rows[name].notna().any()]
+    return rows[[*kept, "median_us", *metrics, *ORIGIN_COLUMNS]]
 
 
 def _ancestor(rows: pd.DataFrame, variant: str) -> str:
@@ -96,11 +98,12 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     first = data.iloc[0]
     title = f"{TITLE}{_finding(_shown(data))} · {first['family']}, case {first['case']}"
     drawn = [turned(chart) for chart in charts(data)[-1:]] if is_narrow() else charts(data)
-    size = (HEIGHT, WIDTH) if is_narrow() else (WIDTH, HEIGHT)
-    body = (_NARROW_BODY_IN if is_narrow() else _BODY_IN) * max(1, len(drawn))
-    figure = new_figure(title, body, NOTE, look)
-    panels = figure.subplots(max(1, len(drawn)), 1, squeeze=False)[:, 0]
-    for axes in panels:
+    full, body = ((HEIGHT, WIDTH), _NARROW_BODY_IN) if is_narrow() else ((WIDTH, HEIGHT), _BODY_IN)
+    sizes = [memory.size for memory in drawn] or [full]
+    shares = [height / full[1] for _, height in sizes]
+    figure = new_figure(title, body * sum(shares), NOTE, look)
+    panels = figure.subplots(len(sizes), 1, squeeze=False, height_ratios=shares)[:, 0]
+    for axes, size in zip(panels, sizes, strict=True):
         axes.set(xlim=(-2, size[0] + 2), ylim=(size[1] + 4, -26))
         axes.set_axis_off()
     if not drawn:

@@ -1,6 +1,6 @@
 """The raw counters to request from ncu: those that the registry needs, except those that the GPU cannot collect.
 
-Availability per chip was read from CUPTI 13.0's host API (`cuptiProfilerHostGetBaseMetrics`), which lists the
+Which chip has which counter was read from the library `nvperf_host` of the package ncu-report, which lists the
 counters of every chip and needs no GPU. ncu refuses the whole capture if the chip does not know one of the names.
 """
 
@@ -11,7 +11,14 @@ from typing import Literal, get_args
 
 from warplog.core.errors import WarplogError
 from warplog.metrics.metric import Metric
-from warplog.metrics.names import ELAPSED, STALL, TENSOR_OPCODES, TENSOR_PATH, THREADS_COUNTER
+from warplog.metrics.names import (
+    ELAPSED,
+    STALL,
+    TENSOR_MEMORY,
+    TENSOR_OPCODES,
+    TENSOR_PATH,
+    THREADS_COUNTER,
+)
 from warplog.metrics.registry import METRICS
 
 Capability = tuple[int, int]
@@ -30,30 +37,49 @@ class Chips:
         return self.first <= capability <= self.last
 
 
-_BLACKWELL = (Chips((10, 0), (10, 0)), Chips((10, 3), (10, 3)))
+def alternatives(slot: str) -> tuple[str, ...]:
+    """Returns the raw counter names of one input of a metric: `a|b?` gives (a, b), `base:KEY` gives (base,)."""
+    return tuple(name.split(":", 1)[0] for name in slot.rstrip("?").split("|"))
+
+
+_RUBIN = Chips((10, 7), (10, 7))
+_PACKED_FP32 = (Chips((10, 0), (10, 0)), Chips((10, 3), (10, 3)), _RUBIN)
 _OLDER_FP8 = (Chips((10, 0), (10, 1)), Chips((11, 0), (11, 9)))
 _NEWER_FP8 = (Chips((10, 3), (10, 9)), Chips((12, 0)))
 _HOPPER = Chips((9, 0), (9, 9))
 # Integrated GPUs (8.7, 10.1, 11.0, 12.1) have no DRAM of their own, so they have no DRAM counters.
-_OWN_DRAM = (Chips((7, 0), (8, 6)), Chips((8, 9), (10, 0)), Chips((10, 3), (10, 3)), Chips((12, 0), (12, 0)))
+_DRAM_READ = (Chips((7, 0), (8, 6)), Chips((8, 9), (10, 0)), Chips((10, 3), (10, 3)))
+_DRAM_OP_READ = (_RUBIN, Chips((12, 0), (12, 0)))
 _FROM_8 = Chips((8, 0))
-# A counter that is not listed here exists from compute capability 7.5 to 12.x. `dram__bytes_op_*` (12.x) is read
-# if the report contains it but never requested: its name differs between versions of ncu, and `dram__bytes` holds
-# the sum anyway. Each chip counts its own subset of the tensor operation types.
+_WITH_TENSOR_MEMORY = Chips((10, 0), (11, 9))
+_TENSOR_MEMORY_COUNTERS = frozenset(
+    name
+    for metric in METRICS.values()
+    if metric.group == TENSOR_MEMORY
+    for slot in metric.counters
+    for name in alternatives(slot)
+)
+_MMA_A_READS = "sm__mem_tensor_reads_op_utcmma_matrix_a_{}.sum"
+# A counter that is not listed here exists from compute capability 7.5 to 12.x. Each chip counts its own subset of the
+# tensor operation types.
 LIMITED = MappingProxyType(
     {
         STALL.format("gmma"): (_HOPPER,),
         STALL.format("imc_miss"): (Chips(last=(9, 9)),),
-        "dram__bytes.sum": _OWN_DRAM,
-        "dram__bytes.sum.per_second": _OWN_DRAM,
-        f"gpu__dram_throughput{ELAPSED}": _OWN_DRAM,
-        "dram__bytes_read.sum": _OWN_DRAM[:-1],
-        "dram__bytes_write.sum": _OWN_DRAM[:-1],
-        "dram__bytes_op_read.sum": (),
-        "dram__bytes_op_write.sum": (),
-        "smsp__sass_thread_inst_executed_op_fadd2_pred_on.sum": _BLACKWELL,
-        "smsp__sass_thread_inst_executed_op_fmul2_pred_on.sum": _BLACKWELL,
-        "smsp__sass_thread_inst_executed_op_ffma2_pred_on.sum": _BLACKWELL,
+        STALL.format("tex_throttle"): (Chips(last=(10, 6)), Chips((11, 0))),
+        "dram__bytes.sum": (*_DRAM_READ, *_DRAM_OP_READ),
+        "dram__bytes.sum.per_second": (*_DRAM_READ, *_DRAM_OP_READ),
+        f"gpu__dram_throughput{ELAPSED}": (*_DRAM_READ, *_DRAM_OP_READ),
+        "dram__bytes_read.sum": _DRAM_READ,
+        "dram__bytes_write.sum": _DRAM_READ,
+        "dram__bytes_op_read.sum": _DRAM_OP_READ,
+        "dram__bytes_op_write.sum": _DRAM_OP_READ,
+        "smsp__sass_thread_inst_executed_op_fadd2_pred_on.sum": _PACKED_FP32,
+        "smsp__sass_thread_inst_executed_op_fmul2_pred_on.sum": _PACKED_FP32,
+        "smsp__sass_thread_inst_executed_op_ffma2_pred_on.sum": _PACKED_FP32,
+        **dict.fromkeys(_TENSOR_MEMORY_COUNTERS, (_WITH_TENSOR_MEMORY,)),
+        _MMA_A_READS.format("sp_sf"): (Chips((10, 0), (10, 6)), Chips((11, 0), (11, 9))),
+        _MMA_A_READS.format("or_metadata"): (_RUBIN,),
         TENSOR_PATH.format("bf16_dst_fp32"): (_FROM_8,),
         TENSOR_PATH.format("tf32_dst_fp32"): (_FROM_8,),
         TENSOR_PATH.format("fp64"): (_FROM_8,),
@@ -71,9 +97,12 @@ LIMITED = MappingProxyType(
     }
 )
 _ALWAYS_REPORTED = "device__attribute_"
+# Never requested: the names differ between versions of ncu, and `dram__bytes` is the sum.
+RENAMED = frozenset({"dram__bytes_op_read.sum", "dram__bytes_op_write.sum"})
 # Read if a report contains them, never requested: campaigns do without their passes.
 READ_ONLY = frozenset(
     {
+        *RENAMED,
         THREADS_COUNTER,
         "gpc__cycles_elapsed.avg.per_second",
         "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed",
@@ -93,8 +122,8 @@ FULL_ONLY = frozenset(
 def counters_to_collect(set_name: str, compute_capability: Capability | None = None) -> tuple[str, ...]:
     """Returns the raw counters for `ncu --metrics`, each once, in registry order.
 
-    `lean` covers all metrics except those that need FULL_ONLY and the operations of kernels that use tensor
-    cores; `tensor` adds these operations, `full` adds everything.
+    `lean` covers all metrics except those that need FULL_ONLY and those of kernels that use tensor cores, which are
+    their operations and their use of tensor memory; `tensor` adds these, `full` adds everything.
     Without a compute capability, the result contains only counters that every chip has.
 
     Raises:
@@ -128,7 +157,8 @@ def set_of(counter: str) -> SetName:
     """Returns the smallest set that collects the counter."""
     if counter in FULL_ONLY:
         return "full"
-    return "tensor" if counter.startswith(TENSOR_PATH.split("{", 1)[0]) else "lean"
+    is_tensor = counter in _TENSOR_MEMORY_COUNTERS or counter.startswith(TENSOR_PATH.split("{", 1)[0])
+    return "tensor" if is_tensor else "lean"
 
 
 def is_collected(metric: Metric) -> bool:
@@ -137,9 +167,10 @@ def is_collected(metric: Metric) -> bool:
     return not any(set(alternatives(slot)) <= READ_ONLY for slot in required)
 
 
-def alternatives(slot: str) -> tuple[str, ...]:
-    """Returns the raw counter names of one input of a metric: `a|b?` gives (a, b), `base:KEY` gives (base,)."""
-    return tuple(name.split(":", 1)[0] for name in slot.rstrip("?").split("|"))
+def is_of(metric: Metric, capability: Capability | None) -> bool:
+    """Returns whether the GPU has what the metric describes; without a compute capability, what every GPU has."""
+    has_tensor_memory = capability is not None and _WITH_TENSOR_MEMORY.have(capability)
+    return metric.group != TENSOR_MEMORY or has_tensor_memory
 
 
 def _first_collectable(slot: str, capability: Capability | None) -> str | None:

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from warplog.core.columns import Row
-from warplog.metrics.counters import Capability, alternatives, is_collected, set_of, supports
+from warplog.metrics.counters import RENAMED, Capability, alternatives, is_collected, is_of, set_of, supports
 from warplog.metrics.metric import Metric
 from warplog.metrics.registry import METRICS
 from warplog.metrics.substitutes import Counters, completed
@@ -27,7 +27,7 @@ class Evaluated(NamedTuple):
 
 
 def evaluate(counters: Counters, compute_capability: Capability | None = None) -> list[Evaluated]:
-    """Evaluates every metric that campaigns collect with ncu, in registry order.
+    """Evaluates every metric that campaigns collect with ncu, in registry order; of tensor memory if the GPU has it.
 
     If a counter is absent, has no value or is NaN, negative or infinite, the metric is "missing" and the reason names
     the counter; it is never treated as zero.
@@ -56,17 +56,17 @@ def _evaluated(
 ) -> list[Evaluated]:
     done: dict[str, Evaluated] = {}
     for metric in metrics:
-        if metric.formula is not None:
+        if metric.formula is not None and is_of(metric, capability):
             done[metric.name] = _evaluate(metric, counters, done, capability, notes)
     return list(done.values())
 
 
 def absent(status: Status, reason: str) -> list[Evaluated]:
-    """Returns every metric that `evaluate` returns, without a value: the counters were not collected."""
+    """Returns every metric that `evaluate` returns on any GPU, without a value: the counters were not collected."""
     return [
         Evaluated(m.name, None, m.unit, status, reason)
         for m in METRICS.values()
-        if m.formula is not None and is_collected(m)
+        if m.formula is not None and is_collected(m) and is_of(m, None)
     ]
 
 
@@ -122,13 +122,14 @@ def _evaluate(
     assert metric.formula is not None
     inputs: list[float | None] = []
     for slot in metric.counters:
-        counter = _input(slot.rstrip("?"), counters, done, capability, notes)
-        if isinstance(counter, str) and not slot.endswith("?"):
+        counter = _input(slot.rstrip("?~"), counters, done, capability, notes)
+        is_optional = slot.endswith("?") or (slot.endswith("~") and _lacking(METRICS[slot[1:-1]], capability))
+        if isinstance(counter, str) and not is_optional:
             return Evaluated(metric.name, None, metric.unit, "missing", counter)
         inputs.append(None if isinstance(counter, str) else counter)
     value = metric.formula(*inputs)
     if isinstance(value, str):
-        return Evaluated(metric.name, None, metric.unit, "missing", value)
+        return Evaluated(metric.name, None, metric.unit, "missing", _lacking(metric, capability) or value)
     if not math.isfinite(value):
         return Evaluated(metric.name, None, metric.unit, "missing", "the result is not a finite number")
     return Evaluated(metric.name, value, metric.unit, "ok", "")
@@ -159,9 +160,25 @@ def _input(
 
 
 def _why_absent(names: tuple[str, ...], capability: Capability | None, notes: Mapping[str, str]) -> str:
-    listed = " or ".join(names)
-    if capability is not None and not any(supports(name, capability) for name in names):
-        return f"a GPU of compute capability {capability[0]}.{capability[1]} has no counter {listed}"
-    smallest = set_of(names[0])
+    if lacking := _no_counter(names, capability):
+        return lacking
+    listed, smallest = " or ".join(names), set_of(names[0])
     hint = "" if smallest == "lean" else f" (the metric set `{smallest}` collects it)"
+    if capability is not None and RENAMED.issuperset(name for name in names if supports(name, capability)):
+        hint = (
+            " (its name differs between versions of ncu; campaigns collect only the sum of reads and writes)"
+        )
     return notes.get(listed, f"counter {listed} is not in the report") + hint
+
+
+def _lacking(metric: Metric, capability: Capability | None) -> str:
+    """Returns that the GPU has none of the counters of the metric; "" otherwise, see `_no_counter`."""
+    slots = (slot for slot in metric.counters if not slot.startswith("@"))
+    return _no_counter([name for slot in slots for name in alternatives(slot)], capability)
+
+
+def _no_counter(names: Collection[str], capability: Capability | None) -> str:
+    """Returns that the GPU has none of these counters; "" if it has one of them, or is unknown, or none is named."""
+    if not names or capability is None or any(supports(name, capability) for name in names):
+        return ""
+    return f"a GPU of compute capability {capability[0]}.{capability[1]} has no counter {' or '.join(names)}"

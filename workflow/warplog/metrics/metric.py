@@ -19,11 +19,12 @@ class Metric:
       (0 if the report contains the counter but not the entry),
     - `@name`: a metric defined earlier in the registry.
 
-    A trailing `?` marks an optional input: the formula receives None if it is absent. A formula returns the
-    value in `unit`, or a phrase that explains why there is no value.
+    A trailing `?` marks an optional input: the formula receives None if it is absent. A trailing `~` marks a metric
+    that is optional only where the GPU has no counter for it. A formula returns the value in `unit`, or a phrase that
+    explains why there is no value.
 
     A metric without counters comes from another tool (`ptxas`, `cuobjdump`, `nsys`).
-    `group` is the group under which MLflow shows the metric.
+    `group` is what the metric describes; only GPUs with tensor memory have metrics of the group TENSOR_MEMORY.
     """
 
     name: str

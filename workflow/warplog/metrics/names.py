@@ -28,12 +28,14 @@ EVERYWHERE = (
     "selected",
     "short_scoreboard",
     "sleeping",
-    "tex_throttle",
+    "tex_throttle",  # except on Rubin
     "wait",
 )
 SOME_CHIPS = ("gmma", "imc_miss")
 STALL_REASONS = tuple(sorted((*EVERYWHERE, *SOME_CHIPS)))
 
+# The group of the metrics that only GPUs with tensor memory have.
+TENSOR_MEMORY = "tensor memory"
 # The operand types for which chips count tensor operations; integer types are left out, they are not FLOPs.
 TENSOR_TYPES = (
     "bf16_dst_fp32",

@@ -16,6 +16,7 @@ from warplog.metrics.names import (
     SOME_CHIPS,
     STALL,
     STALL_REASONS,
+    TENSOR_MEMORY,
     TENSOR_OPCODES,
     TENSOR_PATH,
     TENSOR_TYPES,
@@ -106,7 +107,7 @@ _STALL = (
       for reason in STALL_REASONS),
     *(Metric(f"stall_{reason}_pct", "%", "stall",
              (f"@stall_{reason}_cycles_per_issue",
-              *(f"@stall_{other}_cycles_per_issue" for other in EVERYWHERE),
+              *(f"@stall_{other}_cycles_per_issue~" for other in EVERYWHERE),
               *(f"@stall_{other}_cycles_per_issue?" for other in SOME_CHIPS)), f.share_pct,
              f"share of a warp's cycles spent in {reason}; the shares of all states add up to 100")
       for reason in STALL_REASONS),
@@ -216,6 +217,30 @@ _COMPUTE = (
     *(Metric(f"inst_{opcode.lower()}", "inst", "compute", (f"{OPCODE_COUNTER}:{opcode}",), f.same,
              f"executed {opcode} instructions, counted per warp") for opcode in OPCODES),
 )
+_READS, _WRITES = "sm__mem_tensor_reads_op_{}.sum", "sm__mem_tensor_writes_op_{}.sum"
+_MMA_A = "|".join(_READS.format(f"utcmma_matrix_a_{others}") for others in ("sp_sf", "or_metadata"))
+_MMA_INSTRUCTIONS = "sm__inst_executed_pipe_tensor_subpipe_hmma_op_utchmma_utcqmma_utcomma_scope_{}cta.sum"
+_TENSOR_MEMORY = (
+    Metric("tensor_memory_bytes_allocated", "byte", TENSOR_MEMORY,
+           ("sm__mem_tensor_bytes_allocated.avg.per_cycle_active",), f.same,
+           "tensor memory that the blocks of an SM have allocated, on average while the SM is active"),
+    Metric("tensor_memory_load_reads", "read", TENSOR_MEMORY, (_READS.format("ldt"),), f.same,
+           "reads of tensor memory by loads into registers (tcgen05.ld)"),
+    Metric("tensor_memory_mma_reads", "read", TENSOR_MEMORY, (_MMA_A, _READS.format("utcmma_matrix_c")), f.total,
+           "reads of tensor memory by matrix instructions (tcgen05.mma): matrix A, its metadata, and the accumulator"),
+    Metric("tensor_memory_store_writes", "write", TENSOR_MEMORY, (_WRITES.format("stt"),), f.same,
+           "writes of tensor memory by stores from registers (tcgen05.st)"),
+    Metric("tensor_memory_mma_writes", "write", TENSOR_MEMORY, (_WRITES.format("utcmma"),), f.same,
+           "writes of tensor memory by matrix instructions (tcgen05.mma)"),
+    Metric("tensor_memory_copy_writes", "write", TENSOR_MEMORY, (_WRITES.format("utccp"),), f.same,
+           "writes of tensor memory by copies from shared memory (tcgen05.cp)"),
+    Metric("tensor_memory_instructions", "inst", TENSOR_MEMORY, ("sm__inst_executed_pipe_tmem.sum",), f.same,
+           "instructions that the pipe of tensor memory executed, counted per warp"),
+    Metric("mma_1cta_instructions", "inst", TENSOR_MEMORY, (_MMA_INSTRUCTIONS.format(1),), f.same,
+           "floating-point matrix instructions (tcgen05.mma) of one block"),
+    Metric("mma_2cta_instructions", "inst", TENSOR_MEMORY, (_MMA_INSTRUCTIONS.format(2),), f.same,
+           "floating-point matrix instructions (tcgen05.mma) of a pair of blocks"),
+)
 _BUILD = (
     Metric("constant_bytes", "byte", "build", (), None, "constant memory, including arguments"),
     Metric("stack_bytes", "byte", "build", (), None, "stack frame per thread"),
@@ -224,11 +249,9 @@ _BUILD = (
     Metric("barriers", "barrier", "build", (), None, "hardware barriers that a block uses"),
     Metric("sass_instructions", "inst", "build", (), None, "instructions in the kernel's machine code"),
 )
+_ALL = (
+    *_TIME, *_OVERLAP, *_LAUNCH, *_OCCUPANCY, *_STALL, *_SHARED, *_MEMORY, *_COMPUTE, *_TENSOR_MEMORY, *_BUILD,
+)
 # fmt: on
 
-METRICS = MappingProxyType(
-    {
-        m.name: m
-        for m in (*_TIME, *_OVERLAP, *_LAUNCH, *_OCCUPANCY, *_STALL, *_SHARED, *_MEMORY, *_COMPUTE, *_BUILD)
-    }
-)
+METRICS = MappingProxyType({m.name: m for m in _ALL})

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from warplog.core.errors import WarplogError
 from warplog.core.text import one_line, visible
-from warplog.figures.shared.memory_boxes import EXPLANATION, HEIGHT, WIDTH
+from warplog.figures.shared.memory_boxes import EXPLANATION
 from warplog.metrics import STALL_REASONS
 from warplog.worklog.cells import Cells
 from warplog.worklog.code.boxes import Part, parts
@@ -104,7 +104,7 @@ def _environment() -> "Environment":
         finalize=_finalize,
     )
     note = f"Memory charts show the longest kernel. {EXPLANATION}"
-    environment.globals.update(memory_note=note, memory_size=(WIDTH, HEIGHT))
+    environment.globals.update(memory_note=note)
     environment.filters.update(
         states=_mark_states, image=_image, anchor=_anchor, width=_width, sentence=_sentence, quoted=_mark_quoted,
         changes=_changes, source=_source, linked=_linked, place=_place, web=_web, name=_name, code=_code,

@@ -25,7 +25,8 @@ METRICS = (
     "inst_lds", "inst_ldsm", "inst_sts", "inst_stsm", "inst_hgmma", "inst_ldgsts", "inst_utmaldg", "inst_utmastg",
     "shared_wavefronts", "shared_conflict_ways", "l1_bytes", "l1_hit_pct", "l1_throughput_pct", "l2_bytes",
     "l2_hit_pct", "l2_throughput_pct", "dram_bytes_read", "dram_bytes_written", "dram_gbytes_per_s",
-    "dram_throughput_pct",
+    "dram_throughput_pct", "dram_bytes", "tensor_memory_bytes_allocated", "tensor_memory_load_reads",
+    "tensor_memory_store_writes", "tensor_memory_mma_reads", "tensor_memory_mma_writes", "tensor_memory_copy_writes",
 )  # fmt: skip
 NOTE = (
     "arrows: executed load and store instructions of all warps with sectors per request, or bytes; boxes: bytes looked "
@@ -38,13 +39,14 @@ EXPLANATION = (
     " holds the bytes looked up, the share of sectors found, and the percent of the peak throughput over the elapsed"
     " cycles, which is one number for L1 and shared memory. ▲ and ▼ mark at least 10 % more or less than in the parent."
 )
-WIDTH, HEIGHT = 704.0, 200.0
+WIDTH, HEIGHT = 704.0, 200.0  # of a kernel that uses no tensor memory
 # Left and right edge of each unit; the distances are those that the longest texts need.
 _KERNEL, _L1, _L2, _DEVICE = (0.0, 62.0), (188.0, 318.0), (434.0, 526.0), (612.0, WIDTH)
 _UPPER, _LOWER = (
     (0.0, 86.0),
     (114.0, HEIGHT),
 )  # top and bottom of L1 and of shared memory, which lie above each other
+_TENSOR = 228.0, 314.0  # of tensor memory, below shared memory
 _ACTIVITY = ["instructions_executed", "ipc", "gpu_cycles"]
 _CHANGE = 1.1  # a larger ratio to the parent, or its inverse, is marked
 _ABSENT = "n/a"
@@ -87,11 +89,16 @@ class Arrow:
 
 @dataclass(frozen=True)
 class MemoryChart:
-    """The chart of one kernel, in units of which `WIDTH` and `HEIGHT` hold all of it."""
+    """The chart of one kernel."""
 
     title: str
     boxes: tuple[Box, ...]
     arrows: tuple[Arrow, ...]
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height that hold all boxes."""
+        return max(box.x + box.width for box in self.boxes), max(box.y + box.height for box in self.boxes)
 
 
 @dataclass(frozen=True)
@@ -138,9 +145,17 @@ def kernel_metrics(tables: "FigureTables") -> "pd.DataFrame":
 
 
 def turned(memory: MemoryChart) -> MemoryChart:
-    """Returns the chart with the kernel at the top instead of the left."""
-    boxes = (replace(box, x=box.y, y=box.x, width=box.height, height=box.width) for box in memory.boxes)
-    arrows = (replace(arrow, start=arrow.start[::-1], end=arrow.end[::-1]) for arrow in memory.arrows)
+    """Returns the chart with the kernel at the top instead of the left, without tensor memory: it has no room there."""
+    boxes = (
+        replace(box, x=box.y, y=box.x, width=min(box.height, HEIGHT), height=box.width)
+        for box in memory.boxes
+        if box.y < HEIGHT
+    )
+    arrows = (
+        replace(arrow, start=arrow.start[::-1], end=arrow.end[::-1])
+        for arrow in memory.arrows
+        if max(arrow.start[1], arrow.end[1]) <= HEIGHT
+    )
     return replace(memory, boxes=tuple(boxes), arrows=tuple(arrows))
 
 
@@ -183,7 +198,9 @@ def _with_traffic(values: Mapping[str, float]) -> dict[str, float]:
 
 def _boxes(counters: _Counters) -> Iterator[Box]:
     text, percent = counters.text, counters.percent
-    yield Box("Kernel", (text("us", "duration_us").replace("us", "µs"),), *_place(_KERNEL))
+    bottom = _TENSOR[1] if _uses_tensor_memory(counters) else HEIGHT
+    duration = text("us", "duration_us").replace("us", "µs")
+    yield Box("Kernel", (duration,), *_place(_KERNEL, (0.0, bottom)))
     yield _cache(counters, "L1/TEX", "l1", _place(_L1, _UPPER))
     ways = text("-way", "shared_conflict_ways").replace(" -", "-")
     shared: tuple[str, ...] = (
@@ -192,9 +209,18 @@ def _boxes(counters: _Counters) -> Iterator[Box]:
         else (text("wavefront", "shared_wavefronts"), ways)
     )
     yield Box("Shared", (*shared, *_besides_loads_and_stores(counters)), *_place(_L1, _LOWER))
+    if _uses_tensor_memory(counters):
+        allocated = f"{text('B', 'tensor_memory_bytes_allocated')} per SM"
+        reads, writes = (f"{text('', f'tensor_memory_mma_{each}')} {each}" for each in ("reads", "writes"))
+        lines = (allocated, reads, writes, f"by {_BY_THEMSELVES[_MMA]}")
+        yield Box("Tensor memory", lines, *_place(_L1, _TENSOR))
     yield _cache(counters, "L2", "l2", _place(_L2))
     device = (text("GB/s", "dram_gbytes_per_s"), percent("dram_throughput_pct", "used"))
     yield Box("Device", device, *_place(_DEVICE), _share(counters, "dram_throughput_pct"))
+
+
+def _uses_tensor_memory(counters: _Counters) -> bool:
+    return counters.sum("tensor_memory_bytes_allocated") > 0
 
 
 def _place(
@@ -232,9 +258,9 @@ def _arrows(counters: _Counters) -> Iterator[Arrow]:
         counters,
         "load",
         ("inst_lds", "inst_ldsm"),
-        _besides(counters, "hgmma"),
+        _besides(counters, "inst_hgmma") or _besides(counters, _MMA),
     )
-    tma = _besides(counters, "utmaldg")
+    tma = _besides(counters, "inst_utmaldg")
     yield _flow(_KERNEL[1], _L1[0], 182, False, counters, "store", ("inst_sts", "inst_stsm"), tma)
     yield _bytes(counters, "l1_requested_bytes", "requested", (_L2[0], _L1[1]), 24, "≤ ")
     bound = "≤ " if counters.sum("l1_stored_is_bound") else ""
@@ -247,6 +273,18 @@ def _arrows(counters: _Counters) -> Iterator[Arrow]:
         name = f"inst_utma{'ldg' if access == 'load' else 'stg'}"
         if counters.sum(name) != 0:
             yield _flow(_L1[1], _L2[0], y, backwards, counters, f"TMA {access}", (name,))
+    if _uses_tensor_memory(counters):
+        for access, metric, y, backwards in (
+            ("read", "load_reads", 250, True),
+            ("write", "store_writes", 292, False),
+        ):
+            yield _flow(_KERNEL[1], _L1[0], y, backwards, counters, access, (f"tensor_memory_{metric}",))
+        if counters.sum("tensor_memory_copy_writes") != 0:
+            copied = counters.text("", "tensor_memory_copy_writes")
+            yield Arrow((268, _LOWER[1]), (268, _TENSOR[0]), "", f"{copied} writes by copies")
+    if math.isnan(counters.sum("dram_bytes_read")) and counters.sum("dram_bytes") >= 0:
+        yield _bytes(counters, "dram_bytes", "read, written", (_DEVICE[0], _L2[1]), 70)
+        return
     yield _bytes(counters, "dram_bytes_read", "read", (_DEVICE[0], _L2[1]), 70)
     yield _bytes(counters, "dram_bytes_written", "written", (_L2[1], _DEVICE[0]), 130)
 
@@ -264,20 +302,22 @@ def _flow(
 
 
 _BESIDES = "besides "
+_MMA = "tensor_memory_mma_writes"
 _BY_THEMSELVES = {
-    "hgmma": "wgmma",
-    "utmaldg": "TMA",
+    "inst_hgmma": "wgmma",
+    _MMA: "tcgen05",
+    "inst_utmaldg": "TMA",
 }  # what accesses shared memory without loads and stores
 
 
 def _besides_loads_and_stores(counters: _Counters) -> tuple[str, ...]:
     """Returns what accesses shared memory without load and store instructions: "read by wgmma", "written by TMA"."""
-    verbs = {"hgmma": "read by", "utmaldg": "written by"}
-    return tuple(f"{verb} {_BY_THEMSELVES[code]}" for code, verb in verbs.items() if _besides(counters, code))
+    verbs = {"inst_hgmma": "read by", _MMA: "read by", "inst_utmaldg": "written by"}
+    return tuple(f"{verb} {_BY_THEMSELVES[name]}" for name, verb in verbs.items() if _besides(counters, name))
 
 
-def _besides(counters: _Counters, code: str) -> str:
-    return f"{_BESIDES}{_BY_THEMSELVES[code]}" if counters.sum(f"inst_{code}") > 0 else ""
+def _besides(counters: _Counters, name: str) -> str:
+    return f"{_BESIDES}{_BY_THEMSELVES[name]}" if counters.sum(name) > 0 else ""
 
 
 def _other_loads(flow: Arrow, counters: _Counters, sectors: str) -> Arrow:
