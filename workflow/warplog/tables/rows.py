@@ -86,9 +86,8 @@ def make_rows(
         rows["measurements"] += measured
         rows["published"] += published.rows(family, measured)
     gpu = source.campaign.device
-    rows["gpus"].append(
-        {"gpu": gpu.slug, "gpu_name": gpu.name, "max_sm_mhz": gpu.max_sm_mhz, **asdict(peaks)}
-    )
+    named: Row = {"gpu": gpu.slug, "gpu_name": gpu.name, "max_sm_mhz": gpu.max_sm_mhz}
+    rows["gpus"].append({**named, **asdict(peaks), "origins": ",".join(peaks.origins)})
     return rows
 
 
