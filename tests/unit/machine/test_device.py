@@ -46,7 +46,13 @@ def test_a_driver_that_tells_next_to_nothing_gives_zeros_and_no_error(install):
     )
     state = clock_state()
     assert (state.sm_mhz, state.power_w, state.power_kind, state.throttle_reasons) == (None, None, "", ())
-    assert state.energy_j is None
+    assert (state.energy_j, state.reports_reasons) == (None, False)
+    with Sampler() as sampler:
+        board = sampler.result()
+        means = sampler.between(0.0, math.inf)
+    assert (board.sm_mhz, board.power_w, board.temperature_c, board.power_kind) == (None, None, None, "")
+    assert (means.sm_mhz, means.power_w, means.limits) == (None, None, ())
+    assert board.state_samples > 0
     assert processes() == []
     assert settings() == {}
 

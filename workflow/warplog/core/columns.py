@@ -57,8 +57,8 @@ REMARKS: Mapping[str, Column] = {
         "str",
         "",
         "what to know of the row, as a JSON list of codes with values; empty for nothing. Codes: few_samples,"
-        " discarded, held_clock, not_blocked, host_time, no_graph, earlier_source, other_board, not_tuned, violated,"
-        " partly_tuned, tuned_for_earlier",
+        " discarded, held_clock, not_blocked, host_time, no_graph, not_reported, earlier_source, other_board,"
+        " not_tuned, violated, partly_tuned, tuned_for_earlier",
     ),
 }
 

@@ -182,7 +182,7 @@ TABLES = Stage(
     word="tables",
     about="the records of all families become tables",
     code=("tables.rows", "tables.files"),
-    version=1,
+    version=2,
     file="tables/measurements.parquet",
     seconds=6,
 )
@@ -227,7 +227,7 @@ FIGURES = Stage(
     word="figures",
     about="the figures of a family",
     code=("figures",),
-    version=1,
+    version=2,
     file="figures/{family}",
     seconds=8,
 )
@@ -242,7 +242,7 @@ PAGE = Stage(
     word="page",
     about="the page of a family, as HTML, Markdown and LaTeX",
     code=("worklog",),
-    version=1,
+    version=2,
     file="worklog/{family}.html",
 )
 SITE = Stage(
