@@ -104,7 +104,7 @@ READINGS: Mapping[Reading, str] = {"sm_mhz": "SM clock", "power_w": "power", "te
 
 
 class NotReported(_Remark, tag="not_reported", frozen=True, kw_only=True):
-    """The driver does not report these readings of the board, so that their columns are empty."""
+    """The driver does not report these readings of the board; the SM clock at rest is the timer's all the same."""
 
     readings: tuple[Reading, ...]
 
