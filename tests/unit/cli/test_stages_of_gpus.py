@@ -93,6 +93,24 @@ def test_metrics_of_hopper_without_a_counter_are_named(gpu, metrics, families):
     assert all(name in line.text for name in stage.metrics)
 
 
+def test_variants_whose_blocks_are_too_large_are_named(families):
+    shared = {("vector_add", "scalar"): 99 * 1024 + 1025.0, ("vector_add", "float4"): 100 * 1024.0}
+    shared |= {("bf16_gemm", "wgmma_tma"): 200e3}  # requires another architecture in any case
+    by_gpu = {gpu.slug: stages.examine(gpu, families, ALL_WELL, shared) for gpu in (RTX_4090, A100)}
+    large = {slug: {stage.name: stage.too_large for stage in answers} for slug, answers in by_gpu.items()}
+    assert large["rtx-4090"] == dict.fromkeys(large["rtx-4090"], ()) | {"check": ("vector_add/scalar",)}
+    assert set(large["a100-sxm4-80gb"].values()) == {()}
+    (check,) = (f for f in stages.findings(by_gpu["rtx-4090"], RTX_4090) if f.topic == "stage check")
+    assert "blocks of vector_add/scalar had more shared memory" in check.text
+
+
+def test_recorded_blocks_are_those_of_the_projects_own_kernels(tmp_path):
+    shared = stages.recorded_shared(PROJECT / "results/recorded/h200/tables")
+    assert shared["sgemm", "warptile"] > 0
+    assert ("sgemm", "cublas") not in shared
+    assert stages.recorded_shared(tmp_path) == {}
+
+
 @pytest.mark.parametrize(
     ("missing", "blocked"),
     [

@@ -12,6 +12,7 @@ from warplog.cli.checkup import gpu as gpu_checkup
 from warplog.cli.checkup import host, kernels, packages, stages, tools
 from warplog.cli.checkup.finding import Finding
 from warplog.core.errors import WarplogError
+from warplog.core.paths import RECORDED
 from warplog.core.text import printable
 from warplog.machine import device, toolchain
 from warplog.records.campaign import Gpu
@@ -47,7 +48,8 @@ def _on_this_gpu(gpu: Gpu, project: Path, found: Sequence[Finding]) -> list[Find
         families, table = kernels.load(project), device.known_gpus(project)
     except WarplogError:  # which has a finding of its own
         return []
-    answers = stages.findings(stages.examine(gpu, families, found), gpu) if families else []
+    shared = stages.recorded_shared(project / RECORDED / "h200" / "tables")
+    answers = stages.findings(stages.examine(gpu, families, found, shared), gpu) if families else []
     return [*stages.limits(gpu), stages.peaks(device.peaks(gpu, table)), *answers]
 
 

@@ -3,19 +3,24 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from warplog.catalog import winners
 from warplog.catalog.family import Family, Variant
 from warplog.cli.checkup.finding import Finding
+from warplog.core.columns import number
+from warplog.core.errors import WarplogError
 from warplog.machine.device import Peaks
 from warplog.metrics import METRICS
 from warplog.metrics.counters import alternatives, is_collected, supports
 from warplog.metrics.occupancy import LIMITS, REGISTERS_PER_SM
 from warplog.records.campaign import Gpu
+from warplog.tables.files import as_rows, read_table
 
 HOPPER = (9, 0)
 Name = Literal["compile", "check", "time", "counters", "trace", "sanitize", "timeline", "tune"]
+Key = tuple[str, str]  # family and variant
 _KIB = 1024
 # The findings that a stage depends on.
 _NEEDS: Mapping[Name, tuple[str, ...]] = {
@@ -40,6 +45,7 @@ class Stage:
         unsupported: how many of them the GPU cannot run, by the architecture that they require.
         families: those of which no variant can run.
         metrics: those that Hopper has, and for which this GPU has no counter.
+        too_large: "family/variant" of those whose blocks have more shared memory, as recorded on Hopper.
         searched: how many variants have parameters that a search found on this model.
         blocked_by: topics of the findings that say what is missing.
     """
@@ -50,12 +56,25 @@ class Stage:
     unsupported: Mapping[str, int]
     families: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()
+    too_large: tuple[str, ...] = ()
     searched: int = 0
     blocked_by: tuple[str, ...] = ()
 
 
-def examine(gpu: Gpu, families: Mapping[str, Family], found: Iterable[Finding]) -> list[Stage]:
-    """Returns what each stage can do; `found` are the findings on tools and driver."""
+def examine(
+    gpu: Gpu,
+    families: Mapping[str, Family],
+    found: Iterable[Finding],
+    shared: Mapping[Key, float] | None = None,
+) -> list[Stage]:
+    """Returns what each stage can do.
+
+    Args:
+        gpu: the GPU.
+        families: those of the project.
+        found: the findings on tools and driver.
+        shared: bytes of shared memory of a variant's block, from `recorded_shared`.
+    """
     bad = {finding.topic for finding in found if finding.status in ("warn", "fail")}
     capability = gpu.compute_capability
     everything = [variant for family in families.values() for variant in family.variants]
@@ -82,6 +101,7 @@ def examine(gpu: Gpu, families: Mapping[str, Family], found: Iterable[Finding]) 
                 unsupported=dict(refused.most_common()),
                 families=tuple(_without_variant(families, capability)) if name == "compile" else (),
                 metrics=without_counter(capability) if name == "counters" else (),
+                too_large=_too_large(gpu, families, shared or {}) if name == "check" else (),
                 searched=searched if name == "tune" else 0,
                 blocked_by=blocked,
             )
@@ -93,6 +113,40 @@ def _without_variant(families: Mapping[str, Family], capability: tuple[int, int]
     for family in families.values():
         if all(variant.requires.why_not(capability) for variant in family.variants):
             yield family.name
+
+
+def recorded_shared(folder: Path) -> Mapping[Key, float]:
+    """Returns the shared memory of the largest block of each variant in recorded tables, in bytes.
+
+    Without variants whose kernels are a library's, which chooses others on another GPU. Nothing if there are no tables.
+    """
+    try:
+        metrics, libraries = read_table(folder, "metrics"), read_table(folder, "library_kernels")
+    except WarplogError:
+        return {}
+    others = set(zip(libraries["family"], libraries["variant"], strict=True))
+    most: dict[Key, float] = {}
+    for row in as_rows(metrics[metrics["metric"] == "shared_bytes_per_block"]):
+        key = str(row["family"]), str(row["variant"])
+        if key not in others:
+            most[key] = max(most.get(key, 0.0), number(row, "value"))
+    return most
+
+
+def _too_large(gpu: Gpu, families: Mapping[str, Family], shared: Mapping[Key, float]) -> tuple[str, ...]:
+    """A variant with a search has other parameters on another GPU, and is left out."""
+    limits = LIMITS.get(gpu.compute_capability)
+    if limits is None:
+        return ()
+    most = limits.shared_bytes_per_block + limits.reserved_shared_bytes
+    return tuple(
+        f"{family.name}/{variant.name}"
+        for family in families.values()
+        for variant in family.variants
+        if not variant.search
+        and not variant.requires.why_not(gpu.compute_capability)
+        and shared.get((family.name, variant.name), 0) > most
+    )
 
 
 def without_counter(capability: tuple[int, int]) -> tuple[str, ...]:
@@ -137,6 +191,10 @@ def _words(stage: Stage, gpu: Gpu) -> str:
         parts.append(f"unsupported: {counts}")
     if stage.families:
         parts.append(f"no variant of {', '.join(stage.families)}")
+    if stage.too_large:
+        parts.append(
+            f"on the H200, blocks of {', '.join(stage.too_large)} had more shared memory than fits here"
+        )
     if stage.name == "tune":
         parts.append(f"searched on {gpu.slug}: {stage.searched} of {stage.variants} variants")
     if stage.metrics:
