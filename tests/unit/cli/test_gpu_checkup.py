@@ -8,6 +8,7 @@ from msgspec import structs
 from fake_driver import DESCRIBED as H200
 from warplog.cli.checkup import gpu as gpu_checkup
 from warplog.core import locks
+from warplog.machine import wsl
 from warplog.machine.clocks import ClockState
 from warplog.machine.device import GpuProcess
 
@@ -76,6 +77,21 @@ def test_counters_require_the_drivers_permission_or_a_capability(
     assert ("NVreg_RestrictProfilingToAdminUsers=0" in finding.remedy) == (status == "warn")
 
 
+def test_in_wsl_windows_permits_the_counters_whatever_linux_says(tmp_path, monkeypatch):
+    (tmp_path / "dxg").touch()
+    monkeypatch.setattr(wsl, "DEVICE", tmp_path / "dxg")
+    (tmp_path / "self").mkdir()
+    (tmp_path / "self/status").write_text("CapEff:\t000001ffffffffff\n")
+    finding = gpu_checkup.counters(H200, tmp_path)
+    assert finding.status == "info"
+    assert "NVIDIA Control Panel" in finding.remedy
+    assert "NVreg" not in finding.remedy
+    topics = [finding.topic for finding in gpu_checkup.examine(H200)]
+    assert "WSL" in topics
+    monkeypatch.setattr(wsl, "DEVICE", tmp_path / "none")
+    assert "WSL" not in [finding.topic for finding in gpu_checkup.examine(H200)]
+
+
 @pytest.mark.parametrize(
     ("reasons", "clocks", "throttling"),
     [
@@ -92,9 +108,17 @@ def test_reasons_that_limit_the_clocks_are_reported(reasons, clocks, throttling)
     assert all(finding.remedy for finding in findings if finding.status == "warn")
 
 
-def test_values_that_a_gpu_does_not_report_are_question_marks():
-    silent = ClockState(None, None, None, "", None, (), False)
-    assert "SM ? of 1980 MHz" in gpu_checkup.clocks(H200, silent)[0].text
+def test_values_that_a_gpu_does_not_report_are_question_marks_and_named():
+    silent = ClockState(None, None, None, "", None, (), False, reports_reasons=False)
+    clock, readings, throttling = gpu_checkup.clocks(H200, silent)
+    assert "SM ? of 1980 MHz" in clock.text
+    assert outcome(readings) == ("info", True)
+    assert "not reported: SM clock, power, temperature" in readings.text
+    assert (throttling.status, throttling.text) == ("info", "not reported")
+    no_power = replace(CALM, power_w=None, power_kind="")
+    _, readings, throttling = gpu_checkup.clocks(H200, no_power)
+    assert (readings.status, readings.text.partition(":")[2].split(":")[0].strip()) == ("info", "power")
+    assert (throttling.status, throttling.text) == ("ok", "none")
     assert gpu_checkup.settings({}).text == "not reported"
 
 

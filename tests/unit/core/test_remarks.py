@@ -7,7 +7,7 @@ import pytest
 from warplog.core.columns import MEASUREMENTS
 from warplog.core.errors import WarplogError
 from warplog.records import remarks
-from warplog.records.remarks import Discarded, FewSamples, HeldClock, HostTime, NotBlocked
+from warplog.records.remarks import Discarded, FewSamples, HeldClock, HostTime, NotBlocked, NotReported
 
 DISCARDED = Discarded(dropped=12, taken=112, below_mhz=1960.2)
 
@@ -20,6 +20,8 @@ DISCARDED = Discarded(dropped=12, taken=112, below_mhz=1960.2)
         (DISCARDED, "12 of 112 launches discarded: set SM clock below 1960 MHz"),
         (HeldClock(mhz=1200.0), "clock held at 1200 MHz in spite of pauses"),
         (HeldClock(mhz=None), "clock held in spite of pauses"),
+        (NotReported(readings=("power_w",)), "not reported by the driver: power"),
+        (NotReported(readings=("sm_mhz", "power_w")), "not reported by the driver: SM clock, power"),
         (NotBlocked(samples=1), "1 sample not blocked: the launcher synchronises"),
         (NotBlocked(samples=3), "3 samples not blocked: the launcher synchronises"),
     ],

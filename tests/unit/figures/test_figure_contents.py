@@ -144,6 +144,27 @@ def test_roofline_of_an_unknown_gpu_has_points_only(good):
     assert "peaks: unknown for this GPU" in drawn("roofline", tables).get_supxlabel().replace("\n", " ")
 
 
+@pytest.mark.parametrize(
+    ("origins", "words"),
+    [("data_sheet", ", not measured"), ("device", ", not measured"), ("measured", "own run, measured")],
+)
+def test_a_figure_says_whether_the_peaks_were_measured(good, origins, words):
+    tables = replace(good, gpus=good.gpus.assign(origins=origins, source="own run"))
+    for name in ("roofline", "throughput_vs_size"):
+        assert set(MODULES[name].data(tables)["peak_source"].dropna()) >= {f"own run, {words.split(', ')[1]}"}
+    assert words in drawn("roofline", tables).get_supxlabel().replace("\n", " ")
+
+
+def test_a_roof_of_tensor_cores_is_drawn_only_where_it_can_bind(good):
+    known = good.gpus.assign(
+        fp32_tflops_peak=67.0, tf32_tflops_peak=494.5, bf16_tflops_peak=989.0, fp8_tflops_peak=1979.0
+    )
+    tables = replace(good, gpus=known)
+    assert [name for name, _ in tables.ceilings(50e3)] == ["FP32 peak"]
+    assert [name for name, _ in tables.ceilings(800e3)] == ["FP32 peak", "BF16 peak"]
+    assert [name for name, _ in tables.ceilings(1200e3)] == ["FP32 peak", "BF16 peak", "FP8 peak"]
+
+
 def test_longest_kernel_stands_for_a_case_of_several(good):
     for name in ("roofline", "warp_stalls", "occupancy", "bank_conflicts", "timeline"):
         assert row(name, good, "split_k")["kernel"] == "split_k_kernel"

@@ -1,5 +1,6 @@
 """Properties, peak rates and processes of a GPU, with a fake driver library instead of a GPU."""
 
+import math
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -45,7 +46,13 @@ def test_a_driver_that_tells_next_to_nothing_gives_zeros_and_no_error(install):
     )
     state = clock_state()
     assert (state.sm_mhz, state.power_w, state.power_kind, state.throttle_reasons) == (None, None, "", ())
-    assert state.energy_j is None
+    assert (state.energy_j, state.reports_reasons) == (None, False)
+    with Sampler() as sampler:
+        board = sampler.result()
+        means = sampler.between(0.0, math.inf)
+    assert (board.sm_mhz, board.power_w, board.temperature_c, board.power_kind) == (None, None, None, "")
+    assert (means.sm_mhz, means.power_w, means.limits) == (None, None, ())
+    assert board.state_samples > 0
     assert processes() == []
     assert settings() == {}
 
@@ -190,6 +197,12 @@ def test_peaks_come_from_the_table_or_from_the_clocks(install):
     half_known = peaks(gpu, {"h200": KnownGpu(arch="sm_90", sms=132, dram_gbytes_per_s_peak=1, source="me")})
     assert (half_known.fp32_tflops_peak, half_known.dram_gbytes_per_s_peak) == (unknown.fp32_tflops_peak, 1)
     assert half_known.source == "me; computed from clocks and widths that the device reports"
+    assert (listed.origins, unknown.origins) == (("data_sheet",), ("device",))
+    assert half_known.origins == ("device", "data_sheet")
+    own = KnownGpu(
+        arch="sm_90", sms=132, fp32_tflops_peak=60, dram_gbytes_per_s_peak=1, origin="measured", source="me"
+    )
+    assert peaks(gpu, {"h200": own}).origins == ("measured",)
     silent = peaks(replace(gpu, sms=0, max_memory_mhz=0), {})
     assert (silent.fp32_tflops_peak, silent.dram_gbytes_per_s_peak) == (None, None)
 
@@ -220,6 +233,23 @@ def test_the_formulas_give_what_the_data_sheets_say(install, slug, capability, m
     )
     assert peaks(gpu, {}).fp32_tflops_peak == pytest.approx(entry.fp32_tflops_peak, rel=0.01)
     assert peaks(gpu, {}).dram_gbytes_per_s_peak == pytest.approx(entry.dram_gbytes_per_s_peak, rel=0.01)
+
+
+_KNOWN = known_gpus(PROJECT)
+
+
+@pytest.mark.parametrize("entry", _KNOWN.values(), ids=_KNOWN)
+def test_listed_peaks_are_those_of_whole_units_at_the_listed_clocks(entry):
+    """An SM does a power of two of operations per clock, so that a wrong peak, clock or number of SMs is seen."""
+    rates = [(entry.fp32_tflops_peak, entry.fp32_peak_mhz), (entry.bf16_tflops_peak, entry.tensor_peak_mhz)]
+    for tflops, mhz in rates:
+        if tflops and mhz:
+            exponent = math.log2(tflops * 1e6 / (entry.sms * mhz))
+            assert exponent == pytest.approx(round(exponent), abs=0.015)
+    ratios = [(entry.tf32_tflops_peak, 0.5), (entry.fp8_tflops_peak, 2.0)]
+    assert all(
+        peak == pytest.approx(ratio * entry.bf16_tflops_peak, rel=0.02) for peak, ratio in ratios if peak
+    )
 
 
 def test_who_else_is_there_and_how_it_is_set(install):

@@ -11,6 +11,7 @@ from report_files import Launch, write_ncu
 from stand_in_workers import Workers
 from warplog.catalog.contract import Measuring
 from warplog.extract import sessions
+from warplog.machine import wsl
 from warplog.machine.toolchain import Tool
 from warplog.measure.job import Job
 from warplog.measure.stages import capture
@@ -148,6 +149,17 @@ def test_a_session_without_permission_is_denied_for_all(tmp_path, profiler, monk
     assert all("counters are not permitted" in record.reason for record in found.values())
     assert expected in found["right"].reason
     assert ("DCGM" in found["right"].reason) == (expected == "DCGM")
+
+
+def test_in_wsl_the_remedy_for_denied_counters_is_on_windows(tmp_path, monkeypatch):
+    log = tmp_path / "worker.log"
+    log.write_text("==ERROR== ERR_NVGPUCTRPERM - The user ...")
+    assert "NVreg_RestrictProfilingToAdminUsers=0" in capture._diagnose(log, "")[1]
+    monkeypatch.setattr(wsl, "DEVICE", tmp_path)
+    status, reason = capture._diagnose(log, "")
+    assert status == "denied"
+    assert "NVIDIA Control Panel" in reason
+    assert "NVreg" not in reason
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,11 @@
+import itertools
+import subprocess
+
 import pytest
 
 from captures import captured, needs_captures
 from warplog.core.errors import WarplogError
+from warplog.machine import toolchain
 from warplog.metrics import evaluate, occupancy_limiter
 from warplog.metrics.occupancy import LIMITS, lift, theoretical
 from warplog.parsers.ncu import report as ncu_rep
@@ -51,6 +55,72 @@ def test_an_sm_holds_what_the_table_of_the_programming_guide_says(capability, wa
     assert (small.limit_warps_blocks, small.blocks_per_sm) == (warps, blocks)
     assert theoretical(16, 32, kib_per_block * 1024, capability).blocks_per_sm == 1
     assert theoretical(16, 32, kib_per_block * 1024 + 1, capability).blocks_per_sm == 0
+
+
+_CALCULATOR = r"""
+#include <cuda_occupancy.h>
+#include <stdio.h>
+int main(void) {
+    int major, minor, registers, threads, warps, per_sm, per_block, reserved;
+    long shared;
+    while (scanf("%d %d %d %d %ld %d %d %d %d", &major, &minor, &registers, &threads, &shared, &warps, &per_sm,
+                 &per_block, &reserved) == 9) {
+        cudaOccDeviceProp gpu;
+        cudaOccFuncAttributes kernel;
+        cudaOccDeviceState state;
+        cudaOccResult result;
+        gpu.computeMajor = major, gpu.computeMinor = minor, gpu.warpSize = 32, gpu.numSms = 1;
+        gpu.maxThreadsPerBlock = 1024, gpu.maxThreadsPerMultiprocessor = 32 * warps;
+        gpu.regsPerBlock = gpu.regsPerMultiprocessor = 65536;
+        gpu.sharedMemPerBlock = 49152, gpu.sharedMemPerMultiprocessor = per_sm;
+        gpu.sharedMemPerBlockOptin = per_block, gpu.reservedSharedMemPerBlock = reserved;
+        kernel.maxThreadsPerBlock = 1024, kernel.numRegs = registers;
+        kernel.shmemLimitConfig = FUNC_SHMEM_LIMIT_OPTIN, kernel.maxDynamicSharedSizeBytes = per_block;
+        kernel.partitionedGCConfig = PARTITIONED_GC_OFF;
+        state.carveoutConfig = SHAREDMEM_CARVEOUT_MAX_SHARED;
+        if (cudaOccMaxActiveBlocksPerMultiprocessor(&result, &gpu, &kernel, &state, threads, shared)) return 1;
+        printf("%d\n", result.activeBlocksPerMultiprocessor);
+    }
+    return 0;
+}
+"""
+
+
+@pytest.mark.nvcc
+def test_blocks_per_sm_are_those_of_nvidias_calculator(tmp_path):
+    """It is a header of the CUDA toolkit, with rules of its own per compute capability."""
+    nvcc = toolchain.find("nvcc")
+    if not nvcc.ok:
+        pytest.skip(nvcc.remedy)
+    source, program = tmp_path / "calculator.cpp", tmp_path / "calculator"
+    source.write_text(_CALCULATOR)
+    subprocess.run([*toolchain.nvcc_command(nvcc), "-o", program, source], check=True, timeout=120)
+    shapes = itertools.product(
+        (16, 33, 64, 96, 168, 255), (32, 96, 128, 384, 1024), (0, 1000, 49152, 99 * 1024)
+    )
+    launches = [
+        (key, shape)
+        for shape in shapes
+        for key, limits in LIMITS.items()
+        if shape[2] <= limits.shared_bytes_per_block
+    ]
+    lines = [
+        (*key, *shape, of.warps, of.shared_bytes, of.shared_bytes_per_block, of.reserved_shared_bytes)
+        for key, shape in launches
+        for of in [LIMITS[key]]
+    ]
+    given = "\n".join(" ".join(map(str, line)) for line in lines)
+    done = subprocess.run([program], input=given, capture_output=True, text=True, check=True, timeout=60)
+    ours = [theoretical(*shape, key).blocks_per_sm for key, shape in launches]
+    assert [int(word) for word in done.stdout.split()] == ours
+
+
+@pytest.mark.parametrize(
+    ("capability", "blocks"),
+    [((8, 9), 0), ((9, 0), 16), ((10, 0), 16), ((10, 3), 8), ((12, 0), 8)],
+)
+def test_clusters_are_as_large_as_nvidia_documents(capability, blocks):
+    assert LIMITS[capability].cluster_blocks == blocks
 
 
 @pytest.mark.parametrize(

@@ -133,6 +133,17 @@ def test_a_row_has_the_sustained_time_beside_that_at_rest(rows_of: Callable[...,
     assert "sustained_us" not in second
 
 
+def test_a_row_names_the_readings_that_the_driver_does_not_report(rows_of: Callable[..., Rows]) -> None:
+    whole, other = measured()
+    assert whole.board is not None
+    silent = structs.replace(whole, board=structs.replace(whole.board, power_w=None, temperature_c=None))
+    first, second = rows_of((silent, other))["measurements"]
+    assert remarks.read(first["remarks"]) == (remarks.NotReported(readings=("power_w", "temperature_c")),)
+    assert first["power_w"] is None
+    assert (first["status"], first["median_us"]) == ("ok", 1400.0)
+    assert remarks.read(second["remarks"]) == ()
+
+
 def test_ratios_span_the_processes_and_exist_in_both_regimes() -> None:
     def row(name: str, us: float, low: float, high: float, sustained: float | None) -> dict[str, Any]:
         spread = {"process_min_us": low, "process_max_us": high, "q1_us": 1.0, "q3_us": 1.0}

@@ -66,6 +66,14 @@ def test_every_number_on_the_page_is_that_of_its_cell(page, tmp_path, capsys):
     assert result.passed, capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("origins", "words"), [("data_sheet", "my source, not measured"), ("measured", "my source, measured")]
+)
+def test_a_page_names_the_source_of_the_peaks_and_whether_they_were_measured(recorded, origins, words):
+    tables = replace(recorded, gpus=recorded.gpus.assign(origins=origins, source="my source"))
+    assert f"Peaks {words}" in Page(html(uncharted(tables))).text
+
+
 def test_a_step_says_in_one_sentence_what_it_brought_and_by_what(page):
     text = shown(page, "gmem_coalesced")
     assert (

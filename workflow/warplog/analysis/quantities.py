@@ -16,7 +16,7 @@ from warplog.core.errors import WarplogError
 from warplog.metrics.kernels import bare_name, longest_kernel
 from warplog.parsers.sass import matching
 from warplog.records import remarks
-from warplog.records.remarks import Remark, TimeRemark
+from warplog.records.remarks import NotReported, Remark, TimeRemark
 from warplog.tables import regimes
 from warplog.tables.files import as_rows
 
@@ -94,7 +94,7 @@ class Quantities:
             return Number(math.nan, "", why, str(row["status"]))
         notes = remarks.read(row.get("remarks"))
         if name not in MEASUREMENTS:  # a counter does not depend on how the times were taken
-            notes = tuple(remark for remark in notes if not isinstance(remark, TimeRemark))
+            notes = tuple(remark for remark in notes if not isinstance(remark, TimeRemark | NotReported))
         return replace(self._number(family, variant, case, name, row), remarks=notes)
 
     def _number(self, family: str, variant: str, case: str, name: str, row: Row) -> Number:

@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import TextIO
 
 from warplog.cli.checkup import gpu as gpu_checkup
-from warplog.cli.checkup import host, kernels, packages, tools
+from warplog.cli.checkup import host, kernels, packages, stages, tools
 from warplog.cli.checkup.finding import Finding
+from warplog.core.errors import WarplogError
+from warplog.core.paths import RECORDED
 from warplog.core.text import printable
 from warplog.machine import device, toolchain
+from warplog.records.campaign import Gpu
 
 _COLOURS = {"ok": "green", "info": "cyan", "warn": "yellow", "fail": "bold red"}
 
@@ -21,7 +24,7 @@ def examine(project: Path) -> list[Finding]:
     """Checks everything that a campaign in `project` uses; takes a few seconds and changes nothing."""
     gpu = device.detect()
     present = gpu is not None
-    return [
+    found = [
         *gpu_checkup.examine(gpu, toolchain.find("nvcc").version, device.boards()),
         host.recordings(project, present),
         host.python(),
@@ -36,6 +39,18 @@ def examine(project: Path) -> list[Finding]:
         host.mlflow(project),
         host.disk(project),
     ]
+    return found + (_on_this_gpu(gpu, project, found) if gpu else [])
+
+
+def _on_this_gpu(gpu: Gpu, project: Path, found: Sequence[Finding]) -> list[Finding]:
+    """Returns the limits and peaks of a GPU, and what each stage can do on it."""
+    try:
+        families, table = kernels.load(project), device.known_gpus(project)
+    except WarplogError:  # which has a finding of its own
+        return []
+    shared = stages.recorded_shared(project / RECORDED / "h200" / "tables")
+    answers = stages.findings(stages.examine(gpu, families, found, shared), gpu) if families else []
+    return [*stages.limits(gpu), stages.peaks(device.peaks(gpu, table)), *answers]
 
 
 def exit_status(findings: Sequence[Finding]) -> int:

@@ -57,8 +57,8 @@ REMARKS: Mapping[str, Column] = {
         "str",
         "",
         "what to know of the row, as a JSON list of codes with values; empty for nothing. Codes: few_samples,"
-        " discarded, held_clock, not_blocked, host_time, no_graph, earlier_source, other_board, not_tuned, violated,"
-        " partly_tuned, tuned_for_earlier",
+        " discarded, held_clock, not_blocked, host_time, no_graph, not_reported, earlier_source, other_board,"
+        " not_tuned, violated, partly_tuned, tuned_for_earlier",
     ),
 }
 
@@ -342,12 +342,21 @@ GPUS: Mapping[str, Column] = {
     "arch": Column("str", "", "architecture that nvcc compiles for, such as sm_90"),
     "sms": Column("int", "", "streaming multiprocessors"),
     "fp32_tflops_peak": Column("float", "TFLOP/s", "peak FP32 rate without tensor cores"),
+    "fp32_peak_mhz": Column("float", "MHz", "SM clock at which the FP32 peak holds"),
+    "tf32_tflops_peak": Column("float", "TFLOP/s", "peak dense TF32 rate of the tensor cores"),
     "bf16_tflops_peak": Column("float", "TFLOP/s", "peak dense bfloat16 rate of the tensor cores"),
+    "fp8_tflops_peak": Column("float", "TFLOP/s", "peak dense FP8 rate of the tensor cores"),
+    "tensor_peak_mhz": Column("float", "MHz", "SM clock at which the peaks of the tensor cores hold"),
     "dram_gbytes_per_s_peak": Column("float", "GB/s", "peak device-memory bandwidth"),
     "pcie_gbytes_per_s_peak": Column("float", "GB/s", "peak host-device bandwidth in one direction"),
     "l2_mib": Column("float", "MiB", "L2 cache size"),
     "max_sm_mhz": Column("float", "MHz", "maximum SM clock"),
     "source": Column("str", "", "source of the peaks"),
+    "origins": Column(
+        "str",
+        "",
+        "how the peaks were found: data_sheet, device (computed from its clocks and widths), measured",
+    ),
 }
 SANITIZE: Mapping[str, Column] = {
     "family": KEY["family"],

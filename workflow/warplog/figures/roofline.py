@@ -145,7 +145,7 @@ def _at_clock(tables: FigureTables, gflops: float, mhz: "float | pd.Series") -> 
 
 def _roofs(tables: FigureTables, points: pd.DataFrame) -> pd.DataFrame:
     best = points.sort_values("gflops", na_position="first").iloc[-1]
-    source = str(tables.gpus["source"].iloc[0]) if len(tables.gpus) else ""
+    source = tables.peaks_text()
     ceilings = tables.ceilings(float(best["gflops"]))
     roofs: list[dict[str, Cell]] = [
         {"kind": "compute", "label": name, "gflops": peak, "peak_source": source} for name, peak in ceilings

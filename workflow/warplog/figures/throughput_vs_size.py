@@ -70,7 +70,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
     rows["regime"], rows["interval"] = regimes.where_timed(records), regimes.interval_words(records)
     rows["quantity"], rows["unit"] = quantity.label, quantity.unit
     rows["peak"], rows["peak_label"] = quantity.peak, quantity.peak_label
-    rows["peak_source"] = str(tables.gpus["source"].iloc[0]) if len(tables.gpus) else ""
+    rows["peak_source"] = tables.peaks_text()
     rows["is_headline"] = rows["case"] == tables.case
     rows["size_label"] = _first(tables.variants, "size_label") or "problem size"
     rows.loc[(rows["gap"] == "") & rate.isna(), "gap"] = "n/a"

@@ -43,9 +43,10 @@ class ClockState:
 
     Attributes:
         power_kind: "instant", "average" (over about one second, from older drivers), or "" without a power reading.
-        throttle_reasons: active reasons, by name.
+        throttle_reasons: active reasons, by name; empty, too, if the GPU does not report any.
         idle: whether the GPU reports itself idle.
         energy_j: energy that the board has used since the driver was loaded.
+        reports_reasons: whether the GPU reports throttle reasons.
     """
 
     sm_mhz: int | None
@@ -56,6 +57,7 @@ class ClockState:
     throttle_reasons: tuple[str, ...]
     idle: bool
     energy_j: float | None = None
+    reports_reasons: bool = True
 
     @property
     def limits(self) -> tuple[str, ...]:
@@ -94,7 +96,8 @@ def read(card: Card, *, with_energy: bool = True) -> ClockState:
     """
     reasons = card.ask("GetCurrentClocksEventReasons")
     if reasons is None:
-        reasons = card.ask("GetCurrentClocksThrottleReasons") or 0
+        reasons = card.ask("GetCurrentClocksThrottleReasons")
+    reports_reasons, reasons = reasons is not None, reasons or 0
     power_w, kind = (None, "") if card.is_mig else _power(card)
     energy_mj = card.ask("GetTotalEnergyConsumption") if with_energy and not card.is_mig else None
     return ClockState(
@@ -106,6 +109,7 @@ def read(card: Card, *, with_energy: bool = True) -> ClockState:
         throttle_reasons=tuple(name for bit, name in THROTTLE_REASONS.items() if reasons & bit),
         idle=bool(reasons & _IDLE),
         energy_j=None if energy_mj is None else energy_mj * _MILLI,
+        reports_reasons=reports_reasons,
     )
 
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from warplog.machine.gpus import KnownGpu, KnownGpus
+from warplog.machine.gpus import KnownGpu, KnownGpus, PeakOrigin
 from warplog.machine.nvml import Card, NoGpuError, opened, visible
 from warplog.records import door
 from warplog.records.campaign import Gpu
@@ -30,7 +30,13 @@ class GpuProcess:
 
 @dataclass(frozen=True)
 class Peaks:
-    """Peak rates of a GPU, None if unknown; `source` names the origin of the numbers."""
+    """Peak rates of a GPU, None if unknown.
+
+    Attributes:
+        fp32_peak_mhz, tensor_peak_mhz: SM clocks at which the peaks hold.
+        source: where the numbers are from.
+        origins: how those of FP32 and device memory were found, each PeakOrigin once.
+    """
 
     arch: str
     sms: int
@@ -40,6 +46,11 @@ class Peaks:
     l2_mib: float | None
     source: str
     pcie_gbytes_per_s_peak: float | None = None
+    tf32_tflops_peak: float | None = None
+    fp8_tflops_peak: float | None = None
+    fp32_peak_mhz: int | None = None
+    tensor_peak_mhz: int | None = None
+    origins: tuple[PeakOrigin, ...] = ()
 
 
 def detect() -> Gpu | None:
@@ -114,8 +125,9 @@ def peaks(gpu: Gpu, table: Mapping[str, KnownGpu]) -> Peaks:
     lanes = _FP32_LANES.get(gpu.compute_capability, _MOST_FP32_LANES)
     tflops = gpu.sms * lanes * 2 * gpu.max_sm_mhz * 1e-6 or None
     gbytes = 2 * gpu.max_memory_mhz * gpu.memory_bus_bits / 8 * 1e-3 or None
-    listed = entry.fp32_tflops_peak and entry.dram_gbytes_per_s_peak
-    computed = "" if listed else "computed from clocks and widths that the device reports"
+    listed = [bool(entry.fp32_tflops_peak), bool(entry.dram_gbytes_per_s_peak)]
+    computed = "" if all(listed) else "computed from clocks and widths that the device reports"
+    origins: list[PeakOrigin] = [entry.origin if is_listed else "device" for is_listed in listed]
     return Peaks(
         arch=entry.arch,
         sms=gpu.sms or entry.sms,
@@ -125,6 +137,11 @@ def peaks(gpu: Gpu, table: Mapping[str, KnownGpu]) -> Peaks:
         pcie_gbytes_per_s_peak=_PCIE_LANE_GBIT.get(gpu.pcie_generation, 0.0) * gpu.pcie_lanes / 8 or None,
         l2_mib=entry.l2_mib or None,
         source="; ".join(filter(None, (entry.source, computed))),
+        tf32_tflops_peak=entry.tf32_tflops_peak or None,
+        fp8_tflops_peak=entry.fp8_tflops_peak or None,
+        fp32_peak_mhz=entry.fp32_peak_mhz or (None if entry.fp32_tflops_peak else gpu.max_sm_mhz or None),
+        tensor_peak_mhz=entry.tensor_peak_mhz or None,
+        origins=tuple(dict.fromkeys(origins)),
     )
 
 

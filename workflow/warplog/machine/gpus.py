@@ -1,12 +1,14 @@
 """Known GPUs (gpus.yaml): peak rates by slug."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
 from warplog.records.fields import Frozen, matching
 
 _Rate = Annotated[float, Meta(gt=0, le=100_000)]
+_Clock = Annotated[int, Meta(ge=1, le=10_000)]
+PeakOrigin = Literal["data_sheet", "device", "measured"]
 
 
 class KnownGpu(Frozen, frozen=True, kw_only=True):
@@ -35,12 +37,37 @@ class KnownGpu(Frozen, frozen=True, kw_only=True):
         ]
         | UnsetType
     ) = UNSET
+    fp32_peak_mhz: (
+        Annotated[_Clock, Meta(description="SM clock in MHz at which the FP32 peak holds.")] | UnsetType
+    ) = UNSET
+    tf32_tflops_peak: (
+        Annotated[_Rate, Meta(description="Peak dense TF32 rate of the tensor cores, in 10^12 FLOP/s.")]
+        | UnsetType
+    ) = UNSET
     bf16_tflops_peak: (
         Annotated[
             _Rate,
             Meta(
-                description="Peak dense bfloat16 rate of the tensor cores with FP32 accumulation, in 10^12 FLOP/s."
-                " NVIDIA states it at the clock of its tensor benchmarks, which may be below the boost clock."
+                description="Peak dense bfloat16 rate of the tensor cores with FP32 accumulation, in 10^12 FLOP/s;"
+                " that of FP16 is the same."
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    fp8_tflops_peak: (
+        Annotated[
+            _Rate,
+            Meta(
+                description="Peak dense FP8 rate of the tensor cores with FP32 accumulation, in 10^12 FLOP/s."
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    tensor_peak_mhz: (
+        Annotated[
+            _Clock,
+            Meta(
+                description="SM clock in MHz at which the peaks of the tensor cores hold; often below the boost clock."
             ),
         ]
         | UnsetType
@@ -70,6 +97,13 @@ class KnownGpu(Frozen, frozen=True, kw_only=True):
         Annotated[float, Meta(gt=0, le=4096, description="L2 cache size in MiB, as the device reports it.")]
         | UnsetType
     ) = UNSET
+    origin: Annotated[
+        PeakOrigin,
+        Meta(
+            description="How the peaks were found: data_sheet (stated by the vendor), device (computed from what the"
+            " device reports) or measured (such as by a benchmark of your own). Figures show it."
+        ),
+    ] = "data_sheet"
     source: Annotated[
         str,
         Meta(

@@ -1,7 +1,8 @@
 """Theoretical occupancy: how many blocks an SM can hold, and which resource limits them.
 
 The rules are those of NVIDIA's occupancy calculator (`cuda_occupancy.h`, CUDA 13.0) for compute capability
-7.0 to 12.x. Thread-block clusters and named barriers, which can lower the occupancy further, are ignored.
+7.0 to 12.x, and the limits those of the CUDA Programming Guide (section "Compute Capabilities", tables 30 to 32).
+Thread-block clusters and named barriers, which can lower the occupancy further, are ignored.
 """
 
 import math
@@ -12,7 +13,7 @@ from types import MappingProxyType
 from warplog.core.errors import WarplogError
 
 WARP_THREADS = 32
-_REGISTERS_PER_SM = 65536
+REGISTERS_PER_SM = 65536
 _SUBPARTITIONS = 4
 _REGISTER_UNIT = 256
 _MOST_REGISTERS_PER_THREAD = 255
@@ -22,7 +23,13 @@ _KIB = 1024
 
 @dataclass(frozen=True)
 class SmLimits:
-    """The limits of one SM of a compute capability."""
+    """The limits of one SM of a compute capability.
+
+    Attributes:
+        shared_bytes_per_block: the most that a block gets if the kernel opts in; else it gets up to 48 KiB.
+        reserved_shared_bytes: what the driver takes of each block's shared memory.
+        cluster_blocks: the largest cluster that NVIDIA documents; 0 without clusters. More than 8 are not portable.
+    """
 
     warps: int
     blocks: int
@@ -30,6 +37,7 @@ class SmLimits:
     shared_bytes_per_block: int
     shared_unit_bytes: int = 128
     reserved_shared_bytes: int = _KIB
+    cluster_blocks: int = 0
 
 
 @dataclass(frozen=True)
@@ -51,7 +59,9 @@ class Occupancy:
 
 
 _A100 = SmLimits(64, 32, 164 * _KIB, 163 * _KIB)
-_HOPPER = SmLimits(64, 32, 228 * _KIB, 227 * _KIB)
+# Clusters of 16: Hopper Tuning Guide and Blackwell Tuning Guide, of H100 and B200. The others: Programming Guide.
+_HOPPER = SmLimits(64, 32, 228 * _KIB, 227 * _KIB, cluster_blocks=16)
+_BLACKWELL_RTX = SmLimits(48, 24, 100 * _KIB, 99 * _KIB, cluster_blocks=8)
 LIMITS = MappingProxyType(
     {
         (7, 0): SmLimits(64, 32, 96 * _KIB, 96 * _KIB, 256, 0),
@@ -62,9 +72,9 @@ LIMITS = MappingProxyType(
         (8, 9): SmLimits(48, 24, 100 * _KIB, 99 * _KIB),
         (9, 0): _HOPPER,
         (10, 0): _HOPPER,
-        (10, 3): _HOPPER,
-        (12, 0): SmLimits(48, 24, 100 * _KIB, 99 * _KIB),
-        (12, 1): SmLimits(48, 24, 100 * _KIB, 99 * _KIB),
+        (10, 3): SmLimits(64, 32, 228 * _KIB, 227 * _KIB, cluster_blocks=8),
+        (12, 0): _BLACKWELL_RTX,
+        (12, 1): _BLACKWELL_RTX,
     }
 )
 
@@ -160,7 +170,7 @@ def _blocks_by_registers(registers: int, warps: int) -> int:
     if registers > _MOST_REGISTERS_PER_THREAD:
         return 0
     per_warp = max(_round_up(registers * WARP_THREADS, _REGISTER_UNIT), _REGISTER_UNIT)
-    return _SUBPARTITIONS * (_REGISTERS_PER_SM // _SUBPARTITIONS // per_warp) // warps
+    return _SUBPARTITIONS * (REGISTERS_PER_SM // _SUBPARTITIONS // per_warp) // warps
 
 
 def _blocks_by_shared_memory(shared_bytes: int, limits: SmLimits, configured: int | None) -> int:

@@ -99,6 +99,19 @@ class NoGraph(_Remark, tag="no_graph", frozen=True, kw_only=True):
 TimeRemark = FewSamples | Discarded | HeldClock | NotBlocked | HostTime | NoGraph
 
 
+Reading = Literal["sm_mhz", "power_w", "temperature_c"]
+READINGS: Mapping[Reading, str] = {"sm_mhz": "SM clock", "power_w": "power", "temperature_c": "temperature"}
+
+
+class NotReported(_Remark, tag="not_reported", frozen=True, kw_only=True):
+    """The driver does not report these readings of the board; the SM clock at rest is the timer's all the same."""
+
+    readings: tuple[Reading, ...]
+
+    def _filled(self, s: str) -> str:
+        return f"not reported by the driver: {', '.join(READINGS[name] for name in self.readings)}"
+
+
 class EarlierSource(_Remark, tag="earlier_source", frozen=True, kw_only=True):
     """The source has changed since the recorded campaign."""
 
@@ -144,7 +157,7 @@ class TunedForEarlier(_Remark, tag="tuned_for_earlier", frozen=True, kw_only=Tru
 
 
 TuneRemark = NotTuned | Violated | PartlyTuned | TunedForEarlier
-Remark = TimeRemark | EarlierSource | OtherBoard | TuneRemark
+Remark = TimeRemark | NotReported | EarlierSource | OtherBoard | TuneRemark
 
 
 class _Note(Frozen, tag_field="code", frozen=True, kw_only=True):

@@ -19,8 +19,8 @@ from warplog.records.build import Build, KernelCode
 from warplog.records.extract import HotLoop, MetricRow
 from warplog.records.fields import Versions
 from warplog.records.measured import Absent
-from warplog.records.remarks import EarlierSource, OtherBoard, Remark
-from warplog.records.time import Cold, Time, TimeCase
+from warplog.records.remarks import READINGS, EarlierSource, NotReported, OtherBoard, Remark
+from warplog.records.time import Board, Cold, Time, TimeCase
 from warplog.tables import published, timelines
 from warplog.tables.agreement import Agreement, agreement, other_pass
 from warplog.tables.costs import stage_rows
@@ -86,9 +86,8 @@ def make_rows(
         rows["measurements"] += measured
         rows["published"] += published.rows(family, measured)
     gpu = source.campaign.device
-    rows["gpus"].append(
-        {"gpu": gpu.slug, "gpu_name": gpu.name, "max_sm_mhz": gpu.max_sm_mhz, **asdict(peaks)}
-    )
+    named: Row = {"gpu": gpu.slug, "gpu_name": gpu.name, "max_sm_mhz": gpu.max_sm_mhz}
+    rows["gpus"].append({**named, **asdict(peaks), "origins": ",".join(peaks.origins)})
     return rows
 
 
@@ -146,8 +145,14 @@ def _measurement(
         power_w, reasons = timed.board.power_w, ",".join(timed.board.throttle_reasons)
         row |= {"power_w": power_w, "temperature_c": timed.board.temperature_c, "throttle_reasons": reasons}
         row |= _times(family, timed, timed.cold, records)
-        row["remarks"] = remarks.cell([*timed.remarks, *about])
+        row["remarks"] = remarks.cell([*timed.remarks, *_not_reported(timed.board), *about])
     return row
+
+
+def _not_reported(board: Board) -> list[NotReported]:
+    readings = {"sm_mhz": board.sm_mhz, "power_w": board.power_w, "temperature_c": board.temperature_c}
+    absent = [name for name in READINGS if readings[name] is None]
+    return [NotReported(readings=tuple(absent))] if absent else []
 
 
 def _times(family: Family, timed: TimeCase, cold: Cold, records: VariantRecords) -> Row:

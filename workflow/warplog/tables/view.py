@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from warplog.catalog.contract import status_words
-from warplog.core.columns import Row, number
+from warplog.core.columns import Row, number, text
 from warplog.core.errors import WarplogError
 from warplog.core.text import one_line
 from warplog.metrics.kernels import kernel_key, longest_kernel
@@ -207,16 +207,22 @@ class FigureTables:
     def ceilings(self, best_gflops: float) -> list[tuple[str, float]]:
         """Returns the compute ceilings to draw, as (label, GFLOP/s), lowest first.
 
-        FP32 is always drawn; the others (`<type>_tflops_peak` in `gpus`) only if tensor cores were used or the
-        fastest variant (`best_gflops`) exceeds the FP32 peak, which is impossible without them.
+        FP32 is always drawn; bfloat16 only if tensor cores were used or the fastest variant (`best_gflops`) exceeds
+        the FP32 peak, which is impossible without them; FP8 only if it exceeds the bfloat16 peak.
         """
         tensor = self.metrics.loc[self.metrics["metric"] == "tensor_flops", "value"].max() > 0
         fp32 = self.peak("fp32_tflops_peak") * 1e3
-        names = [str(c) for c in self.gpus.columns if str(c).endswith("_tflops_peak")]
-        peaks = {name.removesuffix("_tflops_peak"): self.peak(name) * 1e3 for name in names}
-        beyond = tensor or best_gflops > fp32
-        kept = [(f"{n.upper()} peak", v) for n, v in peaks.items() if v > 0 and (n == "fp32" or beyond)]
-        return sorted(kept, key=lambda item: item[1])
+        bf16, fp8 = self.peak("bf16_tflops_peak") * 1e3, self.peak("fp8_tflops_peak") * 1e3
+        drawn = {"FP32": True, "BF16": tensor or best_gflops > fp32, "FP8": best_gflops > bf16}
+        values = zip(drawn, (fp32, bf16, fp8), strict=True)
+        return [(f"{name} peak", value) for name, value in values if value > 0 and drawn[name]]
+
+    def peaks_text(self) -> str:
+        """Returns the source of the peaks and whether they were measured: "NVIDIA L4 data sheet, not measured"."""
+        first: Row = next(iter(as_rows(self.gpus)), {})
+        source, origins = text(first, "source"), text(first, "origins").split(",")
+        measured = "measured" if "measured" in origins else "not measured"
+        return f"{source}, {measured}" if source else ""
 
 
 def words(status: object, own_limits: object = "") -> str:

@@ -188,7 +188,7 @@ class Lead:
 
 @dataclass(frozen=True)
 class Facts:
-    """GPU, campaign and tools; "" for what is unknown.
+    """GPU, campaign and tools; "" for what is unknown. `peaks` are the source of the GPU's peaks.
 
     `tools` are name and version; `slowest` and `fastest` are rows of `measurements` with the lowest and the highest
     mean SM clock at the headline case; `campaign` is its name and `origins` where its numbers come from.
@@ -203,6 +203,7 @@ class Facts:
     started: str
     commits: str
     clocks: str
+    peaks: str
     tools: tuple[tuple[str, str], ...]
     slowest: Cells | None
     fastest: Cells | None

@@ -141,6 +141,7 @@ def _facts(rows: Rows, campaign: Campaign) -> Facts:
         started=campaign.started,
         commits=campaign.commits,
         clocks=campaign.clocks,
+        peaks=tables.peaks_text(),
         tools=tuple((n, version) for n in ("nvcc", "ncu", "nsys") if (version := campaign.tools.get(n))),
         slowest=ends[0],
         fastest=ends[1],

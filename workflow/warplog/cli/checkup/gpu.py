@@ -8,7 +8,7 @@ from pathlib import Path
 from warplog.cli.checkup.finding import Finding
 from warplog.core import locks
 from warplog.core.paths import command
-from warplog.machine import device
+from warplog.machine import device, wsl
 from warplog.machine.clocks import BRAKES, ClockState, clock_state
 from warplog.records.campaign import Gpu
 
@@ -19,6 +19,10 @@ _PERFMON_DRIVER = 565
 _UNLOCK = (
     "run as root, or allow all users to read them: echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0'"
     " | sudo tee /etc/modprobe.d/warplog.conf, then reboot; in a container: --cap-add=SYS_ADMIN"
+)
+_WSL = (
+    "the GPU belongs to Windows, which sets its clocks and permits its counters; other programs of Windows that use it"
+    " are not seen"
 )
 
 
@@ -36,6 +40,7 @@ def examine(gpu: Gpu | None, nvcc: str | None = None, others_too: Sequence[Gpu] 
     return [
         identity(gpu),
         driver(gpu, nvcc),
+        *([Finding("WSL", "info", _WSL)] if wsl.is_wsl() else []),
         counters(gpu),
         *(clocks(gpu, state) if state else []),
         settings(device.settings(gpu.uuid)),
@@ -76,6 +81,9 @@ def driver(gpu: Gpu, nvcc: str | None = None) -> Finding:
 def counters(gpu: Gpu, proc: Path = Path("/proc")) -> Finding:
     """Reports whether ncu may read hardware counters, from the driver's setting and this process's capabilities."""
     topic = "GPU counters"
+    if wsl.is_wsl():
+        text = "unknown: Windows permits them; if it does not, campaigns have times but no counters"
+        return Finding(topic, "info", text, wsl.COUNTERS_REMEDY)
     restricted = _field(proc / "driver/nvidia/params", "RmProfilingAdminOnly")
     if restricted == "0":
         return Finding(topic, "ok", "readable by every user")
@@ -111,7 +119,7 @@ def _major(version: str) -> int:
 
 
 def clocks(gpu: Gpu, state: ClockState) -> list[Finding]:
-    """Reports current clocks, power and temperature, and what limits the clocks."""
+    """Reports current clocks, power and temperature, which of them are not reported, and what limits the clocks."""
     values = [
         f"SM {_shown(state.sm_mhz)} of {gpu.max_sm_mhz or '?'} MHz",
         f"memory {_shown(state.memory_mhz)} MHz",
@@ -134,7 +142,31 @@ def clocks(gpu: Gpu, state: ClockState) -> list[Finding]:
             Finding("throttling", "warn", ", ".join(hot), "check cooling and power supply before measuring"),
         ]
     rest = [reason for reason in reasons if reason != "applications_clocks_setting"]
-    return [clock, Finding("throttling", "info" if rest else "ok", ", ".join(rest) or "none")]
+    shown = ", ".join(rest) or ("none" if state.reports_reasons else "not reported")
+    throttling = Finding("throttling", "ok" if shown == "none" else "info", shown)
+    return [clock, *readings(state), throttling]
+
+
+def readings(state: ClockState) -> list[Finding]:
+    """Reports the readings that the driver does not give, and what the tables lack without them."""
+    lost = {
+        "SM clock": (state.sm_mhz, "no SM clock of sustained runs (at rest, the timer measures it)"),
+        "power": (state.power_w, "no energy per launch, and no time at the power limit"),
+        "temperature": (state.temperature_c, ""),
+    }
+    absent = {name: without for name, (value, without) in lost.items() if value is None}
+    if not absent:
+        return []
+    losses = "; ".join(filter(None, absent.values()))
+    text = f"not reported: {', '.join(absent)}" + (f": {losses}" if losses else "")
+    return [
+        Finding(
+            "readings",
+            "info",
+            text,
+            "a current driver on Linux itself may report them; times are complete without",
+        )
+    ]
 
 
 def settings(reported: dict[str, str]) -> Finding:

@@ -13,6 +13,7 @@ from warplog.core import paths
 from warplog.core.errors import TEMPORARY, WarplogError, fullest
 from warplog.core.hashing import sha256_of
 from warplog.core.process import explain_exit, minimal_env, run
+from warplog.machine import wsl
 from warplog.machine.toolchain import Tool
 from warplog.measure.job import Job, Refusal
 from warplog.measure.progress import show_results, show_variant
@@ -31,10 +32,7 @@ _EXPORT_S = 300
 _DENIED = "ERR_NVGPUCTRPERM"
 _BUSY = "driver resource was unavailable"
 _OR_BUSY = ", or another tool such as DCGM is using them (`dcgmi profile --pause`)"
-_DENIED_REMEDY = (
-    "counters are not permitted; run as root or set NVreg_RestrictProfilingToAdminUsers=0 for the nvidia module"
-    " (`warplog doctor` shows how)"
-)
+_DENIED_REMEDY = "run as root or set NVreg_RestrictProfilingToAdminUsers=0 for the nvidia module"
 
 
 @dataclass(frozen=True)
@@ -244,6 +242,8 @@ def _diagnose(log: Path, error: str) -> Refusal:
     if "No space left on device" in text + error:
         raise WarplogError(f"{log}: the disk is full ({fullest(log, TEMPORARY)}); free space and run again")
     if _DENIED in text or _DENIED in error:
-        return "denied", _DENIED_REMEDY + (_OR_BUSY if _BUSY in text else "")
+        remedy = wsl.COUNTERS_REMEDY if wsl.is_wsl() else _DENIED_REMEDY
+        or_busy = _OR_BUSY if _BUSY in text else ""
+        return "denied", f"counters are not permitted; {remedy} (`warplog doctor` shows how){or_busy}"
     errors = [w.strip() for w in text.splitlines() if "==ERROR==" in w and "application returned" not in w]
     return "error", " ".join((errors[0] if errors else error).split())[:500]
