@@ -114,7 +114,7 @@ class Files:
         return found
 
     def chips_on_pages(self, _wildcards: Any = None) -> list[str]:
-        """Returns the table of builds for other chips if the campaign recorded them all, since pages compile nothing."""
+        """Returns the table of builds for other chips if the campaign recorded them, since pages compile nothing."""
         recorded = all(path.is_relative_to(self.plan.root) for path in self.chip_records)
         return [str(stages.CHIPS.at(RESULTS))] if recorded and not self.plan.live else []
 
