@@ -106,6 +106,7 @@ def test_a_variant_for_another_chip_names_it_and_what_it_uses_of_it() -> None:
         ((kernel(),), "cutlass_gemm", "unsupported", "library_kernels"),
         ((), "", "ok", "no_kernels"),
         ((kernel(), kernel(name="other()")), "", "ok", "not_found"),
+        ((kernel(), kernel(64)), KERNEL, "ok", "not_found"),
         ((kernel(),), "", "ok", "no_launch"),
     ],
 )

@@ -92,8 +92,8 @@ def evaluate_anew(project: Path, name: str, chips: bool = False) -> tuple[Path, 
         chips: whether the builds in results/chips become part of it.
 
     Raises:
-        WarplogError: there is no such campaign, a file of it is not as its manifest says, or builds in results/chips are
-            of other sources or parameters.
+        WarplogError: there is no such campaign, a file of it is not as its manifest says, or builds in results/chips
+            are of other sources or parameters.
     """
     from dataclasses import replace
 

@@ -46,11 +46,6 @@ class ChipKernel(Frozen, frozen=True, kw_only=True):
     spill_store_bytes: Count | None
     spill_load_bytes: Count | None
 
-    @property
-    def sass_instructions(self) -> float:
-        """Not counted, since nothing is disassembled: kernels are told apart by their names."""
-        return 0
-
 
 class ChipBuild(Frozen, frozen=True, kw_only=True):
     """A variant, compiled to machine code of one architecture.

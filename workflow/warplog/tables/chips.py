@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from warplog.core.columns import Row, number, text
-from warplog.metrics.kernels import compiled_kernel
+from warplog.metrics.kernels import of_name
 from warplog.metrics.occupancy import LIMITS, theoretical
 from warplog.records.chips import (
     GPUS,
@@ -113,23 +113,18 @@ def _row(family: str, variant: str, arch: str, build: ChipBuild, launch: _Launch
             return replace(chip, reason="compiled_already")
     if build.status != "ok":
         return chip
-    kernel = _kernel(build.kernels, launch.kernel)
-    if kernel is None:
-        if launch.kernel:
-            return replace(chip, status="unsupported", reason="library_kernels")
-        return replace(chip, reason="not_found" if build.kernels else "no_kernels")
-    return _with_blocks(_with_kernel(chip, kernel), launch)
+    kernels = of_name(build.kernels, launch.kernel)
+    if launch.kernel and not kernels:
+        return replace(chip, status="unsupported", reason="library_kernels")
+    if len(kernels) != 1:
+        return replace(chip, reason="not_found" if kernels else "no_kernels")
+    return _with_blocks(_with_kernel(chip, kernels[0]), launch)
 
 
 def _used(opcodes: Iterable[str]) -> Iterator[str]:
     for feature, prefixes in _FEATURES.items():
         if any(opcode.startswith(prefixes) for opcode in opcodes):
             yield feature
-
-
-def _kernel(kernels: Sequence[ChipKernel], launched: str) -> ChipKernel | None:
-    """Returns the kernel that was launched; without a capture, the only one."""
-    return compiled_kernel(kernels, launched, None) if launched or len(kernels) == 1 else None
 
 
 def _with_kernel(chip: Chip, kernel: ChipKernel) -> Chip:
