@@ -118,6 +118,25 @@ def test_what_the_campaign_does_not_say_stays_unknown(
     assert (made.status, made.reason, made.blocks_per_sm, made.block_threads) == (status, reason, -1, -1)
 
 
+def test_a_kernel_that_only_other_architectures_have_is_not_one_of_a_library() -> None:
+    builds = {arch: ChipBuild(status="ok", source_sha256=SOURCE, inputs_sha256="", kernels=(kernel(name=name),))
+              for arch, name in (("sm_80", "other()"), ("sm_90", KERNEL))}  # fmt: skip
+    variant = {"family": "gemm", "variant": "tiled", "kernel": KERNEL, "source_sha256": SOURCE}
+    found = chips.rows(
+        [
+            Chips(arch=arch, family="gemm", nvcc="", variants={"tiled": build})
+            for arch, build in builds.items()
+        ],
+        as_frame([variant], VARIANTS, "variants"),
+        as_frame([], METRICS, "metrics").astype({"metric": "str"}),
+        HOPPER,
+    )
+    assert [(made.arch, made.status, made.reason) for made in found] == [
+        ("sm_80", "ok", "other_kernel"),
+        ("sm_90", "ok", "no_launch"),
+    ]
+
+
 def test_builds_of_other_sources_are_left_out() -> None:
     assert row("sm_90", kernel(), source="b" * 64) is None
 

@@ -77,11 +77,16 @@ def rows(
     for row in as_rows(variants):
         family, name = str(row["family"]), str(row["variant"])
         launch = _launch(row, by_variant.get((family, name), ()), reserved)
-        for record in made.get(family, ()):
-            build = record.variants.get(name)
-            if build and build.source_sha256 == row["source_sha256"]:
-                chip = _row(family, name, record.arch, build, launch)
-                found.append(replace(chip, nvcc=record.nvcc, source_sha256=build.source_sha256))
+        builds = [
+            (record, build)
+            for record in made.get(family, ())
+            if (build := record.variants.get(name)) and build.source_sha256 == row["source_sha256"]
+        ]
+        is_own = any(of_name(build.kernels, launch.kernel) for _, build in builds)
+        for record, build in builds:
+            gpus = GPUS.get(record.arch, "")
+            chip = _row(Chip(family, name, record.arch, gpus, build.status, ""), build, launch, is_own)
+            found.append(replace(chip, nvcc=record.nvcc, source_sha256=build.source_sha256))
     return found
 
 
@@ -99,10 +104,9 @@ def _launch(variant: Row, metrics: Sequence[Row], reserved: int | None) -> _Laun
     return _Launch(kernel, values.get("block_threads", -1), max(dynamic, -1), opcodes)
 
 
-def _row(family: str, variant: str, arch: str, build: ChipBuild, launch: _Launch) -> Chip:
-    chip = Chip(
-        family, variant, arch, GPUS.get(arch, ""), build.status, "", error=build.error, target=build.target
-    )
+def _row(chip: Chip, build: ChipBuild, launch: _Launch, is_own: bool) -> Chip:
+    """Returns the row of a build; `is_own` says whether the launched kernel is in that of any architecture."""
+    chip = replace(chip, error=build.error, target=build.target)
     match build.obstacle:
         case NeedsArch(requires=requires):
             used = ",".join(_used(launch.opcodes))
@@ -114,6 +118,8 @@ def _row(family: str, variant: str, arch: str, build: ChipBuild, launch: _Launch
     if build.status != "ok":
         return chip
     kernels = of_name(build.kernels, launch.kernel)
+    if launch.kernel and is_own and not kernels:
+        return replace(chip, reason="other_kernel")
     if launch.kernel and not kernels:
         return replace(chip, status="unsupported", reason="library_kernels")
     if len(kernels) != 1:
