@@ -147,6 +147,7 @@ def test_the_summary_counts_by_chip_what_is_ok_and_why_the_others_are_not() -> N
         row("sm_120", obstacle=NeedsArch(requires="sm_90a")),
         row("sm_80", kernel()),
     ]
-    assert chips.summary(made for made in rows if made) == (
-        "sm_80 (A100): 1 of 1 variants ok\nsm_120 (RTX 5090): 1 of 2 variants ok, 1 needs arch"
-    )
+    assert chips.summary(made for made in rows if made) == [
+        "sm_80 (A100): 1 of 1 variants ok",
+        "sm_120 (RTX 5090): 1 of 2 variants ok, 1 needs arch",
+    ]

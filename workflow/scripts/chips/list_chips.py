@@ -10,4 +10,6 @@ from warplog.tables import chips
 
 with job(snakemake.log[0]):
     plan, records = Plan.made_of(snakemake.params.plan), map(Path, snakemake.params.records)
-    say(chips.summary(evaluate.write_chips(plan.source(), records, Path(snakemake.output.csv).parent)))
+    rows = evaluate.write_chips(plan.source(), records, Path(snakemake.output.csv).parent)
+    for line in chips.summary(rows):
+        say(line)

@@ -169,7 +169,7 @@ def _with_blocks(chip: Chip, launch: _Launch) -> Chip:
     )
 
 
-def summary(found: Iterable[Chip]) -> str:
+def summary(found: Iterable[Chip]) -> list[str]:
     """Returns a line per architecture: how many variants can be built and launched there, and why not the others."""
     lines = []
     by_arch: dict[str, list[Chip]] = {}
@@ -182,4 +182,4 @@ def summary(found: Iterable[Chip]) -> str:
         lines.append(
             f"{arch} ({GPUS.get(arch, '')}): {', '.join([f'{fit} of {len(own)} variants ok', *counts])}"
         )
-    return "\n".join(lines)
+    return lines

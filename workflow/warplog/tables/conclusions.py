@@ -367,9 +367,9 @@ class Chip(Conclusion):
         "why it is unsupported: needs_arch, compiled_later (Triton, CuPy or PyTorch), compiled_already,"
         " library_kernels (its kernels are those of a library), shared_memory (a block needs more than the limit),"
         " registers (a block needs more than an SM has); or what is unknown of a variant that compiles: no_kernels (it"
-        " has none), not_found (which of its kernels was launched),"
-        " other_kernel (the one that was launched is not compiled for this architecture), no_launch (block size and dynamic shared memory,"
-        " which ncu did not capture); else empty",
+        " has none), not_found (which of its kernels was launched), other_kernel (the one that was launched is not"
+        " compiled for this architecture), no_launch (block size and dynamic shared memory, which ncu did not capture);"
+        " else empty",
     ]
     reason_of: Annotated[str, "", "architecture or language that `reason` refers to"] = ""
     features: Annotated[
