@@ -48,6 +48,7 @@ rule write_worklog:
         floors=rules.judge_floors.output.parquet,
         claims=rules.judge_claims.output.parquet,
         analysis=rules.analyse.output,
+        chips=files.chips_on_pages,
         figures="results/figures/{family}",
         library=rules.bundle_charts.output[0],
         sources=files.page_sources,
@@ -61,6 +62,7 @@ rule write_worklog:
         "results/logs/worklog/{family}.log",
     params:
         version=stages.PAGE.version,
+        chips=parameters.chips_listed,
         plan=plan.decisions(),
     script:
         "../scripts/publish/write_worklog.py"
@@ -77,6 +79,7 @@ rule write_site:
         floors=rules.judge_floors.output.parquet,
         claims=rules.judge_claims.output.parquet,
         analysis=rules.analyse.output,
+        chips=files.chips_on_pages,
         figures=files.figures(),
         library=rules.bundle_charts.output[0],
         sources=files.all_page_sources(),
@@ -87,6 +90,7 @@ rule write_site:
         "results/logs/site.log",
     params:
         version=stages.SITE.version,
+        chips=parameters.chips_listed,
         plan=plan.decisions(),
     script:
         "../scripts/publish/write_site.py"

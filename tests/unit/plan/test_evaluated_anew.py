@@ -7,11 +7,13 @@ import pandas as pd
 import pytest
 
 from small_campaign import FOLDER
+from warplog.catalog.family import load_family
 from warplog.cli.main import main
 from warplog.core import store
 from warplog.measure import provenance
-from warplog.records import door
+from warplog.records import door, stages
 from warplog.records.campaign import Campaign
+from warplog.records.chips import ChipBuild, ChipKernel, Chips
 from warplog.records.verification import manifest, recorded
 
 ROOT = Path("results") / "recorded" / "small"
@@ -83,3 +85,38 @@ def test_a_campaign_that_was_changed_is_not_evaluated(
     assert f"{path.name}: was changed after it was written" in capsys.readouterr().err
     assert main(["record", "nowhere", "--from-records"]) == 1
     assert "nowhere: no such recorded campaign" in capsys.readouterr().err
+
+
+def built_for_chips(source: str) -> Path:
+    """Writes a build of transpose's variant `naive` for one architecture; returns its file."""
+    name = "transpose_naive(float const*, float*, int, int)"
+    kernel = ChipKernel(kernel=name, registers_per_thread=30, static_shared_bytes=0, stack_bytes=0,
+                        spill_store_bytes=0, spill_load_bytes=0)  # fmt: skip
+    build = ChipBuild(status="ok", target="sm_120", source_sha256=source, inputs_sha256="", kernels=(kernel,))
+    path = stages.FOR_CHIPS.at(Path("results"), arch="sm_120", family="transpose")
+    door.write(path, Chips(arch="sm_120", family="transpose", nvcc="13.0.88", variants={"naive": build}))
+    return path
+
+
+def test_builds_for_other_chips_of_the_same_sources_become_part_of_it(
+    kept: dict[str, bytes], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["record", "small", "--from-records", "--chips"]) == 1
+    assert "results/chips: holds no builds; run `" in capsys.readouterr().err
+    path = built_for_chips("0" * 64)
+    assert main(["record", "small", "--from-records", "--chips"]) == 1
+    assert f"{path}: naive: was built from another source or parameters; run `" in capsys.readouterr().err
+    assert archives() == kept
+    source = load_family(Path("kernels/transpose/family.yaml")).variant("naive").fingerprint()
+    built_for_chips(source)
+    for again in (["--chips"], []):
+        assert main(["record", "small", "--from-records", *again]) == 0
+        rows = pd.read_parquet(ROOT / "tables" / "chips.parquet")
+        assert rows[["variant", "arch", "status", "source_sha256"]].to_numpy().tolist() == [
+            ["naive", "sm_120", "ok", source]
+        ]
+        assert archives().keys() - kept.keys() == {"chips.tar.xz"}
+        assert manifest.problems(ROOT) == []
+        shutil.rmtree("results/chips", ignore_errors=True)
+    assert main(["record", "small", "--chips"]) == 1
+    assert "--chips: goes with --from-records" in capsys.readouterr().err

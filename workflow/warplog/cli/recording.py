@@ -10,6 +10,7 @@ from warplog.core import paths
 from warplog.core.errors import WarplogError
 
 if TYPE_CHECKING:
+    from warplog.plan.plan import Plan
     from warplog.records.campaign import Campaign
 
 _ABOUT = """\
@@ -35,13 +36,23 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
         help="make the tables of the recorded campaign of that name anew, from its unchanged records, with the families"
         " and configuration of today",
     )
+    record.add_argument(
+        "--chips",
+        action="store_true",
+        help="with --from-records: also keep the builds for other chips that `snakemake chips --config recorded=NAME`"
+        " made in results/chips",
+    )
     record.set_defaults(command="record")
 
 
 def run(options: argparse.Namespace, project: Path) -> int:
     """Records the campaign, or evaluates the recorded one anew, and prints its folder and size."""
+    if options.chips and not options.from_records:
+        raise WarplogError(
+            "--chips: goes with --from-records; a live campaign keeps results/chips without it"
+        )
     if options.from_records:
-        folder, size = evaluate_anew(project, options.name)
+        folder, size = evaluate_anew(project, options.name, options.chips)
     else:
         folder, size = record_campaign(project, options.name, options.replace)
     use = paths.command(f"--config recorded={options.name}")
@@ -72,13 +83,17 @@ def record_campaign(project: Path, name: str, replaces: bool = False) -> tuple[P
     return target, recorded.write(target, recorded.kept(results, recorded.shown(project, name)), campaign)
 
 
-def evaluate_anew(project: Path, name: str) -> tuple[Path, int]:
+def evaluate_anew(project: Path, name: str, chips: bool = False) -> tuple[Path, int]:
     """Makes the tables and the manifest of a recorded campaign anew; its records stay as they are.
 
     The record of the campaign then names the commit that evaluated it. Returns folder and size in bytes.
 
+    Args:
+        chips: whether the builds in results/chips become part of it.
+
     Raises:
-        WarplogError: there is no such campaign, or a file of it is not as its manifest says.
+        WarplogError: there is no such campaign, a file of it is not as its manifest says, or builds in results/chips
+            are of other sources or parameters.
     """
     from dataclasses import replace
 
@@ -105,6 +120,8 @@ def evaluate_anew(project: Path, name: str) -> tuple[Path, int]:
     # As on the machine that measured: all rows are live, and no build is of today.
     source = replace(plan.source(), origin="live", results=plan.root)
     figures = {str(path.relative_to(target)) for path in target.glob("figures/*/*.png")}
+    if chips:
+        recorded.write(target, recorded.kept(target, figures) | _chips(project, plan), source.campaign)
     files = {n: data for n, data in recorded.kept(target, figures).items() if not n.startswith("tables/")}
     with temporary_folder() as place:
         evaluate.write_all(plan, source, place / "tables")
@@ -116,6 +133,31 @@ def evaluate_anew(project: Path, name: str) -> tuple[Path, int]:
     )
     files[str(about.relative_to(target))] = f"{door.as_json(evaluated, indent=1)}\n".encode()
     return target, recorded.write(target, files, evaluated)
+
+
+def _chips(project: Path, plan: "Plan") -> dict[str, bytes]:
+    """Returns the builds for other chips in results/chips, by path; they must be of the sources of the plan."""
+    from warplog.core.files import read_bytes
+    from warplog.records import door, stages
+    from warplog.records.chips import Chips
+
+    results, again = (
+        project / paths.RESULTS,
+        f"`{paths.command(f'chips --config recorded={plan.root.name}')}`",
+    )
+    sources = {(family, v.name): v.fingerprint() for family, own in plan.chosen.items() for v in own}
+    found: dict[str, bytes] = {}
+    for path in stages.FOR_CHIPS.files(results):
+        record = door.read(path, Chips)
+        for name, build in record.variants.items():
+            if build.source_sha256 != sources.get((record.family, name)):
+                raise WarplogError(
+                    f"{path}: {name}: was built from another source or parameters; run {again}"
+                )
+        found[str(path.relative_to(results))] = read_bytes(path, 64 << 20, f"run {again}")
+    if not found:
+        raise WarplogError(f"{results}/chips: holds no builds; run {again}")
+    return found
 
 
 def _target(project: Path, name: str) -> Path:

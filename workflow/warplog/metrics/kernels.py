@@ -47,11 +47,16 @@ _CAST = re.compile(r"\([a-zA-Z][\w: ]*\)(?=[-\w])")
 _SUFFIX = re.compile(r"\b(\d+)(?:u|l|ul|ll|ull)\b")
 
 
-class _Built(Protocol):
-    """What tells the kernels of a build apart."""
+class _Named(Protocol):
+    """A kernel of a build."""
 
     @property
     def kernel(self) -> str: ...
+
+
+class _Built(_Named, Protocol):
+    """What tells the kernels of a build apart."""
+
     @property
     def registers_per_thread(self) -> int: ...
     @property
@@ -59,6 +64,18 @@ class _Built(Protocol):
 
 
 _Code = TypeVar("_Code", bound=_Built)
+_OfName = TypeVar("_OfName", bound=_Named)
+
+
+def of_name(kernels: Sequence[_OfName], launched: str) -> list[_OfName]:
+    """Returns the kernels of a build with the name of the launched one, of a template those with the same arguments.
+
+    Args:
+        kernels: those of the build.
+        launched: name of the kernel as ncu or nsys prints it; "" if there is no capture, so that all are returned.
+    """
+    left = [code for code in kernels if not launched or bare_name(code.kernel) == bare_name(launched)]
+    return [code for code in left if not launched or _arguments(code.kernel) == _arguments(launched)] or left
 
 
 def compiled_kernel(kernels: Sequence[_Code], launched: str, registers: float | None) -> _Code | None:
@@ -72,8 +89,7 @@ def compiled_kernel(kernels: Sequence[_Code], launched: str, registers: float | 
         launched: name of the kernel as ncu or nsys prints it; "" if there is no capture.
         registers: its registers per thread, if they are known.
     """
-    left = [code for code in kernels if not launched or bare_name(code.kernel) == bare_name(launched)]
-    left = [code for code in left if not launched or _arguments(code.kernel) == _arguments(launched)] or left
+    left = of_name(kernels, launched)
     left = [
         code  # ncu rounds the registers up to the least that is allocated
         for code in left

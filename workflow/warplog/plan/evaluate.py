@@ -22,10 +22,11 @@ from warplog.measure.stages import sanitize
 from warplog.plan.files import Files
 from warplog.plan.plan import Plan
 from warplog.records import door, stages
+from warplog.records.chips import Chips
 from warplog.records.family_file import FamilyRecord
 from warplog.records.fields import Origin
 from warplog.records.sanitize import Sanitize
-from warplog.tables import conclusions, view
+from warplog.tables import chips, conclusions, view
 from warplog.tables.costs import summary as costs
 from warplog.tables.files import as_frame, as_rows, read_table, write_parquet, write_table, write_tables
 from warplog.tables.rows import make_rows
@@ -48,6 +49,8 @@ def write_all(plan: Plan, source: Source, folder: Path) -> None:
         write_oracle(probes, source, folder)
     if sanitized := [*Files(plan).records(stages.SANITIZE), *Files(probes).records(stages.SANITIZE)]:
         write_findings(plan, source, sanitized, folder)
+    if built := stages.FOR_CHIPS.files(plan.root):
+        write_chips(source, built, folder)
 
 
 def write_measured(plan: Plan, source: Source, folder: Path) -> None:
@@ -158,6 +161,16 @@ def write_findings(plan: Plan, source: Source, records: Iterable[Path], folder: 
     ]
     write_table(rows, SANITIZE, folder / "sanitize")
     return rows
+
+
+def write_chips(source: Source, records: Iterable[Path], folder: Path) -> list[conclusions.Chip]:
+    """Writes what these builds need on their chips, by the tables of the campaign, and returns the rows."""
+    read = (door.read(path, Chips) for path in records)
+    variants, metrics = (read_table(folder, name) for name in ("variants", "metrics"))
+    found = chips.rows(read, variants, metrics, source.campaign.device.compute_capability)
+    labelled = [{**conclusions.cells(row), **source.labels()} for row in found]
+    write_table(labelled, conclusions.columns(conclusions.Chip), folder / conclusions.Chip.TABLE)
+    return found
 
 
 def _rows(plan: Plan, source: Source) -> dict[str, list[Row]]:

@@ -13,7 +13,8 @@ from warplog.core.columns import PARQUET_ONLY, TABLES
 from warplog.judge.summary.stage_results import StageResults, stage_results
 from warplog.machine import device
 from warplog.plan.plan import Plan
-from warplog.records import stages
+from warplog.records import door, stages
+from warplog.records.chips import GPUS, Chips
 from warplog.records.stages import Stage
 from warplog.tables.conclusions import ANALYSED
 from warplog.tables.verified_records import build_record
@@ -91,6 +92,31 @@ class Files:
         everything = plan.settings.families == plan.settings.variants == "all"
         oracle = Files(plan.oracle()).records(stages.SANITIZE) if everything else []
         return _distinct([*self.records(stages.SANITIZE), *oracle])
+
+    def chips(self, _wildcards: Any = None) -> list[str]:
+        """Returns the files with the records of builds for other chips, for `chip_records`."""
+        return _distinct(map(store.holder, self.chip_records))
+
+    @cached_property
+    def chip_records(self) -> list[Path]:
+        """The builds of each family for each architecture: recorded ones of these sources, else those of this run."""
+        found = []
+        for family, variants in self.plan.chosen.items():
+            sources = {variant.name: variant.fingerprint() for variant in variants}
+            for arch in GPUS:
+                live, recorded = (
+                    stages.FOR_CHIPS.at(root, arch=arch, family=family) for root in (RESULTS, self.plan.root)
+                )
+                is_recorded = not self.plan.live and store.is_file(recorded)
+                builds = door.read(recorded, Chips).variants if is_recorded else {}
+                same = all(n in builds and builds[n].source_sha256 == own for n, own in sources.items())
+                found.append(recorded if is_recorded and same else live)
+        return found
+
+    def chips_on_pages(self, _wildcards: Any = None) -> list[str]:
+        """Returns the table of builds for other chips if the campaign recorded them, since pages compile nothing."""
+        recorded = all(path.is_relative_to(self.plan.root) for path in self.chip_records)
+        return [str(stages.CHIPS.at(RESULTS))] if recorded and not self.plan.live else []
 
     def timelines(self) -> list[str]:
         """Returns the records of timelines to capture, for families with a chosen variant that has one."""

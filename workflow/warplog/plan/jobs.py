@@ -109,6 +109,14 @@ class BuildParameters(Frozen, frozen=True, kw_only=True):
         )
 
 
+class ChipsJob(Frozen, frozen=True, kw_only=True):
+    """Compiles variants of a family for another architecture; their parameters are those of this campaign."""
+
+    family_file: str
+    variants: Mapping[str, Mapping[str, int]]
+    contract: str
+
+
 class TuneJob(Frozen, frozen=True, kw_only=True):
     """Searches the best parameters of a variant."""
 

@@ -19,6 +19,7 @@ from warplog.plan.files import Files
 from warplog.plan.jobs import (
     BuildParameters,
     CheckJob,
+    ChipsJob,
     ExtractJob,
     ProfileJob,
     SanitizeJob,
@@ -113,6 +114,18 @@ class Parameters:
         family, settings = self.plan.family_plan(wildcards.family).with_marks(), self.plan.settings.timeline
         return family.job(TimelineJob, contract=family.timeline_contract(), settings=settings)
 
+    def chips(self, wildcards: Any) -> object:
+        """Returns the parameters of compiling a family for an architecture."""
+        of_family = self.plan.family_plan(wildcards.family)
+        arguments = [a.form() for a in of_family.family.arguments]
+        return door.plain(
+            ChipsJob(
+                family_file=str(of_family.family.file),
+                variants={v.name: v.parameters for v in of_family.variants},
+                contract=sha256_of(arguments, [v.requires.arch for v in of_family.variants]),
+            )
+        )
+
     def tune(self, wildcards: Any) -> object:
         """Returns the parameters of a search; `contract` hashes what checking, timing and the space depend on."""
         of_family = self.plan.family_plan(wildcards.family)
@@ -176,6 +189,11 @@ class Parameters:
         places = (stages.TIMELINE.at(plan.root, gpu=plan.gpu, family=name) for name in plan.chosen)
         files = dict.fromkeys(map(store.holder, places))
         return sha256_of([sha256_file(file) for file in files if file.is_file()])
+
+    def chips_listed(self, _wildcards: Any = None) -> str:
+        """Returns the hash of the table of builds for other chips, which pages of a live campaign do not make."""
+        table = stages.CHIPS.at(paths.RESULTS)
+        return sha256_file(table) if self.plan.live and table.is_file() else ""
 
     def destination(self, wildcards: Any) -> object:
         """Returns the store that is logged to and the number of the attempt, which increases if runs were lost."""

@@ -16,6 +16,7 @@ from warplog.core import store
 from warplog.records.build import Build
 from warplog.records.campaign import Campaign
 from warplog.records.check import Check
+from warplog.records.chips import Chips
 from warplog.records.extract import Extract
 from warplog.records.fields import Frozen
 from warplog.records.profile import Profile
@@ -370,11 +371,31 @@ ORACLE = Stage(
     file="tables/oracle.parquet",
 )
 
+FOR_CHIPS = Recorded(
+    rule="build_for_chips",
+    word="chips",
+    about="the variants of a family are compiled for an architecture whose GPU need not be there",
+    code=("measure.building.chips",),
+    version=1,
+    file="chips/{arch}/{family}/record.json",
+    record=Chips,
+    seconds=12,
+)
+CHIPS = Stage(
+    rule="list_chips",
+    word="chips",
+    about="registers, spills, shared memory and occupancy of each variant on each of these architectures",
+    code=("tables.chips",),
+    version=1,
+    file="tables/chips.parquet",
+)
+
 # In the order of a run; those after ATTACH run only if they are asked for.
 STAGES = (
     *(START, TRIAL, TIMER, BUILD, CHECK, TIME, NCU, NSYS, EXTRACT),
     *(TABLES, FLOORS, CLAIMS, ANALYSIS, SUMMARY, FIGURES, CHARTS, PAGE, TRACK, ATTACH),
     *(SITE, SANITIZE, FINDINGS, MARKED, TIMELINE, TUNE, TUNED, ROUND, ROUNDS, COMPARISON, HISTORY, ORACLE),
+    *(FOR_CHIPS, CHIPS),
 )
 BY_RULE = {stage.rule: stage for stage in STAGES}
 # The stages of a campaign that measure a variant; the records of a family are in one file each.

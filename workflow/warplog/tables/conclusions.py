@@ -344,6 +344,59 @@ class Answer(Conclusion):
     reason_of: Annotated[str, "", "variant, GPU or column of `gpus` that `reason` refers to"]
 
 
+@dataclass(frozen=True)
+class Chip(Conclusion):
+    """A variant, compiled for an architecture: what its longest kernel needs there, and how many blocks an SM holds.
+
+    Block size and dynamic shared memory are those of the captured launch.
+    """
+
+    TABLE = "chips"
+    KEYS = ("family", "variant", "arch")
+
+    family: _FAMILY
+    variant: _VARIANT
+    arch: Annotated[str, "", "architecture, such as sm_120"]
+    gpus: Annotated[str, "", "GPUs with this architecture"]
+    status: Annotated[
+        str, "", "ok; unsupported: it cannot be compiled or launched there; compile_error or timeout"
+    ]
+    reason: Annotated[
+        str,
+        "",
+        "why it is unsupported: needs_arch, compiled_later (Triton, CuPy or PyTorch), compiled_already,"
+        " library_kernels (its kernels are those of a library), shared_memory (a block needs more than the limit),"
+        " registers (a block needs more than an SM has); or what is unknown of a variant that compiles: no_kernels (it"
+        " has none), not_found (which of its kernels was launched), other_kernel (the one that was launched is not"
+        " compiled for this architecture), no_launch (block size and dynamic shared memory, which ncu did not capture);"
+        " else empty",
+    ]
+    reason_of: Annotated[str, "", "architecture or language that `reason` refers to"] = ""
+    features: Annotated[
+        str,
+        "",
+        "what the machine code of the campaign's build uses: wgmma, setmaxnreg, tma, bulk_copy, clusters,"
+        " comma-separated; only with needs_arch",
+    ] = ""
+    error: Annotated[str, "", "first error of the compiler; else empty"] = ""
+    target: Annotated[str, "", "what nvcc compiled for, such as sm_90a; empty if it did not"] = ""
+    kernel: Annotated[str, "", "name of the longest kernel, as c++filt prints it; empty if unknown"] = ""
+    registers_per_thread: Annotated[int, "register", "registers per thread"] = -1
+    spill_store_bytes: Annotated[int, "byte", "spill stores per thread"] = -1
+    spill_load_bytes: Annotated[int, "byte", "spill loads per thread"] = -1
+    static_shared_bytes: Annotated[int, "byte", "static shared memory per block"] = -1
+    dynamic_shared_bytes: Annotated[int, "byte", "dynamic shared memory per block; empty if unknown"] = -1
+    shared_limit_bytes: Annotated[int, "byte", "largest shared memory of a block"] = -1
+    block_threads: Annotated[int, "thread", "threads per block; empty if unknown"] = -1
+    blocks_per_sm: Annotated[int, "block", "blocks that an SM can hold; empty if unknown"] = -1
+    occupancy_pct: Annotated[float, "%", "share of an SM's warp slots that these fill"] = NAN
+    limiters: Annotated[str, "", "resources that limit it, comma-separated"] = ""
+    nvcc: Annotated[str, "", "version of the compiler"] = ""
+    source_sha256: Annotated[str, "", "SHA-256 fingerprint of the source, its headers and its parameters"] = (
+        ""
+    )
+
+
 ANALYSED: tuple[type[Conclusion], ...] = (
     Verdict,
     Place,
@@ -352,7 +405,7 @@ ANALYSED: tuple[type[Conclusion], ...] = (
     Bound,
     SassStep,
 )  # by the rule `analyse`
-TABLES: tuple[type[Conclusion], ...] = (*ANALYSED, Answer)
+TABLES: tuple[type[Conclusion], ...] = (*ANALYSED, Answer, Chip)
 Of = TypeVar("Of", bound=Conclusion)
 
 

@@ -111,6 +111,7 @@ class Section(Conclusions):
         heat: Where the samples of its longest kernel fall in `sources`.
         loops: Its hottest loops in machine code, each beside its counterpart in the parent; empty without samples.
         sass: The machine code of its longest kernel; empty where the campaign did not keep it.
+        chips: of `chips`: what it needs on each architecture that it was compiled for; empty if it was not.
         memory: The memory charts of its parent, if that has counters, and of its own longest kernel.
     """
 
@@ -136,6 +137,7 @@ class Section(Conclusions):
     sources: tuple[SourceView, ...] = ()
     loops: tuple[MachineCode, ...] = ()
     sass: tuple[str, ...] = ()
+    chips: tuple[Cells, ...] = ()
     memory: tuple[MemoryChart, ...] = ()
 
 

@@ -16,7 +16,7 @@ from warplog.metrics.kernels import bare_name
 from warplog.parsers import sass
 from warplog.records import remarks
 from warplog.tables import published, regimes
-from warplog.tables.conclusions import Answer, Place, Verdict, rows
+from warplog.tables.conclusions import Answer, Chip, Place, Verdict, by_variant, rows
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
 from warplog.worklog import variant_conclusions
@@ -140,6 +140,11 @@ class Rows:
             sources=views(self._texts[name], heat) if heat.places else (),
             loops=tuple(self._loops.get(name, ())) if is_ok and not is_same else (),
             sass=() if is_same else self._machine_code(variant),
+            chips=tuple(
+                Cells(Chip.TABLE, chip)
+                for chip in self._chips.get(name, ())
+                if chip.source_sha256 == self.built[name]["source_sha256"]
+            ),
             memory=self._memory(variant) if is_ok and not is_same else (),
         )
 
@@ -212,6 +217,10 @@ class Rows:
         """The text of each variant's source, which comes first, and of its headers."""
         variants = [self.family.variant(name) for name in self.places]
         return {v.name: {path: read_source(path) for path in (v.file, *v.headers())} for v in variants}
+
+    @cached_property
+    def _chips(self) -> dict[str, list[Chip]]:
+        return by_variant(rows(self.tables.chips, Chip))
 
     @cached_property
     def _loops(self) -> dict[str, list[MachineCode]]:

@@ -63,9 +63,8 @@ def build_variant(
     write_text(source, launcher_source(family, variant))
     if variant.prebuilt:
         shutil.copyfile(variant.file, folder / PREBUILT)
-    target = variant.requires.arch if variant.requires.arch == f"{arch}a" else arch
-    command = compile_command(nvcc, variant, source, target, library)
-    places = _places(nvcc, variant, folder)
+    command = compile_command(nvcc, variant, source, target_of(variant, arch), library)
+    places = places_of(nvcc, variant, folder)
     begin = time.monotonic()
     tools = {"nvcc": nvcc.version or "", "cuobjdump": cuobjdump.version or ""}
     head = record_head(family, variant, arch, tools, attempt, places.command(command))
@@ -83,7 +82,13 @@ def build_variant(
     return record
 
 
-def _places(nvcc: Tool, variant: Variant, folder: Path) -> Places:
+def target_of(variant: Variant, arch: str) -> str:
+    """Returns what nvcc compiles a variant for: `sm_90a` for `sm_90` if the variant requires that."""
+    return variant.requires.arch if variant.requires.arch == f"{arch}a" else arch
+
+
+def places_of(nvcc: Tool, variant: Variant, folder: Path) -> Places:
+    """Returns the folders of a build, for what its record quotes."""
     toolkit = nvcc.path.resolve().parent.parent if nvcc.path else Path("/usr/local/cuda")
     families, repository = variant.folder.absolute().parent, root_of(variant.folder)
     return Places(Path.cwd(), families, folder.absolute(), toolkit, repository)
@@ -161,7 +166,7 @@ def _run_all(commands: Iterable[tuple[Sequence[str], Path]], log: Path) -> Compl
     output, part = "", log.with_suffix(".part")
     with aslr.fixed():
         for command, listing in commands:
-            done = _run([*command, "-MMD", "-MF", str(listing)], log.parent, part)
+            done = run_compiler([*command, "-MMD", "-MF", str(listing)], log.parent, part)
             output += part.read_text(errors="replace")
             if not done.ok:
                 break
@@ -170,7 +175,7 @@ def _run_all(commands: Iterable[tuple[Sequence[str], Path]], log: Path) -> Compl
     return done
 
 
-def _run(command: Sequence[str], folder: Path, log: Path | None = None) -> Completed:
+def run_compiler(command: Sequence[str], folder: Path, log: Path | None = None) -> Completed:
     """Runs a tool that writes to `folder` and to a temporary folder, where a compiler that is killed leaves its files.
 
     Raises:
@@ -277,6 +282,13 @@ def compile_command(nvcc: Tool, variant: Variant, source: Path, target: str, lib
     ]
 
 
+def device_command(nvcc: Tool, variant: Variant, source: Path, target: str, cubin: Path) -> list[str]:
+    """Returns the command that compiles the kernels of one source with the options of a build, but no host code."""
+    options = compile_command(nvcc, variant, source, target, cubin)
+    options = options[: options.index(str(source))]
+    return [*("-cubin" if word == "-shared" else word for word in options), str(source), "-o", str(cubin)]
+
+
 def capability_of(arch: str) -> tuple[int, int]:
     """Returns the compute capability of an architecture: (9, 0) for 'sm_90' and 'sm_90a'."""
     number = int(arch.removeprefix("sm_").removesuffix("a"))
@@ -327,9 +339,9 @@ def build_timer(nvcc: Tool, arch: str, library: Path) -> None:
     target = f"arch={arch.replace('sm_', 'compute_')},code={arch}"
     flags = [f for f in FLAGS if f != "-lineinfo"]
     command = [*nvcc_command(nvcc), "-std=c++17", *flags, "-gencode", target, str(source), "-o", str(library)]
-    done = _run(command, library.parent)
+    done = run_compiler(command, library.parent)
     if not done.ok:
-        raise WarplogError(f"{source}: nvcc failed: {_first_error(done.output_tail) or explain_exit(done)}")
+        raise WarplogError(f"{source}: nvcc failed: {first_error(done.output_tail) or explain_exit(done)}")
 
 
 def _dump(cuobjdump: Tool, what: str, library: Path, output: Path) -> str:
@@ -337,7 +349,7 @@ def _dump(cuobjdump: Tool, what: str, library: Path, output: Path) -> str:
     if cuobjdump.path is None:
         raise WarplogError(f"cuobjdump: not found; {cuobjdump.remedy}")
     temporary = output.with_suffix(".part")
-    done = _run([str(cuobjdump.path), what, str(library)], output.parent, temporary)
+    done = run_compiler([str(cuobjdump.path), what, str(library)], output.parent, temporary)
     if not done.ok and "does not contain device code" not in done.output_tail:
         raise WarplogError(
             f"{library}: cuobjdump failed ({explain_exit(done)}): {done.output_tail[-300:].strip()}"
@@ -381,7 +393,7 @@ def record_head(
 
 def _reason(output: str, family: Family, variant: Variant) -> str:
     """Returns the first error; in the launcher's own lines it means that `launch` is missing or has other arguments."""
-    error = _first_error(output)
+    error = first_error(output)
     if unfound := _NO_LIBRARY.search(output):
         return f"{unfound[0]}: install the library, or name its folder: `compile: {{flags: [-L/folder]}}`"
     if _NO_HEADER.search(error):
@@ -397,7 +409,8 @@ def _reason(output: str, family: Family, variant: Variant) -> str:
     return f"{variant.file}: must define {needed}, with the arguments of {family.file}; got {got}"
 
 
-def _first_error(output: str) -> str:
+def first_error(output: str) -> str:
+    """Returns the first error in the output of a compiler, else its first line."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     errors = [line for line in lines if "error" in line.lower() or "fatal" in line.lower()]
     return (errors or lines or [""])[0][:500]
