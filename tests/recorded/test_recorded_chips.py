@@ -1,13 +1,17 @@
 """The builds for other chips in recorded campaigns: complete, and on the campaign's own architecture as measured."""
 
+import shutil
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from warplog.plan.files import Files
+from warplog.plan.making import make_plan
 from warplog.records.chips import GPUS
 
-ROOT = Path(__file__).parents[2] / "results" / "recorded"
+PROJECT = Path(__file__).parents[2]
+ROOT = PROJECT / "results" / "recorded"
 CAMPAIGNS = sorted(path.name for path in ROOT.iterdir() if path.is_dir())
 OWN = "sm_90"
 KEYS = ["family", "variant"]
@@ -68,3 +72,24 @@ def test_kernels_of_hopper_name_what_they_need_and_large_blocks_the_limit_that_t
     assert large["dynamic_shared_bytes"] > 99 * 1024
     assert chips.loc["sgemm", "register_reuse", "sm_100"]["status"] == "ok"
     assert chips.loc["sgemm", "cublas", "sm_80"]["reason"] == "library_kernels"
+
+
+def test_pages_use_recorded_builds_and_a_changed_source_is_built_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("include", "transpose"):
+        shutil.copytree(PROJECT / "kernels" / name, Path("kernels", name))
+    shutil.copytree(ROOT / "h200", Path("results/recorded/h200"))
+
+    def planned() -> Files:
+        return Files(make_plan({"mode": "recorded", "recorded": "h200"}, tmp_path))
+
+    files = planned()
+    assert [Path(file).name for file in files.chips()] == ["chips.tar.xz"]
+    assert files.chips_on_pages() == ["results/tables/chips.parquet"]
+    source = Path("kernels/transpose/naive.cu")
+    source.write_text(source.read_text() + "// edited\n")
+    files = planned()
+    assert files.chips() == [f"results/chips/{arch}/transpose/record.json" for arch in GPUS]
+    assert files.chips_on_pages() == [], "pages compile nothing"

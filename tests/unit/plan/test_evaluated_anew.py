@@ -87,14 +87,14 @@ def test_a_campaign_that_was_changed_is_not_evaluated(
     assert "nowhere: no such recorded campaign" in capsys.readouterr().err
 
 
-def built_for_chips(source: str) -> Path:
-    """Writes a build of transpose's variant `naive` for one architecture; returns its file."""
+def built_for_chips(source: str, arch: str = "sm_120") -> Path:
+    """Writes a build of transpose's variant `naive` for an architecture; returns its file."""
     name = "transpose_naive(float const*, float*, int, int)"
     kernel = ChipKernel(kernel=name, registers_per_thread=30, static_shared_bytes=0, stack_bytes=0,
                         spill_store_bytes=0, spill_load_bytes=0)  # fmt: skip
-    build = ChipBuild(status="ok", target="sm_120", source_sha256=source, inputs_sha256="", kernels=(kernel,))
-    path = stages.FOR_CHIPS.at(Path("results"), arch="sm_120", family="transpose")
-    door.write(path, Chips(arch="sm_120", family="transpose", nvcc="13.0.88", variants={"naive": build}))
+    build = ChipBuild(status="ok", target=arch, source_sha256=source, inputs_sha256="", kernels=(kernel,))
+    path = stages.FOR_CHIPS.at(Path("results"), arch=arch, family="transpose")
+    door.write(path, Chips(arch=arch, family="transpose", nvcc="13.0.88", variants={"naive": build}))
     return path
 
 
@@ -118,5 +118,8 @@ def test_builds_for_other_chips_of_the_same_sources_become_part_of_it(
         assert archives().keys() - kept.keys() == {"chips.tar.xz"}
         assert manifest.problems(ROOT) == []
         shutil.rmtree("results/chips", ignore_errors=True)
+    built_for_chips(source, "sm_80")
+    assert main(["record", "small", "--from-records", "--chips"]) == 0
+    assert set(pd.read_parquet(ROOT / "tables" / "chips.parquet")["arch"]) == {"sm_80", "sm_120"}
     assert main(["record", "small", "--chips"]) == 1
     assert "--chips: goes with --from-records" in capsys.readouterr().err

@@ -136,8 +136,11 @@ def evaluate_anew(project: Path, name: str, chips: bool = False) -> tuple[Path, 
 
 
 def _chips(project: Path, plan: "Plan") -> dict[str, bytes]:
-    """Returns the builds for other chips in results/chips, by path; they must be of the sources of the plan."""
-    from warplog.core.files import read_bytes
+    """Returns the recorded builds for other chips, by path, and in their place those in results/chips.
+
+    The latter must be of the sources of the plan.
+    """
+    from warplog.core import store
     from warplog.records import door, stages
     from warplog.records.chips import Chips
 
@@ -146,18 +149,21 @@ def _chips(project: Path, plan: "Plan") -> dict[str, bytes]:
         f"`{paths.command(f'chips --config recorded={plan.root.name}')}`",
     )
     sources = {(family, v.name): v.fingerprint() for family, own in plan.chosen.items() for v in own}
-    found: dict[str, bytes] = {}
-    for path in stages.FOR_CHIPS.files(results):
+    made = stages.FOR_CHIPS.files(results)
+    if not made:
+        raise WarplogError(f"{results}/chips: holds no builds; run {again}")
+    for path in made:
         record = door.read(path, Chips)
         for name, build in record.variants.items():
             if build.source_sha256 != sources.get((record.family, name)):
                 raise WarplogError(
                     f"{path}: {name}: was built from another source or parameters; run {again}"
                 )
-        found[str(path.relative_to(results))] = read_bytes(path, 64 << 20, f"run {again}")
-    if not found:
-        raise WarplogError(f"{results}/chips: holds no builds; run {again}")
-    return found
+    return {
+        str(path.relative_to(root)): store.read(path, 64 << 20, f"run {again}")
+        for root in (project / plan.root, results)
+        for path in stages.FOR_CHIPS.files(root)
+    }
 
 
 def _target(project: Path, name: str) -> Path:
