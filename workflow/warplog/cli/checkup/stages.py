@@ -185,7 +185,7 @@ def _words(stage: Stage, gpu: Gpu) -> str:
         }[stage.state]
     ]
     if stage.name == "compile" and stage.state != "blocked":
-        parts = [f"{supported} of {stage.variants} variants build"]
+        parts = [f"{supported} of {stage.variants} variants support {gpu.arch}"]
     if stage.unsupported and stage.name in ("compile", "timeline", "tune"):
         counts = ", ".join(f"{count} require {arch}" for arch, count in stage.unsupported.items())
         parts.append(f"unsupported: {counts}")
