@@ -31,11 +31,12 @@ gc.set_threshold(100_000, 50, 100)  # looking for garbage as often as Python doe
 
 PROJECT = Path(__file__).parents[1]
 LONGEST = [
-    "test_documented_commands", "test_end_to_end", "test_house", "test_two_boards", "test_ways_to_run",
-    "test_own_repository", "test_live_on_the_host", "test_track", "test_kills", "test_ui",
-    "test_shared_store", "test_compile_options", "test_jobs", "test_judging", "test_destination", "test_build_variant",
-    "test_figures", "test_timeline", "test_sanitize", "test_processes", "test_measure", "test_tracking_faults",
-    "test_tracking_store", "test_figure_contents", "test_in_browser", "test_beside", "test_verify",
+    "test_end_to_end", "test_documented_commands", "test_kills", "test_live_on_the_host", "test_tracking_store",
+    "test_ways_to_run", "test_house", "test_compile_options", "test_own_repository", "test_ui", "test_build_variant",
+    "test_track", "test_two_boards", "test_judging", "test_figures", "test_in_browser", "test_processes",
+    "test_sanitize", "test_jobs", "test_timeline", "test_tuning", "test_ending", "test_printed", "test_destination",
+    "test_shared_store", "test_remote_recipe", "test_migration", "test_tracking_errors", "test_figure_contents",
+    "test_measure", "test_cut_reports", "test_stale_builds", "test_plan", "test_tracking_database", "test_comparing",
 ]  # fmt: skip
 
 

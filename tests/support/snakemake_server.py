@@ -31,6 +31,8 @@ from typing import NoReturn
 import snakemake.cli
 import vl_convert
 
+import mlflow_tables
+
 LIBRARIES = (
     "numpy", "pandas", "pyarrow.dataset", "pyarrow.pandas_compat", "yaml", "jsonschema_rs", "simpleeval",
     "pynvml", "symtable", "nbformat", "matplotlib.backends.backend_agg",
@@ -174,6 +176,7 @@ def main(folder: Path, tests: int) -> None:
     snakemake.cli.get_argument_parser()  # imports all plugins
     for name in LIBRARIES:
         importlib.import_module(name)
+    mlflow_tables.copy_tables(folder)
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(folder / "socket"))
     listener.listen()

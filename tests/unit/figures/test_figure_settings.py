@@ -9,10 +9,10 @@ from drawn_figures import FIGURES
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 from PIL import Image
+from plotted import plot
 
 from figure_tables import FEW, sgemm
 from made_up_tables import write
-from plotted import plot
 from warplog import figures
 from warplog.core.errors import WarplogError
 from warplog.figures.shared import style

@@ -13,10 +13,10 @@ from docutils.core import publish_parts
 from drawn_figures import FAILED, FIGURES, MODULES, drawn, row, shown, texts
 from matplotlib.text import Text
 from PIL import Image
+from plotted import plot
 
 from figure_tables import FEW, SGEMM, overlap, sgemm, twenty, vector_add
 from made_up_tables import write
-from plotted import plot
 from warplog import figures
 from warplog.core.errors import WarplogError
 from warplog.figures.shared import style

@@ -9,12 +9,12 @@ from drawn_figures import texts
 from matplotlib.colors import to_hex
 from matplotlib.legend import Legend
 from matplotlib.text import Text
+from plotted import plot
 
 import made_up_records
 from figure_tables import sgemm
 from made_up_launch import MHZ, STORED, case_of, lookback, pipelined
 from made_up_tables import write
-from plotted import plot
 from shipped_families import FAMILIES
 from warplog import figures
 from warplog.figures.shared import style

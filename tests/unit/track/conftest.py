@@ -15,6 +15,13 @@ def tmp_path():
         yield Path(folder)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _tables(tmp_path_factory):
+    from mlflow_tables import copy_tables
+
+    copy_tables(tmp_path_factory.mktemp("mlflow"))
+
+
 @pytest.fixture(scope="session")
 def template():
     """Returns a logged project (tracked_project.py), whose path contains a character that URIs escape."""

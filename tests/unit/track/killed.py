@@ -1,6 +1,6 @@
 """Logs a project in a process of its own, which ends by SIGKILL before a chosen call of MLflow's client.
 
-The processes are forked from one that has imported everything, since importing MLflow takes seconds.
+The processes are forked from one that has imported everything and logged once, since both take seconds.
 """
 
 import multiprocessing
@@ -10,8 +10,8 @@ import sys
 import threading
 from collections.abc import Callable
 from functools import wraps
+from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
-from multiprocessing.process import BaseProcess
 from typing import Any
 
 from tracked_project import Project
@@ -38,52 +38,77 @@ def context() -> ForkServerContext:
     return found
 
 
-def log(started: ForkServerContext, project: Project, kill: int = 0) -> int:
-    """Logs the project, killed before the client's call number `kill`; returns the number of calls.
+class Killed:
+    """A process that logs projects, or lets a fork of itself do so that is killed."""
 
-    Raises:
-        AssertionError: the process was not killed although it should be, or ended otherwise.
-    """
-    process, calls = start(started, project, kill)
-    process.join(200)
-    assert process.exitcode == (-signal.SIGKILL if kill else 0), (
-        f"call {kill}: exit status {process.exitcode}"
-    )
-    return int(calls.value)
+    def __init__(self) -> None:
+        started = context()
+        self._link, other = started.Pipe()
+        self._process = started.Process(target=_serve, args=(other,), daemon=True)
+        self._process.start()
+
+    def log(self, project: Project, kill: int = 0) -> int:
+        """Logs the project, killed before the client's call number `kill`; returns the number of calls, unless killed.
+
+        Raises:
+            AssertionError: the process was not killed although it should be, or does not answer.
+        """
+        self._link.send((project, kill))
+        assert self._link.poll(200)
+        status, calls = self._link.recv()
+        assert status == (-signal.SIGKILL if kill else 0), f"call {kill}: exit status {status}"
+        return int(calls)
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.join()
 
 
-def start(started: ForkServerContext, project: Project, kill: int = 0) -> tuple[BaseProcess, Any]:
-    """Returns the process, and the number of calls as a shared value."""
-    calls = started.Value("i", 0)
-    process = started.Process(target=_log, args=(project, kill, calls))
-    process.start()
-    return process, calls
+def _serve(link: Connection) -> None:
+    calls = _Calls()
+    while True:
+        project, kill = link.recv()
+        status = 0
+        if not kill:
+            calls.number = 0
+            project.log()
+        elif (child := os.fork()) == 0:
+            calls.number, calls.kill = 0, kill
+            try:
+                project.log()
+            finally:
+                os._exit(1)
+        else:
+            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        link.send((status, calls.number))
 
 
-def _log(project: Project, kill: int, calls: Any) -> None:
-    from mlflow import MlflowClient
+class _Calls:
+    """Counts the calls of MLflow's client in this process, and kills it before number `kill`."""
 
-    inside = threading.local()
+    def __init__(self) -> None:
+        from mlflow import MlflowClient
 
-    def counted(call: Callable[..., Any]) -> Callable[..., Any]:
+        self.number = self.kill = 0
+        self._inside = threading.local()
+        self._lock = threading.Lock()
+        for name, call in list(vars(MlflowClient).items()):
+            if callable(call) and not name.startswith("_"):
+                setattr(MlflowClient, name, self._counted(call))
+
+    def _counted(self, call: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(call)
         def replaced(*arguments: Any, **options: Any) -> Any:
-            if getattr(inside, "call", False):
+            if getattr(self._inside, "call", False):
                 return call(*arguments, **options)
-            with calls.get_lock():
-                calls.value += 1
-                number = calls.value
-            if number == kill:
-                os.kill(os.getpid(), signal.SIGKILL)
-            inside.call = True
+            with self._lock:
+                self.number += 1
+                if self.number == self.kill:
+                    os.kill(os.getpid(), signal.SIGKILL)
+            self._inside.call = True
             try:
                 return call(*arguments, **options)
             finally:
-                inside.call = False
+                self._inside.call = False
 
         return replaced
-
-    for name, call in list(vars(MlflowClient).items()):
-        if callable(call) and not name.startswith("_"):
-            setattr(MlflowClient, name, counted(call))
-    project.log()

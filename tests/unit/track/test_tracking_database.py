@@ -42,11 +42,12 @@ def test_a_store_whose_creation_was_interrupted_does_not_exist_and_is_made_by_th
 
 def test_two_processes_that_log_to_a_new_store_log_each_run_once(tmp_path):
     project = Project(tmp_path).make()
-    started = killed.context()
-    both = [killed.start(started, project) for _ in range(2)]
-    for process, _ in both:
+    both = [killed.context().Process(target=project.log) for _ in range(2)]
+    for process in both:
+        process.start()
+    for process in both:
         process.join(200)
-    assert [process.exitcode for process, _ in both] == [0, 0]
+    assert [process.exitcode for process in both] == [0, 0]
     assert Counter(run.data.params["variant"] for run in project.stored()) == dict.fromkeys(LADDER, 1)
     assert len(project.current()) == len(LADDER)
 
