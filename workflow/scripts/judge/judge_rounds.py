@@ -11,4 +11,5 @@ with job(snakemake.log[0]):
     plan, out = Plan.of_chosen(snakemake.params.plan), snakemake.output
     judged = aa.judge_rounds(plan.root, plan.gpu)
     aa.write(judged, Path(out.verdicts), Path(out.floors), Path(out.summary))
-    say(judged.summary())
+    for line in judged.summary().splitlines():
+        say(line)

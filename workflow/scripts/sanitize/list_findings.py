@@ -11,4 +11,5 @@ from warplog.plan.script import job
 with job(snakemake.log[0]):
     plan, records = Plan.made_of(snakemake.params.plan), map(Path, snakemake.params.records)
     rows = evaluate.write_findings(plan, plan.source(), records, Path(snakemake.output.csv).parent)
-    say(sanitize.summary(rows))
+    for line in sanitize.summary(rows).splitlines():
+        say(line)

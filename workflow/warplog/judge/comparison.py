@@ -347,9 +347,8 @@ def report(verdicts: Path) -> None:
         WarplogError: there is a confirmed regression, or nothing to compare.
     """
     stored = door.read_json(verdicts)
-    for line in stored["claims"]:
-        say(f"  {line}")
-    say(stored["summary"])
+    for line in (*(f"  {claim}" for claim in stored["claims"]), *stored["summary"].splitlines()):
+        say(line)
     if stored["status"]:
         raise WarplogError(f"{verdicts.with_suffix('.md')}: a confirmed regression, or nothing to compare")
 
