@@ -8,7 +8,7 @@ import pytest
 
 from warplog.plan.files import Files
 from warplog.plan.making import make_plan
-from warplog.records.chips import GPUS
+from warplog.records.build import GPUS
 
 PROJECT = Path(__file__).parents[2]
 ROOT = PROJECT / "results" / "recorded"

@@ -28,7 +28,7 @@ rule list_chips:
     params:
         version=stages.CHIPS.version,
         plan=plan.decisions(),
-        records=lambda wildcards: [str(path) for path in files.chip_records],
+        records=parameters.chip_records,
     script:
         "../scripts/chips/list_chips.py"
 

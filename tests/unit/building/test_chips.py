@@ -10,7 +10,7 @@ from sass_builds import compilers
 from warplog.catalog.family import load_family
 from warplog.measure.building import build, chips
 from warplog.records import door
-from warplog.records.chips import GPUS, ChipBuild, Chips, CompiledLater, NeedsArch
+from warplog.records.build import GPUS, ChipBuild, Chips, CompiledLater, NeedsArch
 
 SHIPPED = Path(__file__).parents[3] / "kernels"
 PADDED_BYTES = 32 * 33 * 4

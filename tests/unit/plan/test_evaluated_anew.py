@@ -12,8 +12,8 @@ from warplog.cli.main import main
 from warplog.core import store
 from warplog.measure import provenance
 from warplog.records import door, stages
+from warplog.records.build import ChipBuild, ChipKernel, Chips
 from warplog.records.campaign import Campaign
-from warplog.records.chips import ChipBuild, ChipKernel, Chips
 from warplog.records.verification import manifest, recorded
 
 ROOT = Path("results") / "recorded" / "small"

@@ -3,7 +3,7 @@
 import pytest
 
 from warplog.core.columns import METRICS, VARIANTS
-from warplog.records.chips import ChipBuild, ChipKernel, Chips, NeedsArch, Obstacle
+from warplog.records.build import ChipBuild, ChipKernel, Chips, NeedsArch, Obstacle
 from warplog.tables import chips
 from warplog.tables.conclusions import Chip
 from warplog.tables.files import as_frame

@@ -142,7 +142,7 @@ def _chips(project: Path, plan: "Plan") -> dict[str, bytes]:
     """
     from warplog.core import store
     from warplog.records import door, stages
-    from warplog.records.chips import Chips
+    from warplog.records.build import Chips
 
     results, again = (
         project / paths.RESULTS,

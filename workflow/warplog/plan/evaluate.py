@@ -22,7 +22,7 @@ from warplog.measure.stages import sanitize
 from warplog.plan.files import Files
 from warplog.plan.plan import Plan
 from warplog.records import door, stages
-from warplog.records.chips import Chips
+from warplog.records.build import Chips
 from warplog.records.family_file import FamilyRecord
 from warplog.records.fields import Origin
 from warplog.records.sanitize import Sanitize

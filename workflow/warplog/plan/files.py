@@ -14,7 +14,7 @@ from warplog.judge.summary.stage_results import StageResults, stage_results
 from warplog.machine import device
 from warplog.plan.plan import Plan
 from warplog.records import door, stages
-from warplog.records.chips import GPUS, Chips
+from warplog.records.build import GPUS, Chips
 from warplog.records.stages import Stage
 from warplog.tables.conclusions import ANALYSED
 from warplog.tables.verified_records import build_record

@@ -183,6 +183,10 @@ class Parameters:
         files = map(Path, self.files.record_files(stages.SANITIZE))
         return sha256_of([sha256_file(file) for file in files if file.is_file()])
 
+    def chip_records(self, _wildcards: Any = None) -> list[str]:
+        """Returns the records of builds for other chips."""
+        return list(map(str, self.files.chip_records))
+
     def timelines(self, _wildcards: Any = None) -> str:
         """Returns the hash of the existing records of timelines, which are not captured for the tables."""
         plan = self.plan

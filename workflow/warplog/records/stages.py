@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from warplog.core import store
-from warplog.records.build import Build
+from warplog.records.build import Build, Chips
 from warplog.records.campaign import Campaign
 from warplog.records.check import Check
-from warplog.records.chips import Chips
 from warplog.records.extract import Extract
 from warplog.records.fields import Frozen
 from warplog.records.profile import Profile

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from warplog.core.columns import Row, number, text
 from warplog.metrics.kernels import of_name
 from warplog.metrics.occupancy import LIMITS, theoretical
-from warplog.records.chips import (
+from warplog.records.build import (
     GPUS,
     ChipBuild,
     ChipKernel,

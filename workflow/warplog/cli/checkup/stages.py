@@ -161,7 +161,7 @@ def without_counter(capability: tuple[int, int]) -> tuple[str, ...]:
 
 
 def _countable(name: str, capability: tuple[int, int]) -> bool:
-    required = (slot for slot in METRICS[name].counters if not slot.endswith("?"))
+    required = (slot for slot in METRICS[name].counters if not slot.endswith(("?", "~")))
     return all(
         _countable(slot[1:], capability)
         if slot.startswith("@")

@@ -17,7 +17,7 @@ from warplog.measure.building import build
 from warplog.measure.building.launcher import SOURCE, launcher_source
 from warplog.parsers import ptxas
 from warplog.records import door
-from warplog.records.chips import (
+from warplog.records.build import (
     ChipBuild,
     ChipKernel,
     Chips,
