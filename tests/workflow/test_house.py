@@ -136,3 +136,13 @@ def test_scripts_are_named_after_their_rules(project: Path) -> None:
                 assert folder == path.stem
                 assert stem == name
     assert found == {path.relative_to(scripts).with_suffix("").as_posix() for path in scripts.rglob("*.py")}
+
+
+def test_every_mutation_fits_the_code_and_names_tests_that_exist(project: Path) -> None:
+    """tests/benchmarks/mutations.py applies them and fails if no test notices."""
+    package, tests = project / "workflow" / "warplog", project / "tests" / "unit"
+    mutations = yaml.safe_load((project / "tests" / "benchmarks" / "mutations.yaml").read_text())
+    assert len(mutations) > 200
+    unfit = [m["old"] for m in mutations if (package / m["file"]).read_text().count(m["old"]) != 1]
+    assert unfit == []
+    assert [name for m in mutations for name in m["tests"] if not (tests / name).is_file()] == []
