@@ -37,6 +37,13 @@ def test_a_newer_run_of_the_same_or_a_larger_selection_takes_the_place_of_older_
         assert {run_id for run_id, state in states.items() if state == "current"} == current
 
 
+@pytest.mark.parametrize("tag", ["", "newest", "-3", "9" * 5000])
+def test_a_tag_that_is_no_number_of_a_version_counts_as_that_of_an_earlier_warplog(tag):
+    """Every member of a team can write tags."""
+    runs = [stored("a", 1, "1, 2"), stored("b", 0, "1, 2", **{"warplog.version": tag})]
+    assert versions.newest(runs).info.run_id == "a"
+
+
 def test_the_key_depends_on_line_and_selection_but_not_on_its_order():
     assert versions.key("c/g/f/v/live", ["1", "2"]) == versions.key("c/g/f/v/live", ["2", "1"])
     keys = {versions.key(line, cases) for line in ("v/live", "v/recorded") for cases in (["1"], ["1", "2"])}

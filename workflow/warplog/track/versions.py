@@ -48,8 +48,9 @@ def is_active(run: "StoredRun") -> bool:
 
 
 def version(run: "StoredRun") -> int:
-    """Returns the number of the run in its line; 0 for runs of earlier versions of warplog."""
-    return int(run.data.tags.get(VERSION, 0))
+    """Returns the number of the run in its line; 0 for runs of earlier versions of warplog, and if the tag is no number."""
+    number = str(run.data.tags.get(VERSION, 0))
+    return int(number) if re.fullmatch(r"[0-9]{1,9}", number) else 0
 
 
 def newest(runs: Iterable["StoredRun"]) -> "StoredRun | None":
