@@ -48,7 +48,7 @@ def is_active(run: "StoredRun") -> bool:
 
 
 def version(run: "StoredRun") -> int:
-    """Returns the number of the run in its line; 0 for runs of earlier versions of warplog, and if the tag is no number."""
+    """Returns the number of the run in its line; 0 for runs of earlier versions of warplog, or if the tag is none."""
     number = str(run.data.tags.get(VERSION, 0))
     return int(number) if re.fullmatch(r"[0-9]{1,9}", number) else 0
 
