@@ -26,6 +26,7 @@ from warplog.records.config import (
     TimeSettings,
 )
 from warplog.records.family_file import FamilyRecord
+from warplog.records.stages import CHECK, MEASURING
 
 NAMES = ("right", "broken", "other")  # the second was not built
 RUN = {"right", "other"}
@@ -60,9 +61,9 @@ class Place:
         self.checkers, self.workers = Workers(), Workers()
         monkeypatch.setattr(check, "run_cases", self.checkers)
         monkeypatch.setattr(module, "run_cases", self.workers)
-        stage, suffix = ("profile", f".{name}.json") if name in ("ncu", "nsys") else (name, ".json")
-        self.record = paths.family_record(folder, stage, "none", "scale", suffix)
-        self.checked = paths.family_record(folder, "check", "none", "scale")
+        (stage,) = (stage for stage in MEASURING if stage.word == name)
+        self.record = stage.at(folder, gpu="none", family="scale")
+        self.checked = CHECK.at(folder, gpu="none", family="scale")
         self.marked = {variant: folder / variant / "record.json" for variant in NAMES}
         self._job = replace(make_job(folder, ""), settings=settings, record=self.record)
 

@@ -77,11 +77,6 @@ def marked_folder(arch: str, family: str, variant: str) -> Path:
     return build_folder(RESULTS / "timeline", arch, family, variant)
 
 
-def family_record(root: Path, stage: str, gpu: str, family: str, suffix: str = ".json") -> Path:
-    """Returns the path of a stage's record: <root>/<stage>/<gpu>/<family>.json."""
-    return root / stage / gpu / f"{family}{suffix}"
-
-
 def captures(record: Path) -> Path:
     """Returns the folder of the reports that a profile record names: <family>/ beside <family>.ncu.json."""
     return record.parent / record.name.partition(".")[0]

@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from pathlib import Path
 
-from warplog.core import locks, paths
+from warplog.core import locks
 from warplog.core.errors import WarplogError, naming, say
 from warplog.core.files import read_bytes, write_text
 from warplog.machine import device
@@ -15,7 +15,7 @@ _LONGEST = 200  # of a UUID
 
 def note_of(results: Path, gpu: str, family: str) -> Path:
     """Returns the file that names the board of a family."""
-    return paths.family_record(results, "boards", gpu, family, ".txt")
+    return results / "boards" / gpu / f"{family}.txt"
 
 
 def noted(note: Path) -> str:

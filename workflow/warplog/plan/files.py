@@ -100,6 +100,12 @@ class Files:
     @cached_property
     def chip_records(self) -> list[Path]:
         """The builds of each family for each architecture: recorded ones of these sources, else those of this run."""
+        if self.plan.live:
+            return [
+                stages.FOR_CHIPS.at(RESULTS, arch=arch, family=name)
+                for name in self.plan.chosen
+                for arch in GPUS
+            ]
         found = []
         for family, variants in self.plan.chosen.items():
             sources = {variant.name: variant.fingerprint() for variant in variants}
@@ -107,16 +113,17 @@ class Files:
                 live, recorded = (
                     stages.FOR_CHIPS.at(root, arch=arch, family=family) for root in (RESULTS, self.plan.root)
                 )
-                is_recorded = not self.plan.live and store.is_file(recorded)
-                builds = door.read(recorded, Chips).variants if is_recorded else {}
+                builds = door.read(recorded, Chips).variants if store.is_file(recorded) else {}
                 same = all(n in builds and builds[n].source_sha256 == own for n, own in sources.items())
-                found.append(recorded if is_recorded and same else live)
+                found.append(recorded if same else live)
         return found
 
     def chips_on_pages(self, _wildcards: Any = None) -> list[str]:
         """Returns the table of builds for other chips if the campaign recorded them, since pages compile nothing."""
-        recorded = all(path.is_relative_to(self.plan.root) for path in self.chip_records)
-        return [str(stages.CHIPS.at(RESULTS))] if recorded and not self.plan.live else []
+        recorded = not self.plan.live and all(
+            path.is_relative_to(self.plan.root) for path in self.chip_records
+        )
+        return [str(stages.CHIPS.at(RESULTS))] if recorded else []
 
     def timelines(self) -> list[str]:
         """Returns the records of timelines to capture, for families with a chosen variant that has one."""

@@ -66,7 +66,8 @@ def log_runs(plan: Plan, uri: str, attempt: int, record: Path, links_page: Path)
 
 def _page(plan: Plan, family: str, data: "FigureTables") -> "Page":
     pictures = sorted(stages.FIGURES.at(paths.RESULTS, family=family).glob("*.png"))
-    machine_code = {v.name: Files(plan).build_record(v).with_name("kernel.sass") for v in plan.chosen[family]}
+    files = Files(plan)
+    machine_code = {v.name: files.build_record(v).with_name("kernel.sass") for v in plan.chosen[family]}
     campaign = plan.source().campaign
     if others := set(data.variants["campaign"]) - {campaign.campaign}:
         raise WarplogError(
