@@ -40,14 +40,10 @@ def tables(text: str, first: re.Pattern[str]) -> Iterator[Table]:
     """
     lines = text.split("\n")
     for place, (line, below) in enumerate(pairwise([*lines, ""]), 1):
-        if (start := first.match(line)) and ("," in start[0] or columns(below)):
-            spans = [] if "," in start[0] else columns(below)
+        if (start := first.match(line)) and ((spans := columns(below)) or "," in start[0]):
             header = [name.partition("(") for name in cells(line, spans)]
-            names = [name.strip().lower() for name, _, _ in header]
-            in_units = {
-                name: unit.partition(")")[0] for name, (_, _, unit) in zip(names, header, strict=True)
-            }
-            yield Table(in_units, _rows(lines, place + bool(spans), names, spans))
+            in_units = {name.strip().lower(): unit.partition(")")[0] for name, _, unit in header}
+            yield Table(in_units, _rows(lines, place + bool(spans), list(in_units), spans))
 
 
 def _rows(

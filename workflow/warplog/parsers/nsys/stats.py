@@ -41,9 +41,9 @@ def rows(text: str) -> Iterator[Row]:
     if not _SUMMARY.search(text):
         gpus: dict[int, Gpu] = {}
         traces = (
-            table for table in tables(text, _TRACE) if {"corrid", "device", "name"} <= table.units.keys()
+            trace for trace in tables(text, _TRACE) if {"corrid", "device", "name"} <= trace.units.keys()
         )
-        events = [_event(table, line, gpus) for table in traces for line in table.rows]
+        events = [_event(trace, line, gpus) for trace in traces for line in trace.rows]
         events.sort(key=lambda event: (not isinstance(event, NsysKernel), event.name == nsys_rows.MEMSET))
         yield from nsys_rows.of_events(events, gpus.__getitem__, rounded=_ROUNDED)
         return
@@ -73,11 +73,9 @@ def _summaries(table: Table) -> Iterator[tuple[str, dict[str, float | None]]]:
         if abs(100.0 * number(line, "total time") - number(line, "time") * whole) > _ROUNDING_PCT * whole:
             raise damaged("the shares of the time do not match the times")
         is_kernel = last == "name" or "kernel" in line.get("category", "").lower()
-        has_median = units.number(line.get("med", "")) is not None
+        median = None if units.number(line.get("med", "")) is None else table.us(line, "med")
         values = {
-            f"nsys_{'kernel_' if is_kernel else ''}duration_us": table.us(line, "med")
-            if has_median
-            else None,
+            f"nsys_{'kernel_' if is_kernel else ''}duration_us": median,
             "nsys_launches": int(number(line, count)),
             "nsys_total_us": table.us(line, "total time"),
         }
