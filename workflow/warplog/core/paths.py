@@ -67,16 +67,6 @@ def shown(path: Path) -> str:
     return os.path.relpath(absolute) if absolute.is_relative_to(Path.cwd()) else str(absolute)
 
 
-def build_folder(root: Path, arch: str, family: str, variant: str) -> Path:
-    """Returns the folder of one build below `root` (results, or a recorded campaign)."""
-    return root / "build" / arch / family / variant
-
-
-def marked_folder(arch: str, family: str, variant: str) -> Path:
-    """Returns the folder of the build with marks, for timelines, which is never timed by itself."""
-    return build_folder(RESULTS / "timeline", arch, family, variant)
-
-
 def captures(record: Path) -> Path:
     """Returns the folder of the reports that a profile record names: <family>/ beside <family>.ncu.json."""
     return record.parent / record.name.partition(".")[0]

@@ -10,7 +10,7 @@ from warplog.core import paths
 from warplog.core.hashing import sha256_of
 from warplog.plan.jobs import Cases, FamilyJob
 from warplog.plan.selection import captured
-from warplog.records import door
+from warplog.records import door, stages
 from warplog.records.config import Config
 
 
@@ -34,8 +34,7 @@ class FamilyPlan:
 
     def builds(self, name: str) -> list[str]:
         """Returns the file `name` ("record.json", "kernel.so") from the build folder of each variant."""
-        folders = (paths.build_folder(paths.RESULTS, self.arch, v.family, v.name) for v in self.variants)
-        return [str(folder / name) for folder in folders]
+        return self._beside(stages.BUILD, name)
 
     def sources(self) -> list[str]:
         """Returns the sources of all variants and the headers that they include, without duplicates."""
@@ -69,8 +68,7 @@ class FamilyPlan:
 
     def marked_builds(self, name: str) -> list[str]:
         """Returns the file `name` from the folder of each variant's build with marks."""
-        folders = (paths.marked_folder(self.arch, v.family, v.name) for v in self.variants)
-        return [str(folder / name) for folder in folders]
+        return self._beside(stages.MARKED, name)
 
     def timeline_contract(self) -> str:
         """Returns the hash of what timelines depend on for all variants: their cases and settings."""
@@ -86,6 +84,11 @@ class FamilyPlan:
         """Returns the cases that nsys captures, by variant: those of ncu, or all timed ones if it calls a library."""
         timed, profiled = tuple(self.cases), captured(self.family, self.cases)
         return {v.name: timed if v.library else profiled for v in self.variants}
+
+    def _beside(self, stage: stages.Stage, name: str) -> list[str]:
+        """Returns the file `name` beside the build record of each variant."""
+        keys = ({"arch": self.arch, "family": v.family, "variant": v.name} for v in self.variants)
+        return [str(stage.at(paths.RESULTS, **key).with_name(name)) for key in keys]
 
 
 def _values(family: Family, cases: Mapping[str, Case]) -> dict[str, dict[str, float | str]]:

@@ -75,7 +75,7 @@ class Parameters:
     def marked(self, wildcards: Any) -> object:
         """Returns the parameters of compiling a variant with its marks."""
         job = self._build(wildcards)
-        made = paths.marked_folder(wildcards.arch, wildcards.family, wildcards.variant) / "record.json"
+        made = stages.MARKED.at(paths.RESULTS, **_keys(wildcards))
         values = {**job.parameters, "WARPLOG_TIMELINE": 1}
         return door.plain(structs.replace(job, parameters=values, recorded="", attempt=attempt(made)))
 
@@ -149,10 +149,7 @@ class Parameters:
         """
         plan, family = self.plan, self.plan.families[wildcards.family]
         variant = family.variant(wildcards.variant)
-        keys = wildcards.arch, wildcards.family, wildcards.variant
-        made, recorded = (
-            paths.build_folder(root, *keys) / "record.json" for root in (paths.RESULTS, plan.root)
-        )
+        made, recorded = (stages.BUILD.at(root, **_keys(wildcards)) for root in (paths.RESULTS, plan.root))
         arguments = [[a.form() for a in declared] for declared in (variant.arguments, family.arguments)]
         modules = MODULES[variant.language] if variant.is_python else ()
         python = (variant.language, {name: packages.version(name) for name in modules if name != "cupy"})
@@ -260,3 +257,8 @@ def attempt(build: Path) -> int:
         return 1
     failed = record.origin == "live" and record.status in _RETRIED
     return record.attempt + 1 if failed else record.attempt
+
+
+def _keys(wildcards: Any) -> dict[str, str]:
+    """Returns the keys of a build's record."""
+    return {key: getattr(wildcards, key) for key in ("arch", "family", "variant")}

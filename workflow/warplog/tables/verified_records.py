@@ -80,7 +80,7 @@ def build_record(root: Path, arch: str, variant: Variant, results: Path = paths.
         WarplogError: the recorded build record is not readable.
     """
     live, recorded = (
-        paths.build_folder(place, arch, variant.family, variant.name) / "record.json"
+        stages.BUILD.at(place, arch=arch, family=variant.family, variant=variant.name)
         for place in (results, root)
     )
     if recorded != live and store.is_file(recorded):

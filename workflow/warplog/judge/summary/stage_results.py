@@ -86,8 +86,8 @@ def _log(arch: str, gpu: str, variant: Variant, stage: str) -> str:
     """Returns the file with what the compiler said, or with what the job said; "" if this run has none."""
     family, logs = variant.family, paths.RESULTS / "logs"
     if stage == "build":
-        folder = paths.build_folder(paths.RESULTS, arch, family, variant.name)
-        places = [folder / "compile.log", logs / "build" / arch / family / f"{variant.name}.log"]
+        record = stages.BUILD.at(paths.RESULTS, arch=arch, family=family, variant=variant.name)
+        places = [record.with_name("compile.log"), logs / "build" / arch / family / f"{variant.name}.log"]
     else:
         (made,) = (recorded for recorded in _STAGES if recorded.word == stage)
         places = [made.at(logs, gpu=gpu, family=family).with_suffix(".log")]
