@@ -6,6 +6,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from warplog.catalog.family import load_family
+from warplog.catalog.winners import with_winners
 from warplog.plan.files import Files
 from warplog.plan.making import make_plan
 from warplog.records.build import GPUS
@@ -16,6 +18,7 @@ CAMPAIGNS = sorted(path.name for path in ROOT.iterdir() if path.is_dir())
 OWN = "sm_90"
 KEYS = ["family", "variant"]
 ROUNDING_PCT = 0.01
+PADDING = 128  # a formula may ignore what the alignment of an array takes
 
 
 def table(campaign: str, name: str) -> pd.DataFrame:
@@ -56,6 +59,22 @@ def test_the_occupancy_of_that_architecture_is_what_nsight_compute_says(campaign
     both = own.index.intersection(counted.index)
     assert len(both) > 100
     assert ((own.loc[both, "occupancy_pct"] - counted.loc[both]).abs() < ROUNDING_PCT).all()
+
+
+def test_the_dynamic_shared_memory_that_a_family_states_is_what_was_launched() -> None:
+    chips = table("h200", "chips").query("arch == @OWN and dynamic_shared_bytes >= 0").set_index(KEYS)
+    families = {
+        name: load_family(PROJECT / "kernels" / name / "family.yaml") for name in chips.index.levels[0]
+    }
+    stated = {
+        (name, variant.name): variant.dynamic_shared_bytes
+        for name, family in with_winners(families, "h200").items()
+        for variant in family.variants
+        if variant.dynamic_shared_bytes and (name, variant.name) in chips.index
+    }
+    assert {"tma_pipelined", "cluster_2", "warp_specialised"} <= {variant for _, variant in stated}
+    launched = chips.loc[list(stated), "dynamic_shared_bytes"].to_dict()
+    assert all(0 <= stated[key] - launched[key] < PADDING for key in stated)
 
 
 def test_kernels_of_hopper_name_what_they_need_and_large_blocks_the_limit_that_they_exceed() -> None:

@@ -12,12 +12,14 @@ from msgspec import structs
 
 from host_family import make_job, named
 from stand_in_workers import Workers
+from warplog.catalog.contract import Requires
 from warplog.core import paths
 from warplog.machine.toolchain import Tool
 from warplog.measure.job import Job
 from warplog.measure.stages import capture, check, sanitize, timeline, timing
 from warplog.measure.stages.family_stage import FamilyStage
 from warplog.records import door
+from warplog.records.build import KernelCode
 from warplog.records.config import (
     CheckSettings,
     ProfileSettings,
@@ -52,6 +54,17 @@ STAGES: dict[str, tuple[ModuleType, object, Callable[["Place"], FamilyStage]]] =
 AFTER_CHECK = ("time", "ncu", "nsys", "timeline")
 
 
+TOO_LARGE = "cannot be launched: a block has at most 101 kB of shared memory"
+
+
+def kernels(static: int, **more: int) -> tuple[KernelCode]:
+    """Returns the code of a kernel with these bytes of static shared memory."""
+    others = ("registers_per_thread", "constant_bytes", "stack_bytes", "barriers", "sass_instructions")
+    spills = ("spill_store_bytes", "spill_load_bytes")
+    zeros = dict.fromkeys((*others, *spills), 0)
+    return (KernelCode(kernel="k", mangled="k", opcodes={}, static_shared_bytes=static, **zeros, **more),)
+
+
 class Place:
     """A family of three variants in one stage, with stand-ins for the workers of this stage and of the check."""
 
@@ -68,7 +81,13 @@ class Place:
         self._job = replace(make_job(folder, ""), settings=settings, record=self.record)
 
     def jobs(
-        self, *names: str, inputs: str = "known", library: str = "b", board: str = "GPU-a"
+        self,
+        *names: str,
+        inputs: str = "known",
+        library: str = "b",
+        board: str = "GPU-a",
+        kernels: Sequence[KernelCode] = (),
+        capability: tuple[int, int] = (9, 0),
     ) -> list[Job[Any]]:
         """Returns the jobs of variants; `library` is the digit of the hash of `other`."""
         jobs = []
@@ -79,9 +98,10 @@ class Place:
             if variant == "broken":
                 state = {"status": "compile_error", "reason": "no such type", "library_sha256": ""}
             folder.mkdir(exist_ok=True)
-            door.write(folder / "record.json", structs.replace(self._job.build, variant=variant, **state))
+            build = structs.replace(self._job.build, variant=variant, kernels=tuple(kernels), **state)
+            door.write(folder / "record.json", build)
             family = structs.replace(job.family, timeline=dict.fromkeys(NAMES, "64"))
-            gpu = structs.replace(job.gpu, uuid=board)
+            gpu = structs.replace(job.gpu, uuid=board, compute_capability=capability)
             scratch = self.record.with_name(f".{variant}.work")
             more = {"family": family, "gpu": gpu, "build_folder": folder, "scratch": scratch}
             jobs.append(replace(job, inputs_sha256=inputs, **more))
@@ -174,6 +194,35 @@ def test_a_variant_that_was_not_built_gets_an_entry_with_the_reason(place: Place
     broken = place.entries()["broken"]
     assert broken.status == "skipped"
     assert broken.reason.endswith("its build has status compile_error: no such type")
+
+
+@pytest.mark.parametrize(
+    ("static", "dynamic", "capability", "fits"),
+    [
+        (1024, 98 * 1024, (8, 9), True),
+        (1025, 98 * 1024, (8, 9), False),
+        (1025, 98 * 1024, (99, 0), True),  # of which nothing is known
+    ],
+)
+def test_a_block_that_is_too_large_for_the_gpu_is_never_launched(
+    place: Place, static: int, dynamic: int, capability: tuple[int, int], fits: bool
+) -> None:
+    jobs = place.jobs("right", "other", kernels=kernels(static), capability=capability)
+    requires = Requires(dynamic_shared_bytes=f"{dynamic // 1024} * KIB")
+    variant = structs.replace(jobs[0].variant, requires=requires, parameters={"KIB": 1024})
+    jobs[0] = replace(jobs[0], variant=variant)
+    place.check(jobs)
+    assert place.measure(jobs) == ({"right", "other"} if fits else {"other"})
+    entry = place.entries()["right"]
+    assert entry.status == ("ok" if fits else "unsupported")
+    assert entry.reason.endswith("" if fits else TOO_LARGE)
+
+
+def test_what_triton_requests_counts_as_what_family_yaml_states(place: Place) -> None:
+    jobs = place.jobs("right", kernels=kernels(0, dynamic_shared_bytes=100 * 1024), capability=(8, 9))
+    place.check(jobs)
+    assert place.measure(jobs) == set()
+    assert place.entries()["right"].reason.endswith(TOO_LARGE)
 
 
 def test_ctrl_c_keeps_what_is_written_and_the_next_run_does_the_rest(place: Place) -> None:

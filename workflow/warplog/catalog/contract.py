@@ -194,6 +194,8 @@ class Requires(Frozen, frozen=True, kw_only=True):
         multiple_of: case parameters that must be multiples of a number.
         at_most: upper limits of case parameters, for variants that are too slow at the largest cases.
         where: conditions on case parameters, such as `N*C % 256 == 0` or `M >= 512`.
+        dynamic_shared_bytes: dynamic shared memory per block, as a formula of `parameters`; on a GPU whose blocks have
+            less, the variant is not launched. A variant with `tune` states it there.
     """
 
     arch: Annotated[
@@ -202,6 +204,7 @@ class Requires(Frozen, frozen=True, kw_only=True):
     multiple_of: Mapping[str, Annotated[int, Meta(ge=2)]] = field(default_factory=dict)
     at_most: Values = field(default_factory=dict)
     where: Conditions = ()
+    dynamic_shared_bytes: Formula = 0
 
     def why_not(self, compute_capability: tuple[int, int]) -> str:
         """Returns why the variant cannot run on a GPU; '' if it can."""

@@ -67,6 +67,13 @@ class Variant(VariantEntry, frozen=True, kw_only=True, rename="upper"):
         """Whether the launcher is a function of a Python module."""
         return self.language != CUDA
 
+    @property
+    def dynamic_shared_bytes(self) -> int:
+        """The dynamic shared memory per block that family.yaml states; 0 if it states none."""
+        stated = self.requires.dynamic_shared_bytes or (self.tune.dynamic_shared_bytes if self.tune else 0)
+        where = f"{self.folder / 'family.yaml'}: variant {self.name!r}: dynamic_shared_bytes"
+        return int(formula.evaluate(stated, self.parameters, where))
+
     def source_hashes(self) -> dict[Path, str]:
         """Returns the SHA-256 of the source and of its headers or modules, by path."""
         return {path: sha256_file(path) for path in (self.file, *self.headers())}
@@ -478,6 +485,10 @@ def _check_variant(family: Family, variant: Variant, root: Path) -> None:
     for case in (*family.cases.values(), *family.check_cases.values()):
         for text in variant.requires.where:
             formula.holds(text, case.values, f"{where}: requires.where ({case.name})")
+    if variant.dynamic_shared_bytes < 0:
+        raise WarplogError(
+            f"{where}: dynamic_shared_bytes: is {variant.dynamic_shared_bytes}; correct the formula"
+        )
 
 
 def _check_reference(path: Path) -> None:

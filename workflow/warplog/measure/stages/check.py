@@ -5,7 +5,7 @@ from pathlib import Path
 
 from warplog.measure.job import Job
 from warplog.measure.progress import show_results
-from warplog.measure.stages.family_stage import FamilyStage, Part, by_case, family_task, refuse_build
+from warplog.measure.stages.family_stage import FamilyStage, Part, by_case, family_task, refuse
 from warplog.measure.supervise import BREAKS, discard, run_cases
 from warplog.measure.task import CheckWork
 from warplog.measure.trial import try_reference
@@ -23,7 +23,7 @@ class CheckStage(FamilyStage[CheckSettings, CheckCase, Check]):
 
     def part(self, job: Job[CheckSettings]) -> Part[CheckSettings]:
         """Returns what is done with a variant: all check cases, unless it was not built."""
-        return self._part(job, tuple(job.family.check_cases), refuse_build(job.build))
+        return self._part(job, tuple(job.family.check_cases), refuse(job))
 
     def measure(self, parts: Sequence[Part[CheckSettings]]) -> Iterator[list[Check]]:
         """Runs the cases of one variant after the other."""

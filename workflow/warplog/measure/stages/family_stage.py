@@ -19,6 +19,7 @@ from warplog.measure.job import Job, Refusal, Settings
 from warplog.measure.results import Result
 from warplog.measure.task import CaseRun, Task, Work
 from warplog.measure.worker.case_data import SHARED_DATA
+from warplog.metrics.occupancy import LIMITS
 from warplog.records.build import Build
 from warplog.records.check import Check
 from warplog.records.family_file import FamilyRecord
@@ -199,7 +200,29 @@ class AfterCheck(FamilyStage[Settings, Ran, Entry]):
             return "skipped", f"its check has status {check.status}: {check.reason}"
         if check.library_sha256 != job.build.library_sha256:
             return "skipped", "its check belongs to another build; run the check again"
-        return refuse_build(job.build)
+        return refuse(job)
+
+
+def refuse(job: Job[Any]) -> Refusal | None:
+    """Returns status and reason for not running a variant; None if its build can be run on the job's GPU."""
+    if refusal := refuse_build(job.build):
+        return refusal
+    limits = LIMITS.get(job.gpu.compute_capability)
+    most = limits.shared_bytes_per_block if limits else None
+    if most is None or _shared_bytes(job) <= most:
+        return None
+    return "unsupported", f"cannot be launched: a block has at most {most / 1000:.3g} kB of shared memory"
+
+
+def _shared_bytes(job: Job[Any]) -> int:
+    """Returns the least shared memory that a block of the variant's largest kernel requests.
+
+    Which kernel gets the dynamic shared memory of family.yaml is unknown; that of Triton's kernels is in the build.
+    """
+    kernels = job.build.kernels
+    static = min((kernel.static_shared_bytes for kernel in kernels), default=0)
+    own = [kernel.static_shared_bytes + (kernel.dynamic_shared_bytes or 0) for kernel in kernels]
+    return max(static + job.variant.dynamic_shared_bytes, *own, 0)
 
 
 def refuse_build(build: Build) -> Refusal | None:

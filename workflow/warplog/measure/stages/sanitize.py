@@ -16,7 +16,7 @@ from warplog.machine.toolchain import Tool
 from warplog.measure.job import Job, Refusal
 from warplog.measure.progress import show_variant
 from warplog.measure.results import Result
-from warplog.measure.stages.family_stage import FamilyStage, Part, family_task, refuse_build
+from warplog.measure.stages.family_stage import FamilyStage, Part, family_task, refuse
 from warplog.measure.supervise import BREAKS, discard, run_cases
 from warplog.measure.task import SanitizeWork
 from warplog.parsers import sanitizer
@@ -45,7 +45,7 @@ class SanitizeStage(FamilyStage[SanitizeSettings, ToolCheck, Sanitize]):
         """
         largest = job.family.measuring.sanitized_elements or job.settings.largest_elements
         small = [name for name in job.family.check_cases if _elements(job, name) <= largest]
-        refusal = refuse_build(job.build)
+        refusal = refuse(job)
         if not refusal and self.tool.path is None:
             refusal = "missing", f"compute-sanitizer was not found; {self.tool.remedy}"
         if not refusal and not job.fitting(small):
