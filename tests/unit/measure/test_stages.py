@@ -218,6 +218,18 @@ def test_a_block_that_is_too_large_for_the_gpu_is_never_launched(
     assert entry.reason.endswith("" if fits else TOO_LARGE)
 
 
+def test_a_variant_that_supports_no_case_is_unsupported_with_the_reason(place: Place) -> None:
+    jobs = place.jobs("right", "other")
+    jobs[0] = replace(
+        jobs[0], variant=structs.replace(jobs[0].variant, requires=Requires(where=("N > 10**6",)))
+    )
+    place.check(jobs)
+    assert place.measure(jobs) == {"other"}
+    entry = place.entries()["right"]
+    assert entry.status == "unsupported"
+    assert "supports no" in entry.reason
+
+
 def test_what_triton_requests_counts_as_what_family_yaml_states(place: Place) -> None:
     jobs = place.jobs("right", kernels=kernels(0, dynamic_shared_bytes=100 * 1024), capability=(8, 9))
     place.check(jobs)

@@ -74,11 +74,13 @@ class Part(Generic[Settings]):
     def outcome(self, cases: Sequence[Case]) -> Refusal:
         """Returns status and reason of the entry: those of the first supported case that is not ok.
 
-        Skipped cases come last.
+        Skipped cases come last. Without a supported case, nothing is known of the variant, which then is unsupported.
         """
         if self.refusal:
             return self.refusal
         supported = [case for case in cases if case.status != "unsupported"]
+        if cases and not supported:
+            return "unsupported", f"it supports no case of this stage: {cases[0].case}: {cases[0].reason}"
         status = worst(case.status for case in supported)
         bad = next((case for case in supported if case.status == status != "ok"), None)
         return status, f"case {bad.case}: {bad.reason}" if bad else ""
