@@ -101,6 +101,20 @@ def test_nothing_is_captured_of_a_family_that_excludes_the_profiler(tmp_path, pr
     assert (right.report, right.cases[0].status, profiler.tasks) == ("", "skipped", [])
 
 
+def test_the_key_of_a_capture_says_what_is_collected_and_not_where_the_project_is(tmp_path, profiler):
+    keys = []
+    for place in (tmp_path / "here", tmp_path / "there"):
+        place.mkdir()
+        jobs, record = family(place), place / "profile" / "scale.ncu.json"
+        stage = capture.NcuStage(jobs[0].record, NCU, {"right": ("64",)})
+        for metrics in ("lean", "all", "sections"):
+            settings = ProfileSettings(metrics=metrics)
+            job = replace(jobs[0], record=record, settings=settings, inputs_sha256="same")
+            keys.append(stage.part(job).inputs_sha256)
+    assert keys[:3] == keys[3:]
+    assert len(set(keys)) == 3
+
+
 def test_a_missing_profiler_is_recorded_with_the_remedy(tmp_path, profiler):
     jobs = family(tmp_path)
     run(tmp_path, jobs)

@@ -47,7 +47,7 @@ class CaptureStage(AfterCheck[ProfileSettings, CapturedCase, Profile]):
 
     @abstractmethod
     def command(self, job: Job[ProfileSettings]) -> tuple[str, ...]:
-        """Returns the command of the profiler, to put in front of the worker's command."""
+        """Returns the command of the profiler, to put in front of the worker's command; its output is the last word."""
 
     def finish(self, output: Path) -> Path:
         """Turns the output of the profiler into the report to keep and returns its path."""
@@ -183,11 +183,10 @@ class NcuStage(CaptureStage):
             "--cache-control": "all",
             "--import-source": "yes" if metrics == "sections" else "no",
             "--metrics": ",".join(counters if metrics == "tensor" else (*counters, SAMPLING)),
-            "-o": str(self._output(job).with_suffix("")),
+            **({"--set": "full"} if metrics == "sections" else {}),
         }
         words = [word for pair in options.items() for word in pair]
-        sections = ("--set", "full") if metrics == "sections" else ()
-        return (str(self.tool.path), "-f", "--nvtx", *words, *sections)
+        return (str(self.tool.path), "-f", "--nvtx", *words, "-o", str(self._output(job).with_suffix("")))
 
 
 class NsysStage(CaptureStage):
