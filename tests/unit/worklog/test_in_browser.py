@@ -7,10 +7,12 @@ import shutil
 from dataclasses import replace
 
 import pytest
-from worklog_pages import FAMILY, charted, hot_line
+from worklog_pages import CAMPAIGN, FAMILY, charted, hot_line
 
+from warplog.core.text import Table
 from warplog.worklog.html import html
 from warplog.worklog.pictures import charts
+from warplog.worklog.site import index
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 LINE = "        __syncthreads();"
@@ -166,6 +168,20 @@ def test_on_a_phone_the_figures_stand_and_nothing_is_cut_off(browser, address):
     assert shown.page.evaluate("document.documentElement.scrollWidth") <= 390
     assert shown.page.is_visible(".fall")
     assert not shown.page.is_visible("#chart")
+    shown.close()
+
+
+@pytest.mark.parametrize("width", [390, 700, 1000, 1400])
+def test_the_first_page_shows_all_columns_of_its_families(browser, recorded, tmp_path, width):
+    note, name = "torch's time includes a copy of the result, which is not small", recorded.family
+    tables = replace(recorded, variants=recorded.variants.assign(note=note))
+    task = "how a product of matrices comes near a library's speed, tile by tile"
+    text = index.page([tables], {name: task}, {name: ["ladder"]}, CAMPAIGN, Table((), ()))
+    (tmp_path / "index.html").write_text(text)
+    shown = Shown(browser, (tmp_path / "index.html").as_uri(), width=width)
+    cut = "all => all.filter(box => box.scrollWidth > box.clientWidth).length"
+    assert note in shown.page.inner_text(".wide tbody")
+    assert shown.page.eval_on_selector_all(".wide", cut) == 0
     shown.close()
 
 
