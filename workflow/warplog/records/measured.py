@@ -79,12 +79,14 @@ class Measured(OfGpu, tag_field="stage", frozen=True, kw_only=True):
         source_sha256: fingerprint of source, headers and parameters.
         library_sha256: the library that ran; "" if there is none.
         inputs_sha256: hash of everything that the record depends on; "" if unknown.
+        cases: what it says of each case, or their names.
     """
 
     source_sha256: Sha256
     library_sha256: Sha256
     provenance: Provenance
     inputs_sha256: Sha256 = ""
+    cases: tuple[Case, ...] | tuple[CaseName, ...]
 
 
 def worst(statuses: Iterable[Status]) -> Status:

@@ -24,15 +24,11 @@ from warplog.records.build import Build
 from warplog.records.check import Check
 from warplog.records.family_file import FamilyRecord
 from warplog.records.fields import Status
-from warplog.records.measured import Absent, Case, Session, worst
-from warplog.records.profile import Profile
-from warplog.records.sanitize import Sanitize, ToolCheck
-from warplog.records.time import Time
-from warplog.records.timeline import Timeline
+from warplog.records.measured import Absent, Case, Measured, Session, worst
 
 OfCase = TypeVar("OfCase", bound=Case)
-Ran = TypeVar("Ran", bound=Case | ToolCheck)
-Entry = TypeVar("Entry", Check, Sanitize, Time, Profile, Timeline)
+Ran = TypeVar("Ran")
+Entry = TypeVar("Entry", bound=Measured)
 
 
 @dataclass(frozen=True)
