@@ -227,7 +227,7 @@ FIGURES = Stage(
     word="figures",
     about="the figures of a family",
     code=("figures",),
-    version=2,
+    version=3,
     file="figures/{family}",
     seconds=8,
 )
