@@ -160,6 +160,10 @@ def test_a_claim_is_read_with_the_headline_case(family_file):
         (entry(measure="median_us(scalar) / m", confirmed_if="> 1"), "unknown name 'm'; "),
         (entry(measure="median_us(scalar) + _0", confirmed_if="> 1"), "unknown name '_0'; "),
         (entry(not_judged="so") * 2, "claims: the id 'D8' occurs twice"),
+        (
+            entry(measure="median_us(scalar)", kernels={"kernel 2": "float4"}, confirmed_if="> 1"),
+            "claims: D8: kernels: kernel 2: 'float4' is not in `measure`",
+        ),
         (entry(verdict="confirmed"), "unknown key 'verdict'"),
         (entry(not_judged="x" * 201), "claims.0.not_judged"),
         (

@@ -576,7 +576,9 @@ def test_without_a_conflict_there_are_no_bars_of_conflicts(good):
 
 
 def test_occupancy_says_which_carve_out_it_assumes(good):
-    note = shown("occupancy", good).get_supxlabel().replace("\n", " ")
-    assert "shared: with the largest carve-out, 228 KiB per SM, unless the driver's choice limits" in note
+    figure = shown("occupancy", good)
+    assert "shared 228 KiB" in texts(figure)
+    note = figure.get_supxlabel().replace("\n", " ")
+    assert "shared: with the largest carve-out of an SM, unless the driver's choice limits" in note
     unknown = replace(good, gpus=good.gpus.iloc[:0])
     assert "carve-out" not in drawn("occupancy", unknown).get_supxlabel()

@@ -3,6 +3,7 @@
 import dataclasses
 import io
 import math
+import re
 import shutil
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import small_campaign
 from shipped_families import FAMILIES
 from warplog import figures
 from warplog.analysis.quantities import Quantities
-from warplog.catalog.claims import SASS, counts, make_claim
+from warplog.catalog.claims import KERNELS_PER_LAUNCH, SASS, counts, make_claim
 from warplog.catalog.contract import ClaimEntry
 from warplog.cli.main import main as warplog
 from warplog.core.columns import CLAIMS, FLOORS, MEASUREMENTS
@@ -34,6 +35,7 @@ def numbers(**times):
     """Returns a campaign of one family `f` at case 1: times per variant, and counters of `a`."""
     rows = [
         {"family": "f", "variant": v, "case": "1", "status": "ok", "reason": "", "median_us": t}
+        | {"remarks": '[{"code": "not_tuned", "gpu": "h100"}]' if v == "default" else ""}
         for v, t in times.items()
     ]
     rows.append({"family": "f", "variant": "bad", "case": "1", "status": "wrong", "reason": "all zero"})
@@ -57,6 +59,8 @@ def numbers(**times):
             "status": "denied",
             "reason": "no",
         },
+        {**row, "case": "1", "metric": "nsys_kernel_duration_us", "value": 1.0, "tool": "nsys"},
+        {**row, "case": "1", "metric": "nsys_kernel_duration_us", "value": 2.0, "tool": "nsys", "launch": 1},
         {**row, "case": "", "metric": "sass_instructions", "value": 9, "tool": "cuobjdump"},
         {**row, "case": "", "metric": "sass_LDG.E", "value": 1, "tool": "cuobjdump"},
         {**row, "case": "", "metric": "sass_LDG.E.128", "value": 2, "tool": "cuobjdump"},
@@ -262,6 +266,21 @@ def test_a_verdict_repeats_what_the_tables_remark_on_its_rows(tmp_path):
     assert rows["B9a"]["reason"] == ""
 
 
+def test_the_kernels_of_a_launch_are_counted():
+    assert verdict('kernels_per_launch(a, "1")', "== 2").verdict == "confirmed"
+    unknown = verdict("kernels_per_launch(b)", "== 2")
+    assert (unknown.verdict, unknown.reason) == (
+        "not_measurable",
+        "b at 1: its kernels were not captured",
+    )
+
+
+def test_a_search_that_did_not_take_place_is_not_judged():
+    judged = verdict("median_us(default)", "> 1", default=3.0)
+    assert (judged.verdict, judged.measured) == ("not_measurable", 3.0)
+    assert judged.reason == "default has default parameters: there is no search on this GPU"
+
+
 def test_many_reasons_are_cut():
     judged = verdict("median_us(c) + median_us(d) + median_us(e) + median_us(g) + median_us(h)", "> 0")
     assert judged.reason.count(";") == 2
@@ -284,14 +303,15 @@ def recorded():
 
 
 # By hand from results/recorded/h200/tables: 275808.19 / 23946.80 us; 2 * 16.5 - 1; 4.33298e9 / 8.45928e9 B;
-# 2.68435e9 of 6.60079e9; 16426.98 / 8475.09 us; 134217728 * 32 / 4096^2 of 2 * 4096; 2683.84 / 3097.86 us.
+# 2.68435e9 + 0.13422e9 of 6.60079e9; 16426.98 / 8475.09 us; 134217728 * 32 / 4096^2 of 2 * 4096; 2683.84 / 3097.86 us;
+# 2.68435e9 * 32 / 4096^2 of 2 * 4096, since 8 of 40 loads read 4 elements; 32 of 48 warps.
 @pytest.mark.parametrize(
     ("name", "expected", "measured"),
     [
         ("B1", "confirmed", 11.518), ("B4a", "confirmed", 32), ("B6b", "refuted", 0.51222),
-        ("B8a", "refuted", 40.667), ("B9a", "refuted", 1.9383), ("B10a", "confirmed", 1),
-        ("B10b", "not_measurable", 0.625), ("B17", "refuted", 86.635), ("B3", "confirmed", 0),
-        ("B7c", "not_measurable", 100),
+        ("B8a", "refuted", 42.701), ("B9a", "refuted", 1.9383), ("B10a", "confirmed", 1),
+        ("B10b", "confirmed", 1), ("B17", "not_measurable", 86.635), ("B3", "confirmed", 0),
+        ("B7c", "confirmed", 66.667), ("B18b", "confirmed", 2),
     ],
 )  # fmt: skip
 def test_verdicts_of_the_recorded_campaign(recorded, name, expected, measured):
@@ -322,8 +342,9 @@ def test_an_empty_table_of_claims_can_be_read_back(tmp_path):
 def test_the_command_shows_a_refuted_claim_and_succeeds(capsys):
     assert warplog(["claims", str(TABLES), "--family", "sgemm"]) == 0
     shown = capsys.readouterr().out
-    assert "sgemm B17 [4096]: " in shown
-    assert "  REFUTED  86.64 %  (confirmed if >= 93.65)" in shown
+    assert "sgemm D13a [4096]: " in shown
+    assert "  REFUTED  11.21 %  (confirmed if 0.5 .. 3.5)" in shown
+    assert "  kernels: naive = gmem_coalesced\n" in shown
     assert warplog(["claims", str(TABLES), "--family", "sgm"]) == 1
     assert "did you mean 'sgemm'" in capsys.readouterr().err
 
@@ -341,9 +362,26 @@ def test_every_claim_of_ours_can_be_judged_one_day(family, claim):
         if term.quantity == SASS:
             continue
         assert term.case in other.cases
+        if term.quantity == KERNELS_PER_LAUNCH:
+            continue
         metric = METRICS.get(term.quantity.removeprefix("total_"))
         if term.quantity not in MEASUREMENTS and metric.counters:
             assert term.case in other.profile_cases, f"{term.quantity} is captured at {other.profile_cases}"
+
+
+ANOTHER_GPU = re.compile(r"\b(A\d{4}|[AHLV]\d{2,3}|RTX \d+|PCIe \d)\b")
+
+
+@pytest.mark.parametrize(("family", "claim"), ALL, ids=lambda v: getattr(v, "id", getattr(v, "name", "")))
+def test_of_figures_of_another_gpu_only_ratios_between_kernels_are_judged(family, claim):
+    if not ANOTHER_GPU.search(claim.published) or not claim.confirmed_if:
+        assert not claim.about or claim.published
+        return
+    terms = claim.formula.terms.values()
+    libraries = {bool(FAMILIES[term.family].variant(term.variant).library) for term in terms}
+    assert re.match("[x%]", claim.unit), "an absolute figure: name the GPU in `about`"
+    assert len(libraries) == 1, "a share of a library: name the GPU in `about`"
+    assert "ratio_to_baseline" not in claim.measure, "a share of a library: name the GPU in `about`"
 
 
 def test_families_have_claims():

@@ -208,6 +208,7 @@ def test_a_claim_stands_with_the_last_variant_that_its_formula_names(recorded):
     assert [claim.raw("id") for claim in section(page, "gmem_coalesced").claims] == ["C1"]
     assert [claim.raw("id") for claim in page.claims] == ["C2"]
     assert "Claims: 1 confirmed" in shown(page, "gmem_coalesced")
+    assert "C1: coalescing brings 6x (kernel 1 = naive)" in shown(page, "gmem_coalesced")
 
 
 def test_what_others_published_stands_beside_ours_with_its_source(page):
@@ -267,7 +268,9 @@ def test_hostile_text_is_text(recorded):
         for column in columns:
             table.loc[table["variant"] == "warptile", column] = HOSTILE
         tables = replace(tables, **{name: table})
-    claim = CLAIM | dict.fromkeys(("claim", "source", "published", "verdict", "reason", "condition"), HOSTILE)
+    claim = CLAIM | dict.fromkeys(
+        ("claim", "kernels", "source", "published", "verdict", "reason", "condition"), HOSTILE
+    )
     family = structs.replace(FAMILY, title=HOSTILE, summary=HOSTILE)
     line = hot_line(recorded, 3, 0.5) | {"text": HOSTILE, "stall": HOSTILE}
     source = html(uncharted(tables, family, claims=[claim], lines=[line]), "0;")

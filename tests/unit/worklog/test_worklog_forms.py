@@ -35,7 +35,11 @@ def hostile(recorded):
     bounds = recorded.bounds.assign(ceiling=HOSTILE, kind="near", stall=HOSTILE, limiters=HOSTILE)
     tables = replace(recorded, variants=variants, measurements=measured, bounds=bounds)
     more = {"family": "sgemm", "cases": "", "about": ""}
-    claim = {**more, **CLAIM, **dict.fromkeys(("claim", "source", "published", "verdict", "reason"), HOSTILE)}
+    claim = {
+        **more,
+        **CLAIM,
+        **dict.fromkeys(("claim", "kernels", "source", "published", "verdict", "reason"), HOSTILE),
+    }
     line = hot_line(recorded, 3, 0.5) | {"family": "sgemm", "text": HOSTILE, "stall": HOSTILE}
     page = uncharted(tables, family, claims=[claim], lines=[line])
     return replace(page, ladder=Picture("ladder", HOSTILE, HOSTILE, Path("ladder.png")))

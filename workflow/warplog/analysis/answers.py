@@ -21,6 +21,7 @@ from warplog.catalog.family import Family
 from warplog.core import formula as arithmetic
 from warplog.core.columns import Cell
 from warplog.core.errors import WarplogError
+from warplog.records.remarks import NotTuned
 from warplog.tables.conclusions import Answer, cells
 from warplog.tables.files import ORIGIN_COLUMNS, as_rows, read_table
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 MET, MISSED, WITHIN_NOISE, NOT_MEASURABLE = WORDS = ("met", "missed", "within_noise", "not_measurable")
 OTHER_GPU, NOT_JUDGED, NO_VALUE, NO_PEAK = "other_gpu", "not_judged", "no_value", "no_peak"
+NOT_TUNED = "not_tuned"
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,8 @@ def answer(assertion: Assertion, family: Family, campaign: Campaign, gpu_name: s
         reason, reason_of = NOT_JUDGED, ""
     else:
         reason, reason_of = _missing(assertion.formula, evaluation)
+        if not reason and assertion.kind == "claim" and (name := not_searched(evaluation)):
+            reason, reason_of = NOT_TUNED, assertion.formula.terms[name].variant
     word = NOT_MEASURABLE if reason or allowed is None else evaluation.word(allowed)
     low, high = (allowed.low, allowed.high) if allowed else (-math.inf, math.inf)
     nearest = low if evaluation.value < low else high
@@ -160,6 +164,21 @@ def evaluate(formula: Formula, names: Mapping[str, float], numbers: Quantities) 
     low, high = (math.nan, math.nan) if math.isnan(value) else _interval(formula, value, values, terms)
     unit = terms[formula.text].unit if formula.text in terms else ""
     return Evaluation(value, low, high, unit, terms, named)
+
+
+def not_searched(evaluation: Evaluation) -> str:
+    """Returns the first term whose variant has default parameters instead of those of a search; "" if there is none.
+
+    What is claimed of a tuned kernel says nothing about such a variant.
+    """
+    return next(
+        (
+            name
+            for name, number in evaluation.numbers.items()
+            if any(isinstance(remark, NotTuned) for remark in number.remarks)
+        ),
+        "",
+    )
 
 
 def _asserted(family: Family, chosen: Iterable[str]) -> Iterator[Assertion]:

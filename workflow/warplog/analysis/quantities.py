@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from warplog.analysis.verdicts import ASSUMED, EXACT, Noise, between, noise_of
+from warplog.catalog.claims import KERNELS_PER_LAUNCH
 from warplog.core.columns import MEASUREMENTS, Row, number
 from warplog.core.errors import WarplogError
 from warplog.metrics.kernels import bare_name, longest_kernel
@@ -64,7 +65,11 @@ class Quantities:
             (str(row["family"]), str(row["variant"]), str(row["case"])): row for row in as_rows(measurements)
         }
         # nsys numbers the kernels of a launch differently from ncu, so only its metrics of whole launches are used.
-        metrics = metrics[metrics["metric"] != "nsys_kernel_duration_us"]
+        by_nsys = metrics["metric"] == "nsys_kernel_duration_us"
+        self._kernels: Mapping[Any, Any] = (
+            metrics[by_nsys].groupby(["family", "variant", "case"]).size().to_dict()
+        )
+        metrics = metrics[~by_nsys]
         self._rows = metrics
         groups = metrics.groupby(["family", "variant", "case", "metric"], sort=False)
         indices: Mapping[Any, Any] = groups.indices  # the stubs only allow single names as keys
@@ -78,7 +83,7 @@ class Quantities:
         the kernel with the longest `duration_us`, and `total_<metric>` is the sum over all kernels. Metrics from
         compiling (`registers_per_thread`, `sass_ffma`, ...) apply to all cases: the value is that of the kernel
         captured at the case, or the largest of the variant's kernels if none was captured, or `case` is "". A case that
-        is not timed has only metrics.
+        is not timed has only metrics. `kernels_per_launch` is the number of kernels that Nsight Systems saw.
 
         Raises:
             WarplogError: if `name` is a text column.
@@ -98,6 +103,10 @@ class Quantities:
         return replace(self._number(family, variant, case, name, row), remarks=notes)
 
     def _number(self, family: str, variant: str, case: str, name: str, row: Row) -> Number:
+        if name == KERNELS_PER_LAUNCH:
+            count = self._kernels.get((family, variant, case))
+            why = "" if count else f"{variant} at {case}: its kernels were not captured"
+            return Number(float(count or math.nan), "kernels", why, "" if count else "not_captured")
         if name in MEASUREMENTS:
             column = MEASUREMENTS[name]
             if column.kind not in ("int", "float"):

@@ -22,6 +22,7 @@ CONFIRMED, REFUTED, WITHIN_NOISE, NOT_MEASURABLE = VERDICTS = (
 )
 NOT_JUDGED = "not judged"
 SASS = "sass"
+KERNELS_PER_LAUNCH = "kernels_per_launch"
 TOTAL = "total_"
 GPU_NAMES = tuple(name for name, column in GPUS.items() if column.kind in ("int", "float"))
 NUMERIC_COLUMNS = tuple(name for name, column in MEASUREMENTS.items() if column.kind in ("int", "float"))
@@ -61,9 +62,9 @@ def parse_formula(text: str, family: str, case: str, where: str) -> Formula:
 
     A term is `quantity(variant)`, `quantity(variant, "case")` or `quantity(family.variant, "case")`; the default
     case is the claim's. A quantity is a numeric column of the table `measurements`, a metric of the registry,
-    `total_<metric>` (summed over the launch's kernels) or `sass(variant, "LDG.E.128")`, the number of SASS
-    instructions with this opcode and any further modifiers. Other names are parameters of the claim's case and
-    numeric columns of the table `gpus`. The arithmetic is that of warplog.core.formula.
+    `total_<metric>` (summed over the launch's kernels), `kernels_per_launch` or `sass(variant, "LDG.E.128")`, the
+    number of SASS instructions with this opcode and any further modifiers. Other names are parameters of the claim's
+    case and numeric columns of the table `gpus`. The arithmetic is that of warplog.core.formula.
 
     Args:
         family: family of the claim.
@@ -135,11 +136,9 @@ class _Reader(ast.NodeTransformer):
         return super().generic_visit(node)
 
     def _term(self, quantity: str, arguments: list[ast.expr]) -> Term:
-        metric = quantity.removeprefix(TOTAL)
-        if quantity != SASS and quantity not in NUMERIC_COLUMNS and metric not in METRICS:
-            raise self._refused(
-                f"unknown quantity {quantity!r}; {suggest(quantity, [*NUMERIC_COLUMNS, *METRICS, SASS])}"
-            )
+        known = [*NUMERIC_COLUMNS, *METRICS, SASS, KERNELS_PER_LAUNCH]
+        if quantity not in known and quantity.removeprefix(TOTAL) not in METRICS:
+            raise self._refused(f"unknown quantity {quantity!r}; {suggest(quantity, known)}")
         match arguments:
             case [ast.Name(id=variant)] if quantity != SASS:
                 return Term(quantity, self._family, variant, self._case)
@@ -268,6 +267,11 @@ def check_claims(
         here = f"{where}: claims: {claim.id}"
         if claim.case not in cases:
             raise WarplogError(f"{here}: case: no timed case {claim.case!r}; {suggest(claim.case, cases)}")
+        terms = claim.formula.terms.values() if claim.formula else ()
+        measured = {name for term in terms for name in (term.variant, f"{term.family}.{term.variant}")}
+        for kernel, variant in claim.kernels.items():
+            if variant not in measured:
+                raise WarplogError(f"{here}: kernels: {kernel}: {variant!r} is not in `measure`")
         if claim.formula is None:
             continue
         check_formula(claim.formula, family, variants, cases, f"{here}: measure")

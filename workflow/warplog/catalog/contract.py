@@ -418,8 +418,10 @@ class ClaimEntry(Frozen, frozen=True, kw_only=True):
         published: published number.
         measure: formula of the number to judge, such as median_us(naive) / median_us(gmem_coalesced, "1024").
             Quantities: numeric columns of the table `measurements`, metrics, total_<metric> (summed over the kernels of
-            a launch) and sass(variant, "LDG.E.128"). Names: parameters of the case and numeric columns of the table
-            `gpus`. Variants of another family are written as sgemm.naive.
+            a launch), kernels_per_launch and sass(variant, "LDG.E.128"). Names: parameters of the case and numeric
+            columns of the table `gpus`. Variants of another family are written as sgemm.naive.
+        kernels: which variant in `measure` stands for which kernel of the publication, by the name that it has there,
+            such as {kernel 4: wgmma_pipelined}, unless `measure` shows it.
         unit: unit of the number (default the unit of a single quantity).
         case: timed case of the claim (default the headline case).
         confirmed_if: condition on the number that confirms the claim, such as >= 5 or 4 .. 6; otherwise it is refuted.
@@ -435,6 +437,9 @@ class ClaimEntry(Frozen, frozen=True, kw_only=True):
     source: Annotated[str, _text(300)]
     published: Annotated[str, Meta(max_length=200)] = ""
     measure: Annotated[str, _text(500)] = ""
+    kernels: Annotated[Mapping[Annotated[str, _text(60)], str], Meta(max_length=8)] = field(
+        default_factory=dict
+    )
     unit: Annotated[str, Meta(max_length=20)] = ""
     case: str = ""
     confirmed_if: Annotated[str, _text(60)] = ""

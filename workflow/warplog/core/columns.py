@@ -560,6 +560,9 @@ CLAIMS: Mapping[str, Column] = {
     "unit": Column("str", "", "unit of `measured`; empty for ratios and counts"),
     "condition": Column("str", "", "condition on `measured` under which the claim is confirmed"),
     "measure": Column("str", "", "formula over measurements and metrics of variants"),
+    "kernels": Column(
+        "str", "", "which variant stands for which kernel of the publication, where the names differ"
+    ),
     "case": Column("str", "", "case that the formula refers to unless it names another"),
     "cases": Column("str", "", "cases of the numbers behind the verdict, comma-separated"),
     "evidence": Column("str", "", "values of the terms in the formula"),

@@ -23,9 +23,7 @@ NOTE = (
     "right: blocks per SM that each resource allows, the smallest in bold"
 )
 # ncu's limit by shared memory follows from the carve-out only where that limits: metrics.metric.shared_memory_limit.
-CARVE_OUT = (
-    "; shared: with the largest carve-out, {kib:.0f} KiB per SM, unless the driver's choice limits the kernel"
-)
+CARVE_OUT = "; shared: with the largest carve-out of an SM, unless the driver's choice limits the kernel"
 LIMITS = {  # column header of each resource
     "registers": "registers",
     "shared_memory": "shared",
@@ -91,8 +89,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     """Draws bars of achieved occupancy inside an outline of the theoretical one; limits beside them."""
     first = data.iloc[0]
     title = f"{_finding(data)} · {first['family']}, case {first['case']}"
-    kib = data["most_shared_kib"].max()
-    note = NOTE + (CARVE_OUT.format(kib=kib) if kib > 0 else "")
+    note = NOTE + (CARVE_OUT if data["most_shared_kib"].max() > 0 else "")
     figure = new_figure(title, 0.62 + row_in() * len(data), note, look)
     axes = figure.add_subplot()
     good = data["gap"] == ""
@@ -116,9 +113,11 @@ def _columns(axes: Axes, data: pd.DataFrame) -> None:
         )
     limiters = _limited(data).where(good, "")
     end = text_column(axes, "limited by", list(limiters), end)
+    kib = data["most_shared_kib"].max()
     for resource, header in () if is_narrow() else LIMITS.items():
         bold = {row for row, names in enumerate(limiters) if header in names.split(", ")}
         limits = data[f"occupancy_limit_{resource}_blocks"].where(good)
         if limits.notna().any() and (bold or resource != "barriers"):
             blocks = ["" if pd.isna(v) else f"{v:.0f}" for v in limits]
-            end = text_column(axes, header, blocks, end, "right", bold)
+            carve_out = f" {kib:.0f} KiB" if resource == "shared_memory" and kib > 0 else ""
+            end = text_column(axes, header + carve_out, blocks, end, "right", bold)

@@ -117,10 +117,15 @@ def _launch(tables: FigureTables, variant: str, rows_of_tile: int) -> tuple[floa
 
 
 def _finding(data: pd.DataFrame) -> str:
-    """Returns the largest step in time between sizes within 2 % of each other; the title without one below 10 %."""
+    """Returns the largest step in time between sizes within 2 % of each other; the title without one below 10 %.
+
+    Of the sizes with the same number of blocks, the one with the fullest tiles counts: a step adds a whole block.
+    """
     steps: list[tuple[float, str, float, float]] = []
     for name, own in data[data["gap"] == ""].groupby("variant", sort=False):
-        times = own.sort_values("size")[["size", "median_us"]].to_numpy(dtype=float)
+        filled = own.assign(blocks=own["blocks"].fillna(own["size"])).sort_values("size")
+        filled = filled.drop_duplicates("blocks", keep="last")
+        times = filled[["size", "median_us"]].to_numpy(dtype=float)
         for (before, us_before), (size, us) in itertools.pairwise(times):
             if size <= _NEAR * before:
                 steps.append((us / us_before, str(name), size, before))

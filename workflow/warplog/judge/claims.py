@@ -73,8 +73,11 @@ def judge(
     evidence = [_shown(claim, terms[name], number) for name, number in measured.items()]
     evidence += [f"{name} = {value:.6g}" for name, value in evaluation.named.items() if not math.isnan(value)]
     verdict, margin = NOT_MEASURABLE, ""
+    searched = answers.not_searched(evaluation)
     if claim.not_judged:
         reasons = [claim.not_judged, *reasons]
+    elif searched and not reasons:
+        reasons = [f"{terms[searched].variant} has default parameters: there is no search on this GPU"]
     elif not reasons and claim.allowed:
         verdict = _VERDICTS[evaluation.word(claim.allowed)]
         margin = EXCEEDED if verdict == CONFIRMED and _exceeds(claim.allowed, evaluation) else ""
@@ -126,8 +129,8 @@ def show(rows: Iterable[Row], stream: TextIO) -> None:
             printable("  " + "  ".join(filter(None, [verdict.upper(), margin, value, condition]))),
             file=stream,
         )
-        for label in ("published", "evidence", "reason"):
-            if row[label]:
+        for label in ("published", "kernels", "evidence", "reason"):
+            if row.get(label):
                 print(printable(f"  {label}: {row[label]}"), file=stream)
 
 
@@ -144,6 +147,7 @@ def _row(claim: Claim, family: str, judged: Judgement) -> dict[str, Cell]:
         "unit": judged.unit,
         "condition": claim.confirmed_if,
         "measure": claim.measure,
+        "kernels": ", ".join(f"{kernel} = {variant}" for kernel, variant in claim.kernels.items()),
         "case": claim.case,
         "cases": ", ".join(judged.cases) or claim.case,
         "evidence": judged.evidence,

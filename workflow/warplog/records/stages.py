@@ -200,7 +200,7 @@ CLAIMS = Stage(
     word="claims",
     about="claims, predictions and expectations are judged",
     code=("judge.claims", "analysis.answers"),
-    version=1,
+    version=2,
     file="tables/claims.parquet",
     seconds=2,
 )
@@ -227,7 +227,7 @@ FIGURES = Stage(
     word="figures",
     about="the figures of a family",
     code=("figures",),
-    version=2,
+    version=3,
     file="figures/{family}",
     seconds=8,
 )
