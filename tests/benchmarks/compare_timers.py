@@ -142,7 +142,7 @@ def measure_variant(bench: Bench, variant: Variant) -> Iterator[Row]:
             "warplog_hot_us": _timing(entry, entry.hot),
             "nsys_us": _metric(profiled, case, "nsys_duration_us"),
         }
-        megabytes = family.value(family.work.bytes, family.cases[case]) / 1e6
+        megabytes = family.amount(family.work.bytes, family.cases[case], 1) / 1e6
         yield make_row(variant.name, case.removeprefix(f"{variant.name}-"), megabytes, found)
 
 

@@ -29,8 +29,17 @@ def test_right_family_is_read(tmp_path: Path) -> None:
     family = catalog.load([tmp_path])["scale"]
     case = family.cases["1000"]
     assert case.values == {"N": 1000, "factor": 3.0}
-    assert family.value(family.work.bytes, case) == 8000
+    assert family.amount(family.work.bytes, case, 132) == 8000
     assert family.shape(family.arguments[0], case) == (1000,)
+
+
+def test_the_work_of_every_sm_counts_but_no_array_depends_on_the_gpu(tmp_path: Path) -> None:
+    make_family(tmp_path)
+    path = tmp_path / "scale" / "family.yaml"
+    path.write_text(YAML.replace("bytes: 8*N", "bytes: 8*N*sms"))
+    family = catalog.load([tmp_path])["scale"]
+    assert family.amount(family.work.bytes, family.cases["1000"], 132) == 8000 * 132
+    assert "known names: N, factor" in broken(tmp_path / "other", "shape: [N]", "shape: [N*sms]")
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,7 @@ def steps():
             blocks = np.ceil(m / tile) * np.ceil(n / v.parameters["BN"])
             us = 100.0 * np.ceil(blocks / (SMS * per_sm))
             made.measured(
-                "quantization", v.name, case.name, m, us, family.value(family.work.flops, case), 4 * m
+                "quantization", v.name, case.name, m, us, family.amount(family.work.flops, case, 132), 4 * m
             )
         grid = np.ceil(16896 / tile) * 128 / v.parameters["BN"]
         counters = {"grid_blocks": grid, "occupancy_limit_warps_blocks": 8}

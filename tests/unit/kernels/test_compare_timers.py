@@ -66,7 +66,7 @@ def test_each_variant_has_its_own_cases_and_all_are_profiled(name):
     assert {int(case.values["n"]) % 4 for case in checked} == {0, 1, 2, 3}
     arrays = {"axpy": 3, "copy": 2}[name]
     for case in own:
-        assert FAMILY.value(FAMILY.work.bytes, case) == 4 * arrays * case.values["n"]
+        assert FAMILY.amount(FAMILY.work.bytes, case, 1) == 4 * arrays * case.values["n"]
 
 
 def test_reference_matches_the_definition_and_a_copy_is_exact():

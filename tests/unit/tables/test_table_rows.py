@@ -89,7 +89,10 @@ def rows_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ro
     nsys = made_up_records.metric("nsys_duration_us", "64", "", 0, 700.0, "nsys")
 
     def make(
-        cases: Sequence[TimeCase], measuring: Measuring | None = None, traced_us: float | None = None
+        cases: Sequence[TimeCase],
+        measuring: Measuring | None = None,
+        traced_us: float | None = None,
+        flops: str | int = 4000000000,
     ) -> Rows:
         traced = CapturedCase(case="64", status="ok", reason="", launches=10, traced_us=traced_us)
         records = VariantRecords(
@@ -101,7 +104,7 @@ def rows_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ro
         )
         monkeypatch.setattr(FamilyRecords, "records_of", lambda *_: records)
         changed = structs.replace(
-            family, measuring=measuring or Measuring(), work=structs.replace(family.work, flops=4000000000)
+            family, measuring=measuring or Measuring(), work=structs.replace(family.work, flops=flops)
         )
         peaks = device.peaks(made_up_records.gpu(), {})
         chosen = {"scale": changed.variants}
@@ -120,6 +123,15 @@ def test_a_row_tells_the_spread_between_processes_and_both_clocks(rows_of: Calla
     assert (first["sm_mhz"], first["set_mhz"], first["discarded"]) == (1630.0, 1980.0, 12)
     assert second["processes"] == 3, "one of them has two placements of the arrays"
     assert second["process_max_us"] == 1540.0
+
+
+def test_work_that_each_sm_does_is_counted_for_all(rows_of: Callable[..., Rows]) -> None:
+    one, all_sms = (rows_of(measured(), flops=flops) for flops in (4000000000, "4000000000*sms"))
+    sms = made_up_records.gpu().sms
+    assert sms > 1
+    assert all_sms["variants"][0]["flops"] == sms * 4000000000
+    for column in ("gflops", "sustained_gflops"):
+        assert all_sms["measurements"][0][column] == pytest.approx(sms * one["measurements"][0][column])
 
 
 def test_a_row_has_the_sustained_time_beside_that_at_rest(rows_of: Callable[..., Rows]) -> None:
@@ -284,7 +296,7 @@ def test_variants_of_one_source_can_expect_different_things(tmp_path: Path) -> N
         file.write(entry)
     family = load_family(place / "family.yaml")
     nothing = VariantRecords(MISSING, MISSING, MISSING, MISSING, {"ncu": MISSING, "nsys": MISSING})
-    rows = [table_rows._variant(family, variant, family.variants, nothing) for variant in family.variants]
+    rows = [table_rows._variant(family, variant, family.variants, nothing, 1) for variant in family.variants]
     assert [row["expected"] for row in rows] == ["half the time.", "the same time"]
 
 

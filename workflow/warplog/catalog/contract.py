@@ -142,11 +142,12 @@ _BY_KIND = {
 
 
 class Work(Frozen, frozen=True, kw_only=True):
-    """Work of a case, used for GFLOP/s, GB/s and the x axis; `Family.value` evaluates the formulas.
+    """Work of a case, used for GFLOP/s, GB/s and the x axis.
 
     Attributes:
-        flops: floating-point operations of the algorithm.
-        bytes: compulsory traffic in bytes: each input read once, each output written once.
+        flops: floating-point operations of the algorithm; may name `sms`, the number of SMs, if each of them does the
+            same.
+        bytes: compulsory traffic in bytes: each input read once, each output written once; may name `sms`.
         size: problem size on the x axis.
         size_label: label of the x axis.
         limit: link that limits the traffic: dram (default), or pcie for host-device transfers.

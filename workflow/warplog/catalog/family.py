@@ -184,8 +184,12 @@ class Family(FamilyFile, frozen=True, kw_only=True, rename="upper", dict=True):
         return tuple(v for v in self.variants if with_drafts or not v.draft)
 
     def value(self, text: str | float, case: Case) -> float:
-        """Evaluates a formula of this family (flops, bytes, size, a dimension) for one case."""
+        """Evaluates a formula of this family (size, a dimension) for one case."""
         return formula.evaluate(text, case.values, f"{self.file} ({case.name})")
+
+    def amount(self, text: str | float, case: Case, sms: int) -> float:
+        """Evaluates `work.flops` or `work.bytes` for one case on a GPU with this number of SMs."""
+        return formula.evaluate(text, {"sms": sms, **case.values}, f"{self.file} ({case.name})")
 
     def shape(self, argument: Argument, case: Case) -> tuple[int, ...]:
         """Returns the shape of an array for one case."""
@@ -413,14 +417,15 @@ def _check_scalar(family: Family, argument: Argument, case: Case) -> None:
 def _check_work(family: Family, case: Case) -> None:
     """Checks that the amounts of work can be evaluated and are none below 0; a timed case moves at least a byte."""
     lengths = [t.reduction_length for t in (family.tolerance, *family.tolerances.values())]
-    for key, text in (
-        ("work.flops", family.work.flops),
-        ("work.bytes", family.work.bytes),
-        ("work.size", family.work.size),
-        *(("tolerance.reduction_length", length) for length in lengths),
+    with_sms = {"sms": 1, **case.values}
+    for key, text, values in (
+        ("work.flops", family.work.flops, with_sms),
+        ("work.bytes", family.work.bytes, with_sms),
+        ("work.size", family.work.size, case.values),
+        *(("tolerance.reduction_length", length, case.values) for length in lengths),
     ):
         where = f"{family.file}: {key} (case {case.name!r})"
-        amount = formula.evaluate(text, case.values, where)
+        amount = formula.evaluate(text, values, where)
         least = 1 if key == "work.bytes" and case.name in family.cases else 0
         if amount < least:
             raise WarplogError(

@@ -46,10 +46,10 @@ def collect_all(folders: Sequence[Path], families: Sequence[Family], gpu: str) -
     histories = [_History(family) for family in families]
     keys = {key for history in histories for key in history.keys}
     for folder in _by_date([folder for folder in folders if gpu in gpus(folder)], gpu):
-        whole = load(folder, gpu)
+        whole, about = load(folder, gpu), about_campaign(folder, gpu)
         campaign = _reduced(with_times(whole), keys)
         for history in histories:
-            history.add(campaign, {key[:2] for key in whole.cases})
+            history.add(campaign, {key[:2] for key in whole.cases}, about.device.sms if about else 1)
     return {history.family.name: history.table() for history in histories}
 
 
@@ -84,8 +84,8 @@ class _History:
         self._timed: set[tuple[str, str]] = set()
         self._place = 0
 
-    def add(self, campaign: Campaign, timed: Collection[tuple[str, str]]) -> None:
-        """Adds a campaign, reduced to the headline cases, that timed these variants."""
+    def add(self, campaign: Campaign, timed: Collection[tuple[str, str]], sms: int) -> None:
+        """Adds a campaign, reduced to the headline cases, that timed these variants on a GPU with `sms` SMs."""
         own = {variant for variant in timed if variant[0] == self.family.name}
         if not own:
             return
@@ -97,10 +97,10 @@ class _History:
                 "case": key[2],
                 "is_baseline": key[1] == self.family.baseline,
             }
-            self._rows[key].append({**head, "order": order, **self._row(key, campaign)})
+            self._rows[key].append({**head, "order": order, **self._row(key, campaign, sms)})
         self._place += 1
 
-    def _row(self, key: Key, campaign: Campaign) -> Row:
+    def _row(self, key: Key, campaign: Campaign, sms: int) -> Row:
         measured = campaign.cases.get(key)
         about: dict[str, Cell] = {
             "place": self._place,
@@ -120,7 +120,7 @@ class _History:
             **about,
             "status": "ok",
             "reason": "",
-            **_times(measured, self.family, key[2]),
+            **_times(measured, self.family, key[2], sms),
             **asdict(step),
         }
 
@@ -130,14 +130,15 @@ class _History:
         return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def _times(measured: Measured, family: Family, case: str) -> dict[str, float]:
+def _times(measured: Measured, family: Family, case: str, sms: int) -> dict[str, float]:
     """Returns the columns with numbers: the quartiles are those of all samples, the median that of the processes."""
     times = summarise([us for process in measured.processes for us in process.times_us])
     processes = measured.numbers()
     median_us = median(processes)
     work = {"gflops": family.work.flops, "gbytes_per_s": family.work.bytes}
     rates = {
-        name: family.value(formula, family.cases[case]) / median_us / 1e3 for name, formula in work.items()
+        name: family.amount(formula, family.cases[case], sms) / median_us / 1e3
+        for name, formula in work.items()
     }
     quartiles = {"median_us": median_us, "q1_us": times.q1_us, "q3_us": times.q3_us, "samples": times.samples}
     spread = {"processes": len(processes), "process_min_us": min(processes), "process_max_us": max(processes)}

@@ -119,7 +119,7 @@ def _shares_memory(variant: Variant) -> bool:
 _HAS: Mapping[str, Callable[[Family], bool]] = {
     "counters": lambda family: "ncu" in family.measuring.profilers,
     "shared_memory": lambda family: any(_shares_memory(variant) for variant in family.variants),
-    "flops": lambda family: any(family.value(family.work.flops, case) for case in family.cases.values()),
+    "flops": lambda family: any(family.amount(family.work.flops, case, 1) for case in family.cases.values()),
     "claims": lambda family: bool(family.claims),
     # The figure `overlap` already shows a launch engine by engine; a trace would add nothing.
     "no_overlap_figure": lambda family: "overlap" not in family.figures,

@@ -60,6 +60,8 @@ def make_rows(
         WarplogError: a record is not readable.
     """
     rows: dict[str, list[Row]] = {name: [] for name in TABLES}
+    gpu = source.campaign.device
+    sms = gpu.sms
     for name, variants in chosen.items():
         family = families[name]
         ladder = family.ladder(variants)
@@ -69,14 +71,14 @@ def make_rows(
             key: Row = {"family": name, "variant": variant.name, **source.labels()}
             build = build_record(source.root, source.campaign.arch, variant, source.results)
             records = stored.records_of(variant.name, build)
-            rows["variants"].append({**key, **_variant(family, variant, ladder, records)})
+            rows["variants"].append({**key, **_variant(family, variant, ladder, records, sms)})
             rows["stages"] += stage_rows(records, source, name, variant.name)
             is_old = source.origin == "recorded" and _source_of(records) != variant.fingerprint()
             old: list[Remark] = [EarlierSource()] if is_old else []
             about = [*old, *variant.remarks]
-            measured += ({**key, **_measurement(family, case, records, about)} for case in cases[name])
+            measured += ({**key, **_measurement(family, case, records, about, sms)} for case in cases[name])
             further = chain(_built(records.build), _captured(variant, records))
-            further = chain(further, _traces(family, cases[name], records.time))
+            further = chain(further, _traces(family, cases[name], records.time, sms))
             if variant.name in family.timeline:
                 marked = timelines.rows(stored.timeline(variant.name), variant, source.origin)
                 further = chain(further, marked)
@@ -85,7 +87,6 @@ def make_rows(
         add_ratios(measured, family.baseline)
         rows["measurements"] += measured
         rows["published"] += published.rows(family, measured)
-    gpu = source.campaign.device
     named: Row = {"gpu": gpu.slug, "gpu_name": gpu.name, "max_sm_mhz": gpu.max_sm_mhz}
     rows["gpus"].append({**named, **asdict(peaks), "origins": ",".join(peaks.origins)})
     return rows
@@ -122,7 +123,7 @@ def _source_of(records: VariantRecords) -> str:
 
 
 def _measurement(
-    family: Family, case: str, records: VariantRecords, about: Sequence[Remark]
+    family: Family, case: str, records: VariantRecords, about: Sequence[Remark], sms: int
 ) -> dict[str, Cell]:
     """Returns the row of a case; `about` are the remarks on all times of the variant."""
     row: dict[str, Cell] = {"case": case, "size": int(family.value(family.work.size, family.cases[case]))}
@@ -144,7 +145,7 @@ def _measurement(
     if timed.cold and timed.board:
         power_w, reasons = timed.board.power_w, ",".join(timed.board.throttle_reasons)
         row |= {"power_w": power_w, "temperature_c": timed.board.temperature_c, "throttle_reasons": reasons}
-        row |= _times(family, timed, timed.cold, records)
+        row |= _times(family, timed, timed.cold, records, sms)
         row["remarks"] = remarks.cell([*timed.remarks, *_not_reported(timed.board), *about])
     return row
 
@@ -155,9 +156,9 @@ def _not_reported(board: Board) -> list[NotReported]:
     return [NotReported(readings=tuple(absent))] if absent else []
 
 
-def _times(family: Family, timed: TimeCase, cold: Cold, records: VariantRecords) -> Row:
+def _times(family: Family, timed: TimeCase, cold: Cold, records: VariantRecords, sms: int) -> Row:
     case = family.cases[timed.case]
-    flops, moved = family.value(family.work.flops, case), family.value(family.work.bytes, case)
+    flops, moved = (family.amount(text, case, sms) for text in (family.work.flops, family.work.bytes))
     rows = () if isinstance(records.extract, Absent) else records.extract.rows
     ncu_us, kernels = _duration(rows, timed.case, "duration_us", "ncu")
     nsys_us, _ = _duration(rows, timed.case, "nsys_duration_us", "nsys")
@@ -291,7 +292,9 @@ def _instructions(loops: Sequence[HotLoop]) -> Iterator[Row]:
             yield {**key, **row, **structs.asdict(instruction)}
 
 
-def _variant(family: Family, variant: Variant, ladder: Sequence[Variant], records: VariantRecords) -> Row:
+def _variant(
+    family: Family, variant: Variant, ladder: Sequence[Variant], records: VariantRecords, sms: int
+) -> Row:
     headline = family.cases[family.headline_case]
     status, reason = records.verdict()
     build = None if isinstance(records.build, Absent) else records.build
@@ -311,8 +314,8 @@ def _variant(family: Family, variant: Variant, ladder: Sequence[Variant], record
         "size_label": family.work.size_label,
         "title": family.title,
         "limit": family.work.limit,
-        "flops": family.value(family.work.flops, headline),
-        "bytes": family.value(family.work.bytes, headline),
+        "flops": family.amount(family.work.flops, headline, sms),
+        "bytes": family.amount(family.work.bytes, headline, sms),
         "parameters": json.dumps(dict(variant.parameters)),
         "compile": variant.compile.text(),
         "status": status,
@@ -369,10 +372,10 @@ def _limit(reasons: Sequence[str], mhz: float | None, rest_mhz: float | None) ->
     return "temperature" if any("thermal" in reason for reason in reasons) else "other"
 
 
-def _traces(family: Family, cases: Sequence[str], time: Time | Absent) -> Iterator[tuple[str, Row]]:
+def _traces(family: Family, cases: Sequence[str], time: Time | Absent, sms: int) -> Iterator[tuple[str, Row]]:
     for timed in () if isinstance(time, Absent) else time.cases:
         if timed.case in cases:
-            flops = family.value(family.work.flops, family.cases[timed.case])
+            flops = family.amount(family.work.flops, family.cases[timed.case], sms)
             key: Row = {"case": timed.case, "board": board(time)}
             yield from (("power_trace", {**key, **row}) for row in power_trace_rows(timed, flops))
 

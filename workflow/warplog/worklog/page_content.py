@@ -188,7 +188,7 @@ def _method(rows: Rows) -> Method:
     counted = "ncu" in family.measuring.profilers
     runs = filter(None, map(regimes.long_run, as_rows(tables.measurements)))
     return Method(
-        is_exact=not family.value(family.work.flops, family.cases[family.headline_case]),
+        is_exact=not family.amount(family.work.flops, family.cases[family.headline_case], 1),
         is_host=family.measuring.timing == "host",
         is_at_rest=regimes.at_rest(rows.measured.values()),
         processes=tuple(Cells("measurements", row) for row in ends),

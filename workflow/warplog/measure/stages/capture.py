@@ -117,7 +117,7 @@ class CaptureStage(AfterCheck[ProfileSettings, CapturedCase, Profile]):
         output.unlink(missing_ok=True)  # else its report could be taken for this session's
         report = output.with_name(f"session-{sha256_of([p.inputs_sha256 for p in parts])[:12]}{self.suffix}")
         try:
-            show = show_results(self.name, first.family, len(task.runs))
+            show = show_results(self.name, first, len(task.runs))
             results, session = run_cases(task, first.settings.timeout_s, show, BREAKS, stop_all=True)
             broken = {result.run.variant for result in results if result.status in BREAKS}
             if not broken:

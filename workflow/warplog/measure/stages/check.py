@@ -29,7 +29,7 @@ class CheckStage(FamilyStage[CheckSettings, CheckCase, Check]):
         """Runs the cases of one variant after the other."""
         first = parts[0].job
         task = family_task(parts, CheckWork(rounds=first.settings.rounds))
-        show = show_results(self.name, first.family, len(task.runs))
+        show = show_results(self.name, first, len(task.runs))
         results, session = run_cases(task, first.settings.timeout_s, show, BREAKS)
         yield [self.entry(part, by_case(results, CheckCase, part.variant), session) for part in parts]
         discard(Path(task.folder))

@@ -66,7 +66,7 @@ class TimelineStage(AfterCheck[TimelineSettings, TimelineCase, Timeline]):
             marked_sha256=tuple(self._builds[part.variant].library_sha256 for part in parts),
         )
         task = family_task(parts, work, timer=self.timer)
-        show = show_results(self.name, first.family, len(task.runs))
+        show = show_results(self.name, first, len(task.runs))
         results, session = run_cases(task, first.settings.timeout_s, show, BREAKS)
         folder, result_of = Path(task.folder), {result.run.variant: result for result in results}
         cases = {part.variant: _with_launch(part.job, result_of[part.variant], folder) for part in parts}

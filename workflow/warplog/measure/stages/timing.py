@@ -165,7 +165,7 @@ class _Processes:
             return
         task = family_task(self._parts, work, runs, self._timer)
         self.folders.add(Path(task.folder))
-        show = show_results(work.mode, self._job.family, len(runs))
+        show = show_results(work.mode, self._job, len(runs))
         results, session = run_cases(task, self._settings.timeout_s, show, BREAKS)
         for result in results:
             into[result.run.variant, result.run.case].append(result)

@@ -99,7 +99,8 @@ def write(search: Search) -> Tune:
         ranking=tuple(name_of(f.setting) for f in ranking),
     )
     door.write(job.record, record)
-    flops = {n: job.family.value(job.family.work.flops, job.family.cases[n]) for n in record.cases}
+    formula, cases = job.family.work.flops, job.family.cases
+    flops = {n: job.family.amount(formula, cases[n], job.gpu.sms) for n in record.cases}
     write_tables(record, flops, job.record)
     if ranking:
         path = winners.winner_file(job.family, job.variant.name, job.gpu.slug)
