@@ -1,16 +1,16 @@
 // cublas_fused: the baseline, NVIDIA's library with bias and ReLU in its epilogue.
 //
-// Idea         cublasLtMatmul takes the scale as its alpha, and the rest as CUBLASLT_EPILOGUE_RELU_BIAS. The launcher uses
-//              the first kernel that the library's heuristics suggest. The library is column-major, where a row-major
-//              matrix is its transpose, so the launcher requests C^T = B A^T, and the bias of a column of C is that of
-//              a row, as the library expects it. Only B, its first operand, is passed as transposed, since K is
-//              contiguous in both matrices.
+// Idea         cublasLtMatmul takes the scale as its alpha, and the rest as CUBLASLT_EPILOGUE_RELU_BIAS. The launcher
+//              uses the first kernel that the library's heuristics suggest. The library is column-major, where a
+//              row-major matrix is its transpose, so the launcher requests C^T = B A^T, and the bias of a column of C
+//              is that of a row, as the library expects it. Only B, its first operand, is passed as transposed, since K
+//              is contiguous in both matrices.
 // Expected     As fast as the library's GEMM without an epilogue: 756 TFLOP/s at 4096 on an H200.
 // Cost         A workspace of 32 MiB per device. The first launch of a shape creates its descriptions; later ones only
 //              launch.
 // Constraints  Any M; N and K multiples of 8, arrays aligned to 16 bytes. cuBLAS 12 or newer must be loaded in the
-//              process or found by the dynamic linker; otherwise the launch returns cudaErrorSharedObjectInitFailed. One
-//              stream at a time: concurrent streams would share the workspace.
+//              process or found by the dynamic linker; otherwise the launch returns cudaErrorSharedObjectInitFailed.
+//              One stream at a time: concurrent streams would share the workspace.
 // Source       docs.nvidia.com/cuda/cublas (cublasLtMatmul, cublasLtEpilogue_t).
 
 #include <cuda_bf16.h>
@@ -25,10 +25,10 @@
 
 using cublas::Status;
 
-constexpr int TRANSPOSE = 1;                  // CUBLAS_OP_T
+constexpr int TRANSPOSE = 1;                   // CUBLAS_OP_T
 constexpr int EPILOGUE = 7, BIAS_POINTER = 8;  // CUBLASLT_MATMUL_DESC_..., uint32 and a pointer
-constexpr uint32_t RELU_BIAS = 6;             // CUBLASLT_EPILOGUE_RELU_BIAS
-constexpr uint32_t ALIGNMENT = 16;            // of all arrays
+constexpr uint32_t RELU_BIAS = 6;              // CUBLASLT_EPILOGUE_RELU_BIAS
+constexpr uint32_t ALIGNMENT = 16;             // of all arrays
 
 struct Operands {
     const __nv_bfloat16 *A, *B, *bias;
@@ -37,8 +37,8 @@ struct Operands {
     float scale;
 };
 
-// The layer of one shape on one device: its descriptions for the library. Nothing is destroyed, since launches in flight
-// and graphs may use it.
+// The layer of one shape on one device: its descriptions for the library. Nothing is destroyed, since launches in
+// flight and graphs may use it.
 class Layer {
    public:
     cudaError_t launch(const Operands& on, cudaStream_t stream) {

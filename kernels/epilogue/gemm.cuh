@@ -1,5 +1,5 @@
-// The GEMM of this family, that of wgmma_stmatrix in bf16_gemm, which has its parameters and headers: A*B^T in bf16 with
-// fp32 sums. Steps of a layer may be applied to the sums in registers, before they are rounded and stored.
+// The GEMM of this family, that of wgmma_stmatrix in bf16_gemm, which has its parameters and headers: A*B^T in bf16
+// with fp32 sums. Steps of a layer may be applied to the sums in registers, before they are rounded and stored.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -26,8 +26,8 @@ struct Steps {
     }
 };
 
-// Applies the steps to the sums of a warpgroup, whose columns begin at `column`; N is a multiple of 8. The layout of the
-// sums is that of wgmma.cuh: a thread has two neighbouring columns of every eight, in two rows.
+// Applies the steps to the sums of a warpgroup, whose columns begin at `column`; N is a multiple of 8. The layout of
+// the sums is that of wgmma.cuh: a thread has two neighbouring columns of every eight, in two rows.
 template <typename Layer, int Count>
 __device__ __forceinline__ void apply(const Layer& layer, float (&sum)[Count], int column, int N) {
     const int first = column + threadIdx.x % 4 * 2;

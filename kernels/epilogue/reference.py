@@ -34,8 +34,8 @@ def reference(
 ) -> dict[str, tuple[ndarray, ndarray]]:
     """Returns the result in float64 and the scale of its error, in units of bf16's rounding error r16.
 
-    A kernel rounds at most the product P, scale * P and scale * P + bias to bf16, each with an error of up to r16 of its
-    value, and the ReLU enlarges no error. So the error is at most r16 times
+    A kernel rounds at most the product P, scale * P and scale * P + bias to bf16, each with an error of up to r16 of
+    its value, and the ReLU enlarges no error. So the error is at most r16 times
         2 * |scale * P| + |scale * P + bias|,
     plus that of the fp32 sum, about scale * r32 * sqrt(K) * (|A| |B|^T) as for all fp32 sums in this project.
     """

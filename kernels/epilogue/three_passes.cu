@@ -2,8 +2,8 @@
 //
 // Idea         What a framework does that runs a layer operator by operator. Each kernel reads the M x N results and
 //              writes them again, rounded to bf16. The workspace and C take turns.
-// Expected     A pass moves 4 * M * N bytes, 67 MB at 4096 x 4096: 16 us at the bandwidth of an H200, less if part of its
-//              input is still in L2. This does not depend on K, so it weighs the more, the smaller K is.
+// Expected     A pass moves 4 * M * N bytes, 67 MB at 4096 x 4096: 16 us at the bandwidth of an H200, less if part of
+//              its input is still in L2. This does not depend on K, so it weighs the more, the smaller K is.
 // Cost         2 * M * N bytes of workspace; three roundings instead of one.
 // Constraints  K and N multiples of 8 (TMA requires rows aligned to 16 bytes), arrays aligned to 16 bytes; M * N up to
 //              2^34.

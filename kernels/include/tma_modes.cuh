@@ -1,10 +1,10 @@
 // Copies by TMA (sm_90) in any of its swizzle modes, based on the CUDA driver API: boxes of a row-major int32 matrix.
 // tma.cuh has the bf16 boxes in the 128-byte swizzle.
 //
-// A box has rows of `row_bytes` bytes, one after the other. In the swizzle of 32, 64 or 128 bytes, which permits rows of
-// at most that length, the 16-byte piece at an offset lies at place(offset): bits 4 and up of the offset are XORed with
-// bits 7 and up, one, two or three bits. So the pieces of a 128-byte line are permuted, and the permutation is repeated
-// after 256, 512 or 1024 bytes, the atom of the mode, to which a box must be aligned.
+// A box has rows of `row_bytes` bytes, one after the other. In the swizzle of 32, 64 or 128 bytes, which permits rows
+// of at most that length, the 16-byte piece at an offset lies at place(offset): bits 4 and up of the offset are XORed
+// with bits 7 and up, one, two or three bits. So the pieces of a 128-byte line are permuted, and the permutation is
+// repeated after 256, 512 or 1024 bytes, the atom of the mode, to which a box must be aligned.
 #pragma once
 
 #include "tma.cuh"

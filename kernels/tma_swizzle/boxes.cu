@@ -2,8 +2,8 @@
 //
 // Idea         Eight lanes read 16 bytes each at a time, 128 bytes, one pass over the 32 banks if they lie in different
 //              groups of four banks. The lanes of a row's pieces do. Lanes that read the same piece of consecutive rows
-//              do not: rows of 128 bytes (ROW_BYTES) begin in the same bank, so that eight lanes take eight passes, rows
-//              of 64 bytes four, rows of 32 bytes two. plain_32, plain_64, plain_128 show this. In swizzle_32,
+//              do not: rows of 128 bytes (ROW_BYTES) begin in the same bank, so that eight lanes take eight passes,
+//              rows of 64 bytes four, rows of 32 bytes two. plain_32, plain_64, plain_128 show this. In swizzle_32,
 //              swizzle_64, swizzle_128 (SWIZZLE) TMA writes the pieces of a box in another order, an XOR of the piece
 //              with bits of the row, so that eight consecutive rows have their pieces in eight different groups of
 //              banks. The reader computes the same XOR, once before its loop. Rows are as long as the mode permits.
@@ -13,8 +13,8 @@
 //              grows by the same factors.
 // Cost         An XOR per address. A box must be aligned to its atom, 1024 bytes for the swizzle of 128 bytes.
 // Constraints  Any number of rows and pieces; `in` aligned to 16 bytes, as TMA requires. Row tiles up to 65535.
-// Source       CUDA driver API, cuTensorMapEncodeTiled; PTX ISA, swizzling modes; A. Gordic, Anatomy of high performance
-//              matmul kernels.
+// Source       CUDA driver API, cuTensorMapEncodeTiled; PTX ISA, swizzling modes; A. Gordic, Anatomy of high
+//              performance matmul kernels.
 
 #include <cuda_runtime.h>
 

@@ -13,14 +13,14 @@
 //              different banks. Rows of A have 64 bytes without padding, of which every second begins in the same bank,
 //              those of B 256.
 //              padded_shared: both.
-// Expected     published: 60 to 70 % of cuBLAS at 2048 on an A100 (Deep dive 02). Here its loads have 4-way conflicts in
-//              A and 8-way ones in B: 192 passes through shared memory per warp and 16 terms, whose products take a
+// Expected     published: 60 to 70 % of cuBLAS at 2048 on an A100 (Deep dive 02). Here its loads have 4-way conflicts
+//              in A and 8-way ones in B: 192 passes through shared memory per warp and 16 terms, whose products take a
 //              quarter of that time. shared_assumed: the same code. shared_pointers: fewer instructions, as many
 //              conflicts. padded: 32 passes, so it is much faster. padded_shared: faster still.
 // Cost         128 sums per thread beside the fragments: registers limit an SM to two blocks of four warps.
 // Constraints  M and N multiples of 128, K of 32; arrays aligned to 16 bytes. M up to 65535 * 128.
-// Source       Deep dive 02, CUDA programming, chapter 14; CUDA C++ Programming Guide, warp matrix functions and address
-//              space predicate functions; PTX ISA, wmma.load.
+// Source       Deep dive 02, CUDA programming, chapter 14; CUDA C++ Programming Guide, warp matrix functions and
+//              address space predicate functions; PTX ISA, wmma.load.
 
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>

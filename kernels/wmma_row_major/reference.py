@@ -24,6 +24,6 @@ def make_inputs(xp: ModuleType, rng: Generator, case: Mapping[str, float]) -> di
 def reference(
     xp: ModuleType, inputs: Mapping[str, ndarray], case: Mapping[str, float]
 ) -> dict[str, tuple[ndarray, ndarray]]:
-    """Returns the result in float64 and the scale of its rounding error, |A| |B|: products of bf16 are exact in fp32."""
+    """Returns the result in float64 and the scale of its rounding error, |A| |B|; products of bf16 are exact."""
     a, b = inputs["A"].astype(xp.float64), inputs["B"].astype(xp.float64)
     return {"C": (a @ b, xp.abs(a) @ xp.abs(b))}
