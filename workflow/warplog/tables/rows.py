@@ -181,6 +181,7 @@ def _times(family: Family, timed: TimeCase, cold: Cold, records: VariantRecords)
         "gflops": flops / cold.median_us / 1e3,
         "gbytes_per_s": moved / cold.median_us / 1e3,
         "max_error_over_tolerance": max(errors, default=None),
+        "max_error_over_scale": timed.max_error_over_scale,
         "ncu_us": ncu_us,
         "nsys_us": nsys_us,
         "agreement": compared.code,
