@@ -68,6 +68,25 @@ class Tolerance(Frozen, frozen=True, kw_only=True):
     factor: Annotated[float, Meta(gt=0, le=1000)]
 
 
+class ToleranceWhen(Tolerance, frozen=True, kw_only=True):
+    """A tolerance of the cases whose parameters meet a condition.
+
+    Attributes:
+        when: condition on the case's parameters, such as `element_bytes == 2`.
+    """
+
+    when: Condition
+
+
+Tolerances = Annotated[
+    Tolerance | Annotated[tuple[ToleranceWhen, ...], Meta(min_length=2, max_length=32)],
+    Meta(
+        description="accepted error; if it depends on the case, a list of tolerances with conditions (`when`): the"
+        " first whose condition holds"
+    ),
+]
+
+
 class Argument(Frozen, frozen=True, kw_only=True):
     """An argument of the launcher: an array, or a scalar named after a case parameter.
 
@@ -75,7 +94,7 @@ class Argument(Frozen, frozen=True, kw_only=True):
         name: name in C and in reference.py.
         kind: how the launcher uses the argument; workspace: memory that warplog allocates, with undefined contents.
         bytes: size of a workspace in bytes.
-        tolerance: tolerance of this output.
+        tolerance: tolerance of this output, in place of the family's.
     """
 
     name: Identifier
@@ -93,7 +112,7 @@ class Argument(Frozen, frozen=True, kw_only=True):
         Meta(min_length=1, max_length=8, description="one formula per dimension, such as [M, K]"),
     ] = field(name="shape", default=())
     bytes: Formula = ""
-    tolerance: Tolerance | None = None
+    tolerance: Tolerances | None = None
 
     def __post_init__(self) -> None:
         """Checks that a workspace has bytes, and others a dtype, arrays a shape."""
@@ -507,7 +526,7 @@ class FamilyFile(Frozen, frozen=True, kw_only=True):
     arguments: Annotated[
         tuple[Annotated[Argument, Meta(extra_json_schema=_BY_KIND)], ...], Meta(min_length=1, max_length=64)
     ]
-    tolerance: Tolerance
+    tolerance: Tolerances
     shared_options: Annotated[
         Compile, Meta(description="how all variants are compiled, extended by `compile` of a variant")
     ] = field(name="compile", default=Compile())

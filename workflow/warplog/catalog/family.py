@@ -17,6 +17,7 @@ from warplog.catalog.contract import (
     Case,
     FamilyFile,
     Tolerance,
+    Tolerances,
     VariantEntry,
     matched,
     probed,
@@ -149,7 +150,7 @@ class Family(FamilyFile, frozen=True, kw_only=True, rename="upper", dict=True):
         return {name: Case(name, {**self.defaults, **values}) for name, values in self.checked.items()}
 
     @property
-    def tolerances(self) -> Mapping[str, Tolerance]:
+    def tolerances(self) -> Mapping[str, Tolerances]:
         """The tolerances of outputs with one of their own."""
         return {a.name: a.tolerance for a in self.arguments if a.tolerance}
 
@@ -211,6 +212,22 @@ class Family(FamilyFile, frozen=True, kw_only=True, rename="upper", dict=True):
         raise WarplogError(
             f"{where}: {argument.name} has no dtype: none of its conditions holds: {conditions}"
         )
+
+    def tolerance_of(self, output: str, case: Case) -> Tolerance:
+        """Returns the tolerance of an output for one case, its own or that of the family.
+
+        Raises:
+            WarplogError: The tolerance depends on the case, and no condition holds for this one.
+        """
+        rules = self.tolerances.get(output, self.tolerance)
+        if isinstance(rules, Tolerance):
+            return rules
+        where = f"{self.file} ({case.name})"
+        for rule in rules:
+            if formula.holds(rule.when, case.values, where):
+                return rule
+        conditions = ", ".join(rule.when for rule in rules)
+        raise WarplogError(f"{where}: {output} has no tolerance: none of its conditions holds: {conditions}")
 
     def shapes(self, case: Case) -> list[tuple[int, ...]]:
         """Returns the shapes of all arrays for one case, in argument order, without workspaces."""
@@ -416,7 +433,8 @@ def _check_scalar(family: Family, argument: Argument, case: Case) -> None:
 
 def _check_work(family: Family, case: Case) -> None:
     """Checks that the amounts of work can be evaluated and are none below 0; a timed case moves at least a byte."""
-    lengths = [t.reduction_length for t in (family.tolerance, *family.tolerances.values())]
+    results = [a.name for a in family.arguments if a.kind in ("output", "inout")]
+    lengths = [family.tolerance_of(name, case).reduction_length for name in results]
     with_sms = {"sms": 1, **case.values}
     for key, text, values in (
         ("work.flops", family.work.flops, with_sms),

@@ -170,6 +170,12 @@ MEASUREMENTS: Mapping[str, Column] = {
     ),
     "baseline": Column("str", "", "variant that the ratios refer to"),
     "max_error_over_tolerance": Column("float", "", "largest error in the check divided by the tolerance"),
+    "max_error_over_scale": Column(
+        "float",
+        "",
+        "largest error of the case's results after timing, divided by the scale that reference.py returns; empty for"
+        " records of earlier releases",
+    ),
     "ncu_us": Column(
         "float", "us", "ncu's gpu__time_duration with flushed caches, summed over the launch's kernels"
     ),

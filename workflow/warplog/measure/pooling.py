@@ -125,6 +125,7 @@ def pooled(
         processes=tuple(processes),
         further_sustained=tuple(run for number, run in runs.items() if number not in numbers),
         board=_board([one.board for one in found]),
+        max_error_over_scale=first.max_error_over_scale,
     )
 
 

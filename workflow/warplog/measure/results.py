@@ -37,6 +37,7 @@ class AtRest(_Found, tag="time", frozen=True, kw_only=True):
         full_mhz: the SM clock without a limit; None if unknown.
         hot: None if this process measured no hot time; `no_hot` says why no process does.
         limited: whether a longer hot run lowered the clock.
+        max_error_over_scale: of the results after timing; None if this process did not check them.
         seed, addresses: of the arrays.
     """
 
@@ -51,6 +52,7 @@ class AtRest(_Found, tag="time", frozen=True, kw_only=True):
     no_hot: NoHot
     limited: bool
     board: Board
+    max_error_over_scale: float | None = None
     seed: Count = 0
     addresses: tuple[Count, ...] = ()
 

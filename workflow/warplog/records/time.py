@@ -170,6 +170,8 @@ class TimeCase(Case, frozen=True, kw_only=True):
             `not_near_fastest`: one does, but the profilers do not capture the case, and the variant is neither the
             baseline nor near the fastest one.
         further_sustained: runs of further processes that measured only the sustained time.
+        max_error_over_scale: largest error of the results after timing, divided by the scale that reference.py
+            returns; None if an earlier release did not write it.
     """
 
     remarks: Annotated[tuple[TimeRemark, ...], Meta(max_length=6)] = ()
@@ -184,6 +186,7 @@ class TimeCase(Case, frozen=True, kw_only=True):
     processes: tuple[Process, ...] = ()
     further_sustained: tuple[SustainedRun, ...] = ()
     board: Board | None = None
+    max_error_over_scale: float | None = None
 
     def __post_init__(self) -> None:
         """Checks that there are times if and only if the status is ok."""

@@ -51,6 +51,7 @@ class Verdict:
     reason: str
     max_abs_error: float | None = None
     max_error_over_tolerance: float | None = None
+    max_error_over_scale: float | None = None
 
 
 def launcher_type(family: Family) -> type[ctypes.Structure]:
@@ -228,7 +229,8 @@ class Problem:
         xp, name = self._xp, argument.name
         array = self.arrays[name]
         got = array.load()
-        tolerance = self.tolerance(name) * scale
+        bound = self.tolerance(name)
+        tolerance = bound * scale
         error = xp.abs(got - expected)
         bad = ~(error <= tolerance)
         count = int(over_all(xp, "sum", bad))
@@ -237,7 +239,7 @@ class Problem:
             largest = float(over_all(xp, "max", error))
             worst = float(over_all(xp, "max", error / xp.maximum(tolerance, 1e-300)))
         if count == 0:
-            return Verdict("", largest, worst)
+            return Verdict("", largest, worst, worst * bound)
         if left := array.never_written():
             return Verdict(
                 f"{name}: {left} of {got.size} elements were never written or come from reads outside an input"
@@ -260,7 +262,7 @@ class Problem:
         factor * (eps/2) * sqrt(reduction length): a random walk of unit round-offs (Higham, Accuracy and Stability
         of Numerical Algorithms, 2.8 and 3.1), times the family's safety factor.
         """
-        rule = self.family.tolerances.get(output, self.family.tolerance)
+        rule = self.family.tolerance_of(output, self.case)
         length = self.family.value(rule.reduction_length, self.case)
         return float(rule.factor * _EPSILON[rule.dtype] / 2 * max(length, 1.0) ** 0.5)
 

@@ -11,7 +11,7 @@ from warplog.measure.results import AtRest, LaunchFailed, Sustained
 from warplog.measure.worker import sampling
 from warplog.measure.worker.backend import Backend, Launcher
 from warplog.measure.worker.case_data import SEEDS
-from warplog.measure.worker.problem import Problem
+from warplog.measure.worker.problem import Problem, Verdict
 from warplog.measure.worker.sampling import ColdRun, StopRule
 from warplog.measure.worker.timer import Timer
 from warplog.records.config import TimeSettings
@@ -62,8 +62,9 @@ def time_case(
         seconds = settings.hot_seconds if process == _FIRST else 0.0
         hot = sampling.run_hot(timer, launcher, problem.arguments, estimate_us, seconds)
     board = sampler.result(begin_s)
-    if process == _FIRST and (wrong := _recheck(backend, launcher, problem)):
-        raise LaunchFailed("wrong", f"after timing: {wrong}")
+    verdict = _recheck(backend, launcher, problem) if process == _FIRST else None
+    if verdict and verdict.reason:
+        raise LaunchFailed("wrong", f"after timing: {verdict.reason}")
     return AtRest(
         warmup_launches=warm.launches,
         first_launch_us=warm.first_us if launcher.prepared_us is None else launcher.prepared_us,
@@ -76,6 +77,7 @@ def time_case(
         no_hot=no_hot,
         limited=hot is not None and hot.limited,
         board=board,
+        max_error_over_scale=verdict.max_error_over_scale if verdict else None,
     )
 
 
@@ -138,11 +140,11 @@ def why_no_hot(problem: Problem, settings: TimeSettings) -> NoHot:
     return "" if wanted else "not_captured"
 
 
-def _recheck(backend: Backend, launcher: Launcher, problem: Problem) -> str:
+def _recheck(backend: Backend, launcher: Launcher, problem: Problem) -> Verdict:
     problem.restore()
     backend.synchronise()
     launcher(problem.arguments)
-    return problem.verdict().reason
+    return problem.verdict()
 
 
 def _hot(run: sampling.HotRun) -> Hot:
