@@ -101,6 +101,19 @@ def test_nothing_is_captured_of_a_family_that_excludes_the_profiler(tmp_path, pr
     assert (right.report, right.cases[0].status, profiler.tasks) == ("", "skipped", [])
 
 
+def test_of_a_variant_that_excludes_the_profiler_nothing_is_captured_but_of_the_others(tmp_path, profiler):
+    jobs = [
+        replace(j, variant=structs.replace(j.variant, profilers=["nsys"])) if j.variant.name == "right" else j
+        for j in family(tmp_path)
+    ]
+    found = run(tmp_path, jobs)
+    assert (found["right"].status, found["right"].reason) == (
+        "skipped",
+        "n/a: ncu cannot observe what this variant launches",
+    )
+    assert found["other"].status == "ok"
+
+
 def test_a_missing_profiler_is_recorded_with_the_remedy(tmp_path, profiler):
     jobs = family(tmp_path)
     run(tmp_path, jobs)
