@@ -66,7 +66,7 @@ def test_right_family_is_read(tmp_path: Path) -> None:
             "- {name: right, requires: {multiple_of: {factr: 2}},",
             "unknown name 'factr'; did you mean 'factor'?",
         ),
-        ("- {name: right,", "- {name: right, memory: {x: managed},", "'managed' is not one of"),
+        ("- {name: right,", "- {name: right, memory: {x: shared},", "'shared' is not one of"),
         ("baseline: right", "measuring: {timing: cpu}", "'cpu' is not one of"),
         ("baseline: right", "measuring: {hot_second: 2}", "did you mean 'hot_seconds'?"),
         ("baseline: right", "measuring: {hot_seconds: null}", "measuring.hot_seconds: has no value"),
