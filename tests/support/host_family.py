@@ -210,6 +210,11 @@ int cuCtxSetCurrent(void* c) { return 0; }
 int cuCtxSynchronize(void) { return getenv("CUDA_PRETEND_FAILURE") ? 719 : 0; }
 int cuGetErrorString(int code, const char** text) { *text = "unspecified launch failure"; return 0; }
 int cuMemAlloc_v2(Ptr* p, size_t n) { *p = (Ptr)malloc(n); memset((void*)*p, 0x5a, n); return 0; }
+int cuMemAllocManaged(Ptr* p, size_t n, unsigned attach) {
+    *p = (Ptr)malloc(n);
+    memset((void*)*p, 0xa5, n);
+    return attach == 1 ? 0 : 1;
+}
 int cuMemcpyHtoD_v2(Ptr p, const void* from, size_t n) { memcpy((void*)p, from, n); return 0; }
 int cuMemFree_v2(Ptr p) { free((void*)p); return 0; }
 int cuMemHostRegister_v2(void* p, size_t n, unsigned flags) {

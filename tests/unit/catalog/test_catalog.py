@@ -75,7 +75,7 @@ def test_the_work_of_every_sm_counts_but_no_array_depends_on_the_gpu(tmp_path: P
             "- {name: right, requires: {multiple_of: {factr: 2}},",
             "unknown name 'factr'; did you mean 'factor'?",
         ),
-        ("- {name: right,", "- {name: right, memory: {x: managed},", "'managed' is not one of"),
+        ("- {name: right,", "- {name: right, memory: {x: shared},", "'shared' is not one of"),
         ("baseline: right", "measuring: {timing: cpu}", "'cpu' is not one of"),
         ("baseline: right", "measuring: {hot_second: 2}", "did you mean 'hot_seconds'?"),
         ("baseline: right", "measuring: {hot_seconds: null}", "measuring.hot_seconds: has no value"),

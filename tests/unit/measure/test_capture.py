@@ -115,6 +115,19 @@ def test_the_key_of_a_capture_says_what_is_collected_and_not_where_the_project_i
     assert len(set(keys)) == 3
 
 
+def test_of_a_variant_that_excludes_the_profiler_nothing_is_captured_but_of_the_others(tmp_path, profiler):
+    jobs = [
+        replace(j, variant=structs.replace(j.variant, profilers=["nsys"])) if j.variant.name == "right" else j
+        for j in family(tmp_path)
+    ]
+    found = run(tmp_path, jobs)
+    assert (found["right"].status, found["right"].reason) == (
+        "skipped",
+        "n/a: ncu cannot observe what this variant launches",
+    )
+    assert found["other"].status == "ok"
+
+
 def test_a_missing_profiler_is_recorded_with_the_remedy(tmp_path, profiler):
     jobs = family(tmp_path)
     run(tmp_path, jobs)

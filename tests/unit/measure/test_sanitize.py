@@ -100,6 +100,16 @@ def test_arrays_in_host_memory_stay_there_and_are_pinned_during_the_launch(job_o
     assert (record.status, record.reason) == ("ok", "")
 
 
+def test_managed_arrays_are_allocations_of_their_own(job_of, tool):
+    body = f"if (((unsigned char*)a->y)[0] != 0xA5) return 6;  // what the driver fills managed memory with\n{COPY}"
+    job = job_of(body, tools=["memcheck"])
+    record = sanitize_variant(
+        replace(job, variant=structs.replace(job.variant, memory={"y": "managed"})), tool
+    )
+    assert (record.status, record.reason) == ("ok", "")
+    assert sanitize_variant(job, tool).status != "ok", "device memory is not managed"
+
+
 def test_large_cases_are_left_out(job_of, tool):
     record = sanitize_variant(job_of(COPY, tools=["memcheck"]), tool)
     assert record.cases == ("odd", "one")  # `even` has 256 inputs and 256 outputs

@@ -256,7 +256,7 @@ def test_contract_changes_with_parameters_and_not_with_another_variant(place: Pa
     path = place / "kernels" / "sgemm" / "family.yaml"
     path.write_text(path.read_text().replace("BLOCK: 32", "BLOCK: 64"))
     assert contract(make_plan(LIVE), "warptile") == before
-    path.write_text(path.read_text().replace("BK: 16", "BK: 32"))
+    path.write_text(path.read_text().replace("BK: 16, WM: 32", "BK: 32, WM: 32", 1))
     assert contract(make_plan(LIVE), "warptile") != before
 
 

@@ -378,7 +378,9 @@ class VariantEntry(Frozen, frozen=True, kw_only=True):
         parameters: compile-time parameters such as tile sizes, passed to nvcc as -D; of a Python module, values for its
             constants.
         requires: requirements of the variant.
-        memory: arrays in host memory: pinned (page-locked and mapped for kernels) or pageable (from malloc).
+        memory: arrays elsewhere than in device memory: pinned (page-locked host memory, mapped for kernels), pageable
+            (host memory from malloc) or managed (its pages move between host and device).
+        profilers: profilers that can observe its launches (default those of the family); ncu sees no copies.
         expects: expected properties of the compiled code.
     """
 
@@ -403,7 +405,8 @@ class VariantEntry(Frozen, frozen=True, kw_only=True):
     published: Annotated[tuple[Published, ...], Meta(max_length=64)] = ()
     parameters: Mapping[Constant, int] = field(default_factory=dict)
     requires: Requires = Requires()
-    memory: Mapping[str, Literal["pinned", "pageable"]] = field(default_factory=dict)
+    memory: Mapping[str, Literal["pinned", "pageable", "managed"]] = field(default_factory=dict)
+    profilers: Annotated[tuple[Literal["ncu", "nsys"], ...], UNIQUE] = ()
     expects: Expects = Expects()
     calls: Annotated[
         bool | Library,

@@ -104,7 +104,7 @@ class Task(Frozen, frozen=True, kw_only=True):
         library_sha256: hash of all libraries.
         runs: what to run, in order.
         folder: holds the task, its journal and its log; the journal lets the next run resume.
-        memory: the arrays in host memory by argument name, by variant.
+        memory: the kind of memory of arrays that are not in device memory, by argument name, by variant.
         timer: the compiled timing core; "" if nothing is timed.
         default_mhz: the SM clock without a limit, which the timing core waits for.
         wrapper: command to run the worker under, such as a profiler.

@@ -90,12 +90,17 @@ class FakePinned:
 def device():
     """Returns numpy in place of cupy: its arrays count as on the device."""
     FakePinned.sizes.clear()
-    cuda = SimpleNamespace(alloc_pinned_memory=FakePinned.give)
+    managed = []
+    cuda = SimpleNamespace(
+        alloc_pinned_memory=FakePinned.give,
+        malloc_managed=lambda size: managed.append(size) or bytearray(size),
+    )
     names = {n: getattr(np, n) for n in dir(np) if n[0] != "_"}
     made = {"empty": lambda *a, **k: np.empty(*a, **k).view(OnDevice)}
+    made["ndarray"] = lambda count, dtype, memptr: np.frombuffer(memptr, dtype, count).view(OnDevice)
     made["asarray"] = lambda a: np.asarray(a).view(OnDevice)
     made["ascontiguousarray"] = lambda a, dtype: np.ascontiguousarray(a, dtype=dtype).view(OnDevice)
-    return SimpleNamespace(**names | made | {"cuda": cuda})
+    return SimpleNamespace(**names | made | {"cuda": cuda, "managed": managed})
 
 
 @pytest.mark.parametrize("memory", ["pinned", "pageable"])
@@ -128,11 +133,13 @@ def test_host_arrays_are_guarded_and_poisoned_too(device, memory):
     assert array.never_written() == 0
 
 
-def test_device_arrays_stay_on_the_device(device):
-    array = GuardedArray(device, (4,), "float32")
+@pytest.mark.parametrize("memory", ["device", "managed"])
+def test_device_and_managed_arrays_are_written_on_the_device(device, memory):
+    array = GuardedArray(device, (4,), "float32", memory)
     array.store(np.ones(4, dtype=np.float32).view(OnDevice))
     assert isinstance(array._raw, OnDevice)
     assert FakePinned.sizes == []
+    assert bool(device.managed) == (memory == "managed")
 
 
 @pytest.mark.parametrize("size", [1, 4095, 4096, 4097, 3 * 4096, 100_003])

@@ -66,6 +66,8 @@ class CaptureStage(AfterCheck[ProfileSettings, CapturedCase, Profile]):
             return refusal
         if self.name not in job.family.measuring.profilers:
             return "skipped", f"n/a: {self.name} cannot observe what this family measures"
+        if self.name not in (job.variant.profilers or (self.name,)):
+            return "skipped", f"n/a: {self.name} cannot observe what this variant launches"
         if not getattr(job.settings, self.name):
             return "skipped", f"config: profile.{self.name} is off"
         if self.tool.path is None:

@@ -110,10 +110,14 @@ class DriverBackend:
         """Versions for the provenance."""
         return Session()
 
-    def allocate(self, size: int) -> int:
-        """Allocates `size` bytes (at least one) of uninitialised device memory and returns the address."""
-        pointer = _Pointer()
-        self._call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(max(size, 1)))
+    def allocate(self, size: int, managed: bool = False) -> int:
+        """Allocates `size` bytes (at least one) of uninitialised device or managed memory and returns the address."""
+        pointer, bytes_ = _Pointer(), ctypes.c_size_t(max(size, 1))
+        if managed:
+            attach = 1  # CU_MEM_ATTACH_GLOBAL
+            self._call("cuMemAllocManaged", ctypes.byref(pointer), bytes_, attach)
+        else:
+            self._call("cuMemAlloc_v2", ctypes.byref(pointer), bytes_)
         return int(pointer.value)
 
     def upload(self, address: int, host_address: int, size: int) -> None:

@@ -21,6 +21,7 @@ from warplog.measure.worker.case_data import CaseData
 GUARD_BYTES = 64 << 10
 GUARD_VALUE = 0xFF
 _ROW = 4096
+HOST = ("pinned", "pageable")  # kinds of memory that NumPy reads and writes
 _PAGE, _ALIGNMENT = 2 << 20, 512  # bytes of device memory: a page, and how allocations are aligned
 
 SCALARS: Mapping[str, type[Any]] = {
@@ -63,14 +64,14 @@ def launcher_type(family: Family) -> type[ctypes.Structure]:
 class GuardedArray:
     """An array between two guard bands, in one allocation, `lead` bytes after its start.
 
-    Values are stored and loaded as arrays of `xp`, whether the array is in device, pinned or pageable memory.
+    Values are stored and loaded as arrays of `xp`, whether the array is in device, managed, pinned or pageable memory.
     """
 
     def __init__(
         self, xp: ModuleType, shape: tuple[int, ...], dtype: str, memory: str = "device", lead: int = 0
     ) -> None:
         self._caller = xp
-        self._xp = xp if memory == "device" else np
+        self._xp = np if memory in HOST else xp
         self._type = dtype
         self.dtype = encoding.stored_dtype(dtype)
         self.nbytes = int(np.prod(shape, dtype=np.int64)) * self.dtype.itemsize
@@ -142,11 +143,13 @@ def over_all(xp: ModuleType, how: str, values: Any) -> Any:
 
 
 def _allocate(xp: ModuleType, count: int, memory: str) -> Any:
-    """Allocates `count` bytes of device, pinned or pageable memory; with numpy, everything is host memory."""
-    if memory == "device":
-        return xp.empty(count, dtype=xp.uint8)
+    """Allocates `count` bytes of memory of this kind; with numpy, everything is host memory."""
     if memory == "pageable" or not hasattr(xp, "cuda"):
         return np.empty(count, dtype=np.uint8)
+    if memory == "device":
+        return xp.empty(count, dtype=xp.uint8)
+    if memory == "managed":
+        return xp.ndarray(count, dtype=xp.uint8, memptr=xp.cuda.malloc_managed(count))
     # From CuPy's pool, since pinning 1 GB takes half a second. Kernels can access it (unified addressing).
     return np.frombuffer(xp.cuda.alloc_pinned_memory(count), dtype=np.uint8, count=count)
 
@@ -158,7 +161,7 @@ class Problem:
         xp: cupy or numpy.
         family: the family, which defines the arguments.
         case: the case, which defines shapes and scalars.
-        memory: arrays in host memory by name: "pinned" or "pageable".
+        memory: kind of memory by name of array: "pinned", "pageable" or "managed" (default "device").
         data: inputs and answers to share with other problems; by default, they are not shared.
         offsets: where in a page of device memory a smaller array begins; by default, it begins an allocation.
     """

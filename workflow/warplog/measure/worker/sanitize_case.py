@@ -2,7 +2,7 @@
 
 from warplog.measure.worker.backend import DriverBackend, Launcher
 from warplog.measure.worker.case_data import SEEDS
-from warplog.measure.worker.problem import Problem
+from warplog.measure.worker.problem import HOST, Problem
 
 _SEED = SEEDS["sanitize"]
 
@@ -10,7 +10,7 @@ _SEED = SEEDS["sanitize"]
 def sanitize_case(backend: DriverBackend, launcher: Launcher, problem: Problem) -> None:
     """Launches once; findings are in compute-sanitizer's output.
 
-    Each array in device memory is a separate allocation without guard bands, so that access to the first byte
+    Each array in device or managed memory is a separate allocation without guard bands, so that access to the first byte
     outside is an error. Arrays in host memory stay where they are.
 
     Raises:
@@ -25,9 +25,9 @@ def sanitize_case(backend: DriverBackend, launcher: Launcher, problem: Problem) 
         if memory == "pinned":
             backend.pin(array.pointer(), array.nbytes)
             pinned.append(array.pointer())
-        if memory is not None:
+        if memory in HOST:
             continue
-        address = backend.allocate(array.nbytes)
+        address = backend.allocate(array.nbytes, managed=memory == "managed")
         addresses.append(address)
         if argument.kind not in ("output", "workspace"):
             backend.upload(address, array.pointer(), array.nbytes)
