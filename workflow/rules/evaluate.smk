@@ -73,6 +73,7 @@ rule judge_claims:
         parquet="results/tables/claims.parquet",
         csv="results/tables/claims.csv",
         answers="results/tables/answers.parquet",
+        ceilings="results/tables/ceilings.parquet",
     log:
         "results/logs/claims.log",
     params:
@@ -87,6 +88,7 @@ rule analyse:
     input:
         tables=rules.make_tables.output.parquet,
         floors=rules.judge_floors.output.parquet,
+        ceilings=rules.judge_claims.output.ceilings,
         sources=files.all_page_sources(),
     output:
         files.concluded(),

@@ -40,6 +40,14 @@ def test_the_library_of_the_installed_ncu_report_gives_the_same_list():
     assert chip_counters.listing() == LISTED, "python tests/tools/chip_counters.py"
 
 
+@pytest.mark.skipif(not chip_counters.LIBRARY.is_file(), reason="the package ncu-report has no library here")
+@pytest.mark.parametrize("chip", CHIPS)
+def test_the_lean_set_is_one_session_of_few_passes(chip):
+    """ncu adds two passes with instrumented code, for opcodes and for the wavefronts of shared memory."""
+    of_chip = chip_counters.passes(chip, counters_to_collect("lean", CHIPS[chip]))
+    assert of_chip + 2 <= 15
+
+
 @pytest.mark.parametrize("chip", CHIPS)
 def test_a_counter_is_requested_only_where_the_chip_has_it(chip):
     requested = counters_to_collect("full", CHIPS[chip])

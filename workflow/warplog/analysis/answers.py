@@ -1,5 +1,7 @@
 """Answers what is asserted of kernels by the numbers of a campaign: claims, predictions, properties of compiled code.
 
+Ceilings of the GPU are answered like these, into a table of their own.
+
 Each assertion is a formula and a range. Its value comes with the interval in which the same code shows it in another
 run, with the probability of a verdict (`analysis.verdicts`). It is met if the whole interval lies in the range, missed
 if none of it does, and within noise otherwise.
@@ -15,14 +17,14 @@ from typing import TYPE_CHECKING
 
 from warplog.analysis.quantities import Number, Quantities
 from warplog.analysis.verdicts import EXACT, Noise, between
-from warplog.catalog.assertions import Assertion, claimed, expected, predicted
+from warplog.catalog.assertions import Assertion, claimed, expected, predicted, shown
 from warplog.catalog.claims import GPU_NAMES, SASS, Formula, Range, Term
 from warplog.catalog.family import Family
 from warplog.core import formula as arithmetic
 from warplog.core.columns import Cell
 from warplog.core.errors import WarplogError
 from warplog.records.remarks import NotTuned
-from warplog.tables.conclusions import Answer, cells
+from warplog.tables.conclusions import Answer, Ceiling, cells
 from warplog.tables.files import ORIGIN_COLUMNS, as_rows, read_table
 
 if TYPE_CHECKING:
@@ -101,6 +103,36 @@ def answer_all(families: Mapping[str, Family], campaign: Campaign) -> list[dict[
             origin = campaign.origin(family.name)
             for assertion in _asserted(family, set(measured["variant"])):
                 rows.append(cells(answer(assertion, family, campaign, str(origin["gpu_name"]))) | origin)
+    return rows
+
+
+def ceilings(families: Mapping[str, Family], campaign: Campaign) -> list[dict[str, Cell]]:
+    """Returns the rows of the table `ceilings`, of the families in both `families` and the tables."""
+    rows = []
+    for name in campaign.measurements["family"].unique():
+        for entry in families[name].ceilings if name in families else ():
+            family = families[name]
+            origin = campaign.origin(family.name)
+            assertion = shown(entry, family.name, family.headline_case, str(family.file))
+            found = answer(assertion, family, campaign, str(origin["gpu_name"]))
+            row = Ceiling(
+                family.name,
+                found.variant,
+                found.case,
+                found.id,
+                entry.about,
+                entry.measure,
+                found.measured,
+                found.measured_low,
+                found.measured_high,
+                found.unit,
+                found.low,
+                found.high,
+                found.word,
+                found.reason,
+                found.reason_of,
+            )
+            rows.append(cells(row) | origin)
     return rows
 
 

@@ -1,7 +1,7 @@
 """What is asserted of a family's kernels: a formula over a campaign's numbers, the allowed range, and who says so.
 
-Published claims (`claims:`), what the author of a variant expects (`predicts:`) and properties of the compiled code
-(`expects:`) are all of this kind. `analysis.answers` answers them.
+Published claims (`claims:`), what the author of a variant expects (`predicts:`), properties of the compiled code
+(`expects:`) and ceilings of the GPU (`ceilings:`) are all of this kind. `analysis.answers` answers them.
 """
 
 import math
@@ -18,9 +18,10 @@ from warplog.catalog.claims import (
     Range,
     Term,
     check_formula,
+    check_measure,
     parse_formula,
 )
-from warplog.catalog.contract import Case, Prediction, VariantEntry
+from warplog.catalog.contract import Case, CeilingEntry, Prediction, VariantEntry
 from warplog.core.columns import MEASUREMENTS
 from warplog.core.errors import WarplogError
 from warplog.core.schema import suggest
@@ -44,7 +45,7 @@ class Assertion:
 
     Attributes:
         variant: the variant that it is about; "" if it is about several.
-        id: of a claim; else "".
+        id: of a claim or ceiling; else "".
         against: variant that the quantity compares with; "" for none.
         regime: of the times in the formula; "" if it has none, or names them itself.
         formula: None if nothing can be measured.
@@ -53,7 +54,7 @@ class Assertion:
         said_of: the GPU of the numbers; "" if they hold for any.
     """
 
-    kind: Literal["claim", "predicts", "expects"]
+    kind: Literal["claim", "predicts", "expects", "ceiling"]
     variant: str
     quantity: str
     formula: Formula | None
@@ -75,14 +76,7 @@ def predicted(variant: VariantEntry, family: str, headline_case: str, where: str
     """
     for prediction in variant.predicts:
         here = f"{where}: predicts: {prediction.quantity}"
-        allowed = Range(
-            -math.inf if prediction.low is None else prediction.low,
-            math.inf if prediction.high is None else prediction.high,
-        )
-        if allowed.low > allowed.high:
-            raise WarplogError(
-                f"{here}: low: {prediction.low:g} is larger than high: {prediction.high:g}; swap them"
-            )
+        allowed = _range(prediction, here)
         text, unit, compared = _definition(prediction, variant.parent, where)
         for against in compared:
             for case in prediction.cases or (headline_case,):
@@ -109,6 +103,27 @@ def predicted(variant: VariantEntry, family: str, headline_case: str, where: str
                     unit=unit,
                     said_of=prediction.gpu,
                 )
+
+
+def shown(entry: CeilingEntry, family: str, headline_case: str, where: str) -> Assertion:
+    """Returns what a family shows of the GPU, with the range that is expected of any GPU.
+
+    Raises:
+        WarplogError: The formula is invalid, or the range is empty.
+    """
+    here, case = f"{where}: ceilings: {entry.ceiling}", entry.case or headline_case
+    formula = parse_formula(entry.measure, family, case, f"{here}: measure")
+    named = dict.fromkeys(term.variant for term in formula.terms.values())
+    return Assertion(
+        "ceiling",
+        ", ".join(named),
+        entry.measure,
+        formula,
+        _range(entry, here),
+        id=entry.ceiling,
+        case=case,
+        unit=entry.unit,
+    )
 
 
 def expected(variant: VariantEntry, family: str) -> Iterator[Assertion]:
@@ -173,6 +188,40 @@ def check_predictions(
         check_formula(
             prediction.formula, family, variants, cases, f"{where}: predicts: {prediction.quantity}"
         )
+
+
+def check_ceilings(
+    entries: Collection[CeilingEntry],
+    family: str,
+    headline_case: str,
+    variants: Collection[str],
+    cases: Mapping[str, Case],
+    where: str,
+) -> None:
+    """Checks `ceilings` of a family with these variants and timed cases.
+
+    Raises:
+        WarplogError: As for `shown`, or a ceiling occurs twice, or a variant, case or number is unknown.
+    """
+    names = [entry.ceiling for entry in entries]
+    for entry in entries:
+        if names.count(entry.ceiling) > 1:
+            raise WarplogError(f"{where}: ceilings: {entry.ceiling!r} occurs twice")
+        ceiling = shown(entry, family, headline_case, where)
+        assert ceiling.formula is not None
+        check_measure(
+            ceiling.formula, ceiling.case, family, variants, cases, f"{where}: ceilings: {entry.ceiling}"
+        )
+
+
+def _range(given: Prediction | CeilingEntry, where: str) -> Range:
+    low, high = (
+        (-math.inf if given.low is None else given.low),
+        (math.inf if given.high is None else given.high),
+    )
+    if low > high:
+        raise WarplogError(f"{where}: low: {low:g} is larger than high: {high:g}; swap them")
+    return Range(low, high)
 
 
 def _definition(prediction: Prediction, parent: str | None, where: str) -> tuple[str, str, tuple[str, ...]]:

@@ -265,20 +265,36 @@ def check_claims(
         raise WarplogError(f"{where}: claims: the id {min(twice)!r} occurs twice")
     for claim in claims:
         here = f"{where}: claims: {claim.id}"
-        if claim.case not in cases:
-            raise WarplogError(f"{here}: case: no timed case {claim.case!r}; {suggest(claim.case, cases)}")
+        check_measure(claim.formula, claim.case, family, variants, cases, here)
         terms = claim.formula.terms.values() if claim.formula else ()
         measured = {name for term in terms for name in (term.variant, f"{term.family}.{term.variant}")}
         for kernel, variant in claim.kernels.items():
             if variant not in measured:
                 raise WarplogError(f"{here}: kernels: {kernel}: {variant!r} is not in `measure`")
-        if claim.formula is None:
-            continue
-        check_formula(claim.formula, family, variants, cases, f"{here}: measure")
-        names = {*GPU_NAMES, *cases[claim.case].values}
-        for name in claim.formula.names:
-            if name not in names:
-                raise WarplogError(f"{here}: measure: unknown name {name!r}; {suggest(name, names)}")
+
+
+def check_measure(
+    formula: Formula | None,
+    case: str,
+    family: str,
+    variants: Collection[str],
+    cases: Mapping[str, Case],
+    where: str,
+) -> None:
+    """Checks the formula of a claim or ceiling, None if it has none, and the case that it refers to.
+
+    Raises:
+        WarplogError: It names an unknown variant, case or number.
+    """
+    if case not in cases:
+        raise WarplogError(f"{where}: case: no timed case {case!r}; {suggest(case, cases)}")
+    if formula is None:
+        return
+    check_formula(formula, family, variants, cases, f"{where}: measure")
+    names = {*GPU_NAMES, *cases[case].values}
+    for name in formula.names:
+        if name not in names:
+            raise WarplogError(f"{where}: measure: unknown name {name!r}; {suggest(name, names)}")
 
 
 def verdict_words(verdict: str, measured: float, about: str) -> str:

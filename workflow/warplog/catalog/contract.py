@@ -470,6 +470,31 @@ class ClaimEntry(Frozen, frozen=True, kw_only=True):
     not_judged: Annotated[str, _text(200)] = ""
 
 
+class CeilingEntry(Frozen, frozen=True, kw_only=True):
+    """What the kernels of a family show of the GPU: the best rate of a unit, a latency, or what an action costs.
+
+    Each campaign measures it into the table `ceilings`; `dram_gbytes_per_s`, `l2_gbytes_per_s`, `l1_gbytes_per_s` and
+    `fp32_tflops` take the place of peaks in rooflines, the first two also where a kernel's bound is named.
+
+    Attributes:
+        ceiling: name that ends in the unit, such as barrier_us.
+        about: what it is, in a few words.
+        measure: formula of its value, as `measure` of a claim.
+        unit: unit of the value.
+        case: timed case of the formula (default the headline case).
+        low: smallest value that any GPU can be expected to show; below it, the value is not used.
+        high: largest such value.
+    """
+
+    ceiling: Name
+    about: Annotated[str, _text(120)]
+    measure: Annotated[str, _text(500)]
+    unit: Annotated[str, _text(20)]
+    case: str = ""
+    low: float | None = None
+    high: float | None = None
+
+
 class Probe(Frozen, frozen=True, kw_only=True):
     """A quantity whose true value is known for the kernels of a family.
 
@@ -518,6 +543,7 @@ class FamilyFile(Frozen, frozen=True, kw_only=True):
         figures: additional figures, drawn only for families that list them.
         variants: variants in ladder order.
         claims: published claims about these kernels; each campaign judges them in the table `claims`.
+        ceilings: what these kernels show of the GPU; each campaign measures it into the table `ceilings`.
         probes: known true values of quantities; a family with probes belongs to `snakemake oracle`.
     """
 
@@ -555,6 +581,7 @@ class FamilyFile(Frozen, frozen=True, kw_only=True):
     figures: Annotated[tuple[Name, ...], Meta(max_length=20)] = ()
     variants: Annotated[tuple[VariantEntry, ...], Meta(min_length=1, max_length=200)]
     claims: Annotated[tuple[ClaimEntry, ...], Meta(max_length=200)] = ()
+    ceilings: Annotated[tuple[CeilingEntry, ...], Meta(max_length=64)] = ()
     probes: Annotated[tuple[Probe, ...], Meta(min_length=1, max_length=500)] = ()
 
 

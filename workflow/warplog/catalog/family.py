@@ -9,7 +9,7 @@ from types import ModuleType
 
 from msgspec.structs import asdict, replace
 
-from warplog.catalog.assertions import check_predictions
+from warplog.catalog.assertions import check_ceilings, check_predictions
 from warplog.catalog.claims import Claim, check_claims, make_claim
 from warplog.catalog.compiling import HEADERS, Compile, check_place, extended, root_of
 from warplog.catalog.contract import (
@@ -401,6 +401,7 @@ def check_family(family: Family) -> None:
         here = f"{family.file}: variant {variant.name!r}"
         check_predictions(variant, family.name, family.headline_case, names, family.cases, here)
     check_claims(family.claims, family.name, names, family.cases, str(family.file))
+    check_ceilings(family.ceilings, family.name, family.headline_case, names, family.cases, str(family.file))
     for case in (*family.cases.values(), *family.check_cases.values()):
         for argument in family.arguments:
             _check_shape(family, argument, case)

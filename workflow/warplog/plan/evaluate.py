@@ -71,10 +71,13 @@ def write_floors(plan: Plan, source: Source, folder: Path) -> None:
 
 
 def write_claims(plan: Plan, folder: Path) -> None:
-    """Writes the verdicts on the claims of the families, and the answers to all assertions, by the tables there."""
+    """Writes the verdicts on claims, the answers to all assertions, and the GPU's ceilings, by the tables there."""
     write_table(claims.judge_all(plan.families, folder), CLAIMS, folder / "claims")
-    answered = answers.answer_all(plan.families, answers.read(folder))
+    campaign = answers.read(folder)
+    answered = answers.answer_all(plan.families, campaign)
     write_parquet(answered, conclusions.columns(conclusions.Answer), folder / "answers")
+    ceilings = answers.ceilings(plan.families, campaign)
+    write_parquet(ceilings, conclusions.columns(conclusions.Ceiling), folder / "ceilings")
 
 
 def write_analysis(chosen: Mapping[str, Iterable[Variant]], folder: Path) -> None:

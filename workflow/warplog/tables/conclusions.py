@@ -346,6 +346,39 @@ class Answer(Conclusion):
 
 
 @dataclass(frozen=True)
+class Ceiling(Conclusion):
+    """What kernels of a family show of the GPU: the best rate of a unit, a latency, or what an action costs."""
+
+    TABLE = "ceilings"
+    KEYS = ("family", "ceiling")
+
+    family: _FAMILY
+    variant: Annotated[str, "", "variants that it is measured with, comma-separated"]
+    case: Annotated[str, "", "case of those numbers in `measure` that name none"]
+    ceiling: Annotated[str, "", "its name, which ends in the unit"]
+    about: Annotated[str, "", "what it is"]
+    measure: Annotated[str, "", "formula of the value"]
+    value: Annotated[float, BY_UNIT, "value in this campaign, in `unit`; empty if it has none"]
+    value_low: Annotated[
+        float,
+        BY_UNIT,
+        "lower end of the interval in which the same code shows it, from the spread of its processes",
+    ]
+    value_high: Annotated[float, BY_UNIT, "upper end of that interval"]
+    unit: Annotated[str, "", "unit of the values"]
+    low: Annotated[float, BY_UNIT, "smallest value that is expected of any GPU; empty if there is none"]
+    high: Annotated[float, BY_UNIT, "largest such value; empty if there is none"]
+    word: Annotated[
+        str,
+        "",
+        "met: the interval lies between `low` and `high`; missed: outside, and nothing uses the value; within_noise: in"
+        " part; or not_measurable",
+    ]
+    reason: Annotated[str, "", "why it is not measurable, as in the table `answers`; else empty"]
+    reason_of: Annotated[str, "", "variant or column of `gpus` that `reason` refers to"]
+
+
+@dataclass(frozen=True)
 class Chip(Conclusion):
     """A variant, compiled for an architecture: what its longest kernel needs there, and how many blocks an SM holds.
 
@@ -406,7 +439,7 @@ ANALYSED: tuple[type[Conclusion], ...] = (
     Bound,
     SassStep,
 )  # by the rule `analyse`
-TABLES: tuple[type[Conclusion], ...] = (*ANALYSED, Answer, Chip)
+TABLES: tuple[type[Conclusion], ...] = (*ANALYSED, Answer, Ceiling, Chip)
 Of = TypeVar("Of", bound=Conclusion)
 
 
