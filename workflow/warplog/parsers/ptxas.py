@@ -60,9 +60,9 @@ def parse(log: str) -> tuple[KernelResources, ...]:
     A kernel that is compiled for several architectures appears once per architecture. Kernels without a
     "Used … registers" line, which ptxas omits if it fails, do not appear.
     """
-    found = list(_kernels(log.splitlines()))
-    names = demangle(tuple(k.mangled for k in found))
-    return tuple(replace(k, kernel=name) for k, name in zip(found, names, strict=True))
+    kernels = list(_kernels(log.splitlines()))
+    names = demangle(tuple(k.mangled for k in kernels))
+    return tuple(replace(k, kernel=name) for k, name in zip(kernels, names, strict=True))
 
 
 def check_whole(log: str) -> None:
