@@ -82,9 +82,9 @@ def differing() -> list[str]:
 
 def table() -> str:
     """Returns the list of stages as a table in Markdown."""
-    head = "| what | rule | code in `warplog` | result in `results/` |\n|---|---|---|---|\n"
+    head = "| what | rule | module of `warplog` | result in `results/` |\n|---|---|---|---|\n"
     return head + "".join(
-        f"| {stage.about} | `{stage.rule}` | {', '.join(f'`{name}`' for name in stage.code)} | `{stage.file}` |\n"
+        f"| {stage.about} | `{stage.rule}` | {''.join(f'`{name}`' for name in stage.code[:1])} | `{stage.file}` |\n"
         for stage in stages.STAGES
     )
 

@@ -24,7 +24,7 @@ def examine(project: Path) -> list[Finding]:
     """Checks everything that a campaign in `project` uses; takes a few seconds and changes nothing."""
     gpu = device.detect()
     present = gpu is not None
-    found = [
+    findings = [
         *gpu_checkup.examine(gpu, toolchain.find("nvcc").version, device.boards()),
         host.recordings(project, present),
         host.python(),
@@ -39,17 +39,17 @@ def examine(project: Path) -> list[Finding]:
         host.mlflow(project),
         host.disk(project),
     ]
-    return found + (_on_this_gpu(gpu, project, found) if gpu else [])
+    return findings + (_on_this_gpu(gpu, project, findings) if gpu else [])
 
 
-def _on_this_gpu(gpu: Gpu, project: Path, found: Sequence[Finding]) -> list[Finding]:
+def _on_this_gpu(gpu: Gpu, project: Path, findings: Sequence[Finding]) -> list[Finding]:
     """Returns the limits and peaks of a GPU, and what each stage can do on it."""
     try:
         families, table = kernels.load(project), device.known_gpus(project)
     except WarplogError:  # which has a finding of its own
         return []
     shared = stages.recorded_shared(project / RECORDED / "h200" / "tables")
-    answers = stages.findings(stages.examine(gpu, families, found, shared), gpu) if families else []
+    answers = stages.findings(stages.examine(gpu, families, findings, shared), gpu) if families else []
     return [*stages.limits(gpu), stages.peaks(device.peaks(gpu, table)), *answers]
 
 

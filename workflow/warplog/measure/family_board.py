@@ -40,23 +40,23 @@ def board_of(family: str, gpu: str, results: Path) -> Gpu:
     if len(visible) == 1 and not note.exists():
         locks.use(visible[0].uuid)
         return visible[0]
-    boards = {one.uuid: one for one in visible}
+    boards = {board.uuid: board for board in visible}
     with naming(note):
         note.parent.mkdir(parents=True, exist_ok=True)
         # The jobs of a family may start at once. Each of them waits for a board for a limited time.
         with locks.locked(note.with_name(f".{family}.lock"), "", math.inf):
             former = noted(note)
             if former in boards or len(boards) == 1:
-                found = former if former in boards else next(iter(boards))
-                locks.use(found)
+                taken = former if former in boards else next(iter(boards))
+                locks.use(taken)
             else:
                 families = Counter(map(noted, note.parent.glob("[!.]*.txt")))
-                found = locks.take_free(sorted(boards, key=families.__getitem__))
-            if found != former:
-                write_text(note, found)
-    if former not in ("", found):
-        say(f"  {family}: {former} does not respond or is not visible; measuring on {found}")
-    return boards[found]
+                taken = locks.take_free(sorted(boards, key=families.__getitem__))
+            if taken != former:
+                write_text(note, taken)
+    if former not in ("", taken):
+        say(f"  {family}: {former} does not respond or is not visible; measuring on {taken}")
+    return boards[taken]
 
 
 def boards_of(gpu: str) -> list[Gpu]:
@@ -71,8 +71,8 @@ def boards_of(gpu: str) -> list[Gpu]:
             f"no GPU: {device.why_not()}; run on a machine with a GPU, or read a recorded campaign with"
             " --config mode=recorded"
         )
-    if not (found := [one for one in visible if one.slug == gpu]):
+    if not (boards := [board for board in visible if board.slug == gpu]):
         raise WarplogError(
             f"this machine has {visible[0].name} ({visible[0].slug}), but the campaign is for {gpu}; see config: gpu"
         )
-    return found
+    return boards

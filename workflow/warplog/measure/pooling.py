@@ -33,7 +33,7 @@ RANGE_OF_NORMAL = {2: 1.128, 3: 1.693, 4: 2.059, 5: 2.326, 6: 2.534, 7: 2.704, 8
 
 def found_at_rest(results: Iterable[Result]) -> list[AtRest]:
     """Returns what the results at rest with status ok found."""
-    return [one.found for one in results if isinstance(one.found, AtRest)]
+    return [result.found for result in results if isinstance(result.found, AtRest)]
 
 
 def missing_runs(rest: Sequence[Result], error: float, most_s: float = math.inf) -> int:
@@ -42,16 +42,16 @@ def missing_runs(rest: Sequence[Result], error: float, most_s: float = math.inf)
     There are never so many that they would take longer than `most_s` seconds. A case that failed in a process needs
     none, since it has no time.
     """
-    if any(one.status != "ok" for one in rest):
+    if any(result.status != "ok" for result in rest):
         return 0
-    wanted = _missing([one.cold.median_us for one in found_at_rest(rest)], error)
-    each_s = min((one.seconds or 0.0 for one in rest), default=0.0)
+    wanted = _missing([at_rest.cold.median_us for at_rest in found_at_rest(rest)], error)
+    each_s = min((result.seconds or 0.0 for result in rest), default=0.0)
     return int(min(wanted, most_s / max(each_s, _LEAST_RUN_S)))
 
 
 def missing_sustained(results: Sequence[Result], error: float, power_limit_w: float | None) -> int:
     """Returns how many more sustained runs the median over runs needs for a relative standard error of `error`."""
-    if any(one.status != "ok" for one in results):
+    if any(result.status != "ok" for result in results):
         return 0
     return _missing([run.mean_us for run in _at_limit(results, power_limit_w).values()], error)
 
@@ -94,46 +94,46 @@ def pooled(
         power_limit_w: the board's power limit; None if unknown.
     """
     everything = [*rest, *sustained]
-    status = worst(one.status for one in everything)
-    case, seconds = rest[0].run.case, sum(one.seconds or 0.0 for one in everything)
+    status = worst(result.status for result in everything)
+    case, seconds = rest[0].run.case, sum(result.seconds or 0.0 for result in everything)
     if status != "ok":
-        reason = next(one.reason for one in everything if one.status == status)
+        reason = next(result.reason for result in everything if result.status == status)
         return TimeCase(case=case, status=status, reason=reason, seconds=seconds)
-    found = found_at_rest(rest)
-    first, cold = found[0], _cold(found)
+    at_rest_of_each = found_at_rest(rest)
+    first, cold = at_rest_of_each[0], _cold(at_rest_of_each)
     runs = _at_limit(sustained, power_limit_w)
-    seconds_of = {one.run.process: one.seconds or 0.0 for one in sustained}
+    seconds_of = {result.run.process: result.seconds or 0.0 for result in sustained}
     processes = [
-        _process(one, at_rest, runs.get(one.run.process), seconds_of.get(one.run.process, 0.0))
-        for one, at_rest in zip(rest, found, strict=True)
+        _process(result, at_rest, runs.get(result.run.process), seconds_of.get(result.run.process, 0.0))
+        for result, at_rest in zip(rest, at_rest_of_each, strict=True)
     ]
-    numbers = {one.run.process for one in rest}
+    numbers = {result.run.process for result in rest}
     return TimeCase(
         case=case,
         status="ok",
         reason="",
         seconds=round(seconds, 3),
-        remarks=tuple(_remarks(found, cold, settings)),
+        remarks=tuple(_remarks(at_rest_of_each, cold, settings)),
         warmup_launches=first.warmup_launches,
         first_launch_us=first.first_launch_us,
-        launch_host_us=median(one.launch_host_us for one in found),
+        launch_host_us=median(at_rest.launch_host_us for at_rest in at_rest_of_each),
         cold=cold,
-        hot=_hot(found) if first.hot else None,
+        hot=_hot(at_rest_of_each) if first.hot else None,
         no_hot=first.no_hot,
         sustained=_sustained(sustained, list(runs.values())) if runs else None,
         no_sustained=no_sustained,
         processes=tuple(processes),
         further_sustained=tuple(run for number, run in runs.items() if number not in numbers),
-        board=_board([one.board for one in found]),
+        board=_board([at_rest.board for at_rest in at_rest_of_each]),
         max_error_over_scale=first.max_error_over_scale,
     )
 
 
 def _cold(rest: Sequence[AtRest]) -> Cold:
-    parts = [one.cold for one in rest]
+    parts = [at_rest.cold for at_rest in rest]
     samples_us = tuple(us for part in parts for us in part.samples_us)
     clocks = tuple(mhz for part in parts for mhz in part.sm_mhz_samples)
-    known = _known(part.set_mhz for part in parts)
+    set_mhz = _known(part.set_mhz for part in parts)
     together = Cold(
         **vars(summarise(samples_us)),
         samples_us=samples_us,
@@ -142,13 +142,13 @@ def _cold(rest: Sequence[AtRest]) -> Cold:
         not_blocked=sum(part.not_blocked for part in parts),
         sm_mhz_samples=clocks,
         sm_mhz=median(clocks) if clocks else None,
-        set_mhz=median(known) if known else None,
+        set_mhz=median(set_mhz) if set_mhz else None,
     )
     return replace(together, median_us=median(part.median_us for part in parts))
 
 
 def _hot(rest: Sequence[AtRest]) -> Hot:
-    parts = [one.hot for one in rest if one.hot]
+    parts = [at_rest.hot for at_rest in rest if at_rest.hot]
     samples_us = tuple(us for part in parts for us in part.samples_us)
     launches, why_no_graph = sum(part.launches for part in parts), parts[0].uncaptured
     summary = vars(summarise(samples_us))
@@ -158,7 +158,7 @@ def _hot(rest: Sequence[AtRest]) -> Hot:
 
 def _at_limit(results: Sequence[Result], power_limit_w: float | None) -> dict[int, SustainedRun]:
     """Returns the sustained runs by process, with the time at the power limit if it acts and can be told."""
-    runs = {one.run.process: one.found.run for one in results if isinstance(one.found, Sustained)}
+    runs = {result.run.process: result.found.run for result in results if isinstance(result.found, Sustained)}
     acts = any(_POWER_CAP in run.limits for run in runs.values())
     times_us = times_at_limit([run.steps for run in runs.values()], power_limit_w) if acts else None
     if times_us is None:
@@ -191,55 +191,55 @@ def _sustained(results: Sequence[Result], runs: Sequence[SustainedRun]) -> recor
 
 def _board(states: Sequence[Board]) -> Board:
     """Returns the board's state at rest: medians over the processes, and extremes of all readings."""
-    clocks, powers = _known(one.sm_mhz for one in states), _known(one.power_w for one in states)
+    clocks, powers = _known(state.sm_mhz for state in states), _known(state.power_w for state in states)
     return Board(
         sm_mhz=median(clocks) if clocks else None,
-        sm_mhz_min=min(_known(one.sm_mhz_min for one in states), default=None),
-        sm_mhz_max=max(_known(one.sm_mhz_max for one in states), default=None),
+        sm_mhz_min=min(_known(state.sm_mhz_min for state in states), default=None),
+        sm_mhz_max=max(_known(state.sm_mhz_max for state in states), default=None),
         power_w=median(powers) if powers else None,
-        power_w_max=max(_known(one.power_w_max for one in states), default=None),
+        power_w_max=max(_known(state.power_w_max for state in states), default=None),
         power_kind=states[0].power_kind,
-        temperature_c=max(_known(one.temperature_c for one in states), default=None),
-        throttle_reasons=tuple(sorted({reason for one in states for reason in one.throttle_reasons})),
-        state_samples=sum(one.state_samples for one in states),
+        temperature_c=max(_known(state.temperature_c for state in states), default=None),
+        throttle_reasons=tuple(sorted({reason for state in states for reason in state.throttle_reasons})),
+        state_samples=sum(state.state_samples for state in states),
     )
 
 
 def _process(
-    result: Result, found: AtRest, sustained: SustainedRun | None, sustained_seconds: float
+    result: Result, at_rest: AtRest, sustained: SustainedRun | None, sustained_seconds: float
 ) -> Process:
-    cold = found.cold
+    cold = at_rest.cold
     return Process(
         process=result.run.process,
-        seed=found.seed,
-        addresses=found.addresses,
+        seed=at_rest.seed,
+        addresses=at_rest.addresses,
         median_us=cold.median_us,
         samples=cold.samples,
         discarded=cold.discarded,
         empty_us=cold.empty_us,
-        pause_us=found.pause_us,
+        pause_us=at_rest.pause_us,
         set_mhz=cold.set_mhz,
-        hot_us=found.hot.median_us if found.hot else None,
+        hot_us=at_rest.hot.median_us if at_rest.hot else None,
         sustained=sustained,
-        first_launch_us=found.first_launch_us,
+        first_launch_us=at_rest.first_launch_us,
         seconds=(result.seconds or 0.0) + sustained_seconds,
     )
 
 
 def _remarks(rest: Sequence[AtRest], cold: Cold, settings: TimeSettings) -> list[TimeRemark]:
-    found: list[TimeRemark] = []
+    remarks: list[TimeRemark] = []
     if cold.samples < settings.min_samples:
-        found.append(FewSamples(samples=cold.samples))
-    if any(one.held for one in rest):
-        found.append(HeldClock(mhz=cold.set_mhz))
+        remarks.append(FewSamples(samples=cold.samples))
+    if any(at_rest.held for at_rest in rest):
+        remarks.append(HeldClock(mhz=cold.set_mhz))
     elif dropped := cold.discarded:
-        below_mhz = FULL_CLOCK * max(one.full_mhz or 0.0 for one in rest)
-        found.append(Discarded(dropped=dropped, taken=dropped + cold.samples, below_mhz=below_mhz))
+        below_mhz = FULL_CLOCK * max(at_rest.full_mhz or 0.0 for at_rest in rest)
+        remarks.append(Discarded(dropped=dropped, taken=dropped + cold.samples, below_mhz=below_mhz))
     if waiting := cold.not_blocked:
-        found.append(HostTime() if waiting == cold.samples else NotBlocked(samples=waiting))
-    if any(one.hot and one.hot.uncaptured for one in rest):
-        found.append(NoGraph())
-    return found
+        remarks.append(HostTime() if waiting == cold.samples else NotBlocked(samples=waiting))
+    if any(at_rest.hot and at_rest.hot.uncaptured for at_rest in rest):
+        remarks.append(NoGraph())
+    return remarks
 
 
 def _known(values: Iterable[float | None]) -> list[float]:
@@ -247,5 +247,5 @@ def _known(values: Iterable[float | None]) -> list[float]:
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    known = _known(values)
-    return fmean(known) if known else None
+    present = _known(values)
+    return fmean(present) if present else None

@@ -51,7 +51,7 @@ def run_cases(
     killed: set[CaseRun] = set()
     while left := _left(task, journal, show, stop_at, stop_all):
         _one_worker(task, journal, left, timeout_s, show, killed)
-    variants = {one.variant for one in task.runs}
+    variants = {run.variant for run in task.runs}
     start_s = round(max(journal.start_s, 0.0) / len(variants), 3)
     return _done(task, journal), replace(journal.session, start_seconds=start_s)
 
@@ -62,7 +62,7 @@ def _open(task: Task) -> Journal:
 
 
 def _done(task: Task, journal: Journal) -> list[Result]:
-    return [journal.results[one] for one in task.runs if one in journal.results]
+    return [journal.results[case] for case in task.runs if case in journal.results]
 
 
 def _left(
@@ -74,13 +74,13 @@ def _left(
         for result in reversed(_done(task, journal))
         if result.status in stop_at
     }
-    left = [one for one in task.runs if one not in journal.results]
-    for one in left:
-        if ended := bad.get(None if stop_all else one.group):
+    left = [case for case in task.runs if case not in journal.results]
+    for case in left:
+        if ended := bad.get(None if stop_all else case.group):
             reason = f"not run, since case {ended.run.case} ended with status {ended.status}"
-            journal.results[one] = Result(run=one, status="skipped", reason=reason)
-            show(journal.results[one])
-    return [] if task.is_over() else [one for one in left if one not in journal.results]
+            journal.results[case] = Result(run=case, status="skipped", reason=reason)
+            show(journal.results[case])
+    return [] if task.is_over() else [case for case in left if case not in journal.results]
 
 
 def finished(task: Task) -> dict[CaseRun, Result]:
@@ -129,7 +129,7 @@ def _one_worker(
         journal.end()
         end_process(journal.pid, str(file))
 
-    finished_now = [journal.results[one] for one in runs if one in journal.results]
+    finished_now = [journal.results[case] for case in runs if case in journal.results]
     if len(finished_now) == len(runs) or (completed.ok and task.is_over()):
         return
     if _was_killed(completed) and journal.running is not None and journal.running not in killed:

@@ -107,14 +107,14 @@ def _elements(family: Family, case: Case) -> int:
     return sum(int(np.prod(shape, dtype=np.int64)) for shape in family.shapes(case))
 
 
-def _entry(where: str, found: object, argument: Argument) -> Any:
+def _entry(where: str, returned: object, argument: Argument) -> Any:
     """Returns what a function returned for an array."""
-    if not isinstance(found, Mapping):
-        raise WarplogError(f"{where}: expected a dict of arrays by name, got {_kind(found)}")
-    if argument.name not in found:
-        names = ", ".join(map(repr, found)) or "none"
+    if not isinstance(returned, Mapping):
+        raise WarplogError(f"{where}: expected a dict of arrays by name, got {_kind(returned)}")
+    if argument.name not in returned:
+        names = ", ".join(map(repr, returned)) or "none"
         raise WarplogError(f"{where}: expected the key {argument.name!r} of the {argument.kind}, got {names}")
-    return found[argument.name]
+    return returned[argument.name]
 
 
 def _check_array(values: Any, shape: tuple[int, ...], where: str) -> None:
@@ -176,8 +176,8 @@ def _is_scale(scale: Any) -> Any:
 def _check_numbers(values: Any, right: Callable[[Any], Any], expected: str, where: str) -> None:
     wrong = ~right(values)
     if wrong.any():
-        found = f"{int(wrong.sum())} of {values.size} are not, the first is {values[wrong][0]!s}"
-        raise WarplogError(f"{where}: expected {expected}; {found}")
+        counted = f"{int(wrong.sum())} of {values.size} are not, the first is {values[wrong][0]!s}"
+        raise WarplogError(f"{where}: expected {expected}; {counted}")
 
 
 def _called(file: Path, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -194,8 +194,8 @@ def _called(file: Path, name: str, function: Callable[..., Any], *arguments: Any
     except (Exception, SystemExit) as error:
         if isinstance(error, ModuleNotFoundError) or _of_cupy(error) or _needs_cupy(error):
             raise _Untried(f"{file}: {name}: {one_line(str(error))[:300]}") from None
-        known = [key for mapping in arguments if isinstance(mapping, Mapping) for key in mapping]
-        hint = f"; {suggest(str(error), known)}" if isinstance(error, KeyError) else ""
+        keys = [key for mapping in arguments if isinstance(mapping, Mapping) for key in mapping]
+        hint = f"; {suggest(str(error), keys)}" if isinstance(error, KeyError) else ""
         raise WarplogError(
             f"{file}: {name}: {_line(error, file)}{type(error).__name__}: {one_line(str(error))[:300]}{hint}"
         ) from None

@@ -82,8 +82,8 @@ class Instruction:
             return 0
         if matrices := _MATRICES.search(self.opcode):
             return _WORD_BITS * int(matrices[1] or 1)
-        found = _WIDTH.findall(self.opcode)
-        return int(found[-1]) if found else _WORD_BITS
+        widths = _WIDTH.findall(self.opcode)
+        return int(widths[-1]) if widths else _WORD_BITS
 
     @property
     def reused(self) -> int:
@@ -95,8 +95,8 @@ class Instruction:
         """The address that a branch goes to; None for another instruction and for a computed address."""
         if self.base not in ("BRA", "JMP") or not self.operands:
             return None
-        found = re.fullmatch(r"0x([0-9a-f]+)", self.operands[-1].split()[-1])
-        return int(found[1], 16) if found else None
+        address = re.fullmatch(r"0x([0-9a-f]+)", self.operands[-1].split()[-1])
+        return int(address[1], 16) if address else None
 
     @property
     def goes_on(self) -> bool:
@@ -108,15 +108,15 @@ class Instruction:
     @cached_property
     def sources(self) -> tuple[int | None, ...]:
         """The numbers of the source registers of an instruction with one target; None for another kind of operand."""
-        found = [_REGISTER.fullmatch(operand) for operand in self.operands[1:]]
-        return tuple(int(one[1]) if one else None for one in found)
+        registers = [_REGISTER.fullmatch(operand) for operand in self.operands[1:]]
+        return tuple(int(register[1]) if register else None for register in registers)
 
 
 @lru_cache(maxsize=1 << 16)
 def parse(text: str) -> Instruction:
     """Returns the instruction in a line of SASS without its address; one without any text is an empty `NOP`."""
-    found = _WORDS.fullmatch(" ".join(text.replace(";", " ").split()))
-    if found is None:
+    words = _WORDS.fullmatch(" ".join(text.replace(";", " ").split()))
+    if words is None:
         return Instruction("", "NOP", ())
-    operands = tuple(operand for operand in found[3].split(", ") if operand)
-    return Instruction((found[1] or "").strip(), found[2], operands)
+    operands = tuple(operand for operand in words[3].split(", ") if operand)
+    return Instruction((words[1] or "").strip(), words[2], operands)

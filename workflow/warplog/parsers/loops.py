@@ -45,9 +45,17 @@ def regions(code: Sequence[tuple[int, str]]) -> list[Region]:
     """
     parsed = [parse(text) for _, text in code]
     index = {address: place for place, (address, _) in enumerate(code)}
-    targets = {place: index[one.target] for place, one in enumerate(parsed) if one.target in index}
+    targets = {
+        place: index[instruction.target]
+        for place, instruction in enumerate(parsed)
+        if instruction.target in index
+    }
     starts = sorted(
-        {0, *targets.values(), *(place + 1 for place, one in enumerate(parsed) if _ends_block(one))}
+        {
+            0,
+            *targets.values(),
+            *(place + 1 for place, instruction in enumerate(parsed) if _ends_block(instruction)),
+        }
     )
     blocks = [
         range(*ends) for ends in pairwise([place for place in starts if place < len(code)] + [len(code)])
@@ -73,8 +81,8 @@ def regions(code: Sequence[tuple[int, str]]) -> list[Region]:
     return [region for region in (whole, *inner) if region.places]
 
 
-def _ends_block(one: Instruction) -> bool:
-    return one.target is not None or not one.goes_on
+def _ends_block(instruction: Instruction) -> bool:
+    return instruction.target is not None or not instruction.goes_on
 
 
 def _after(
@@ -89,52 +97,52 @@ def _after(
 def _loops(after: Sequence[Sequence[int]]) -> dict[int, set[int]]:
     """Returns the blocks of each natural loop by its head."""
     dominators, before = _dominators(after), _before(after)
-    found: dict[int, set[int]] = {}
+    loops: dict[int, set[int]] = {}
     for block, following in enumerate(after):
         for head in following:
             if dominators[block] >> head & 1:
-                body, left = found.setdefault(head, {head}), [block]
+                body, left = loops.setdefault(head, {head}), [block]
                 while left:
-                    if (one := left.pop()) not in body:
-                        body.add(one)
-                        left += before[one]
-    return found
+                    if (inner := left.pop()) not in body:
+                        body.add(inner)
+                        left += before[inner]
+    return loops
 
 
 def _reached(after: Sequence[Sequence[int]]) -> set[int]:
-    found: set[int] = set()
+    reached: set[int] = set()
     left = [0] if after else []
     while left:
-        if (one := left.pop()) not in found:
-            found.add(one)
-            left += after[one]
-    return found
+        if (block := left.pop()) not in reached:
+            reached.add(block)
+            left += after[block]
+    return reached
 
 
 def _before(after: Sequence[Sequence[int]]) -> dict[int, list[int]]:
     """Returns the blocks that can lead to each block, without those that cannot be reached themselves."""
-    found: dict[int, list[int]] = defaultdict(list)
+    before: dict[int, list[int]] = defaultdict(list)
     for block in sorted(_reached(after)):
-        for one in after[block]:
-            found[one].append(block)
-    return found
+        for following in after[block]:
+            before[following].append(block)
+    return before
 
 
 def _dominators(after: Sequence[Sequence[int]]) -> list[int]:
     """Returns for each block, as bits, the blocks on every way to it, itself included; 0 if there is no way."""
     before, reached = _before(after), _reached(after)
     every = (1 << len(after)) - 1
-    found = [every if block in reached else 0 for block in range(len(after))]
+    dominators = [every if block in reached else 0 for block in range(len(after))]
     changed = bool(after)
     while changed:
         changed = False
         for block in sorted(reached):
             common = every if block else 0
-            for one in before[block] if block else ():
-                common &= found[one]
-            changed |= found[block] != common | 1 << block
-            found[block] = common | 1 << block
-    return found
+            for earlier in before[block] if block else ():
+                common &= dominators[earlier]
+            changed |= dominators[block] != common | 1 << block
+            dominators[block] = common | 1 << block
+    return dominators
 
 
 def _places(blocks: set[int], without: Iterable[set[int]], all_blocks: Sequence[range]) -> tuple[int, ...]:
@@ -146,11 +154,14 @@ def _only_waits(body: Sequence[Instruction]) -> bool:
     """Whether a loop does no work of its own: it polls, or repeats an instruction for each of several threads."""
     if len(body) > _MOST_WAITING:
         return False
-    polls = any(one.opcode.startswith(_POLLS) or _is_poll(one) for one in body)
-    works = any(one.kind not in ("integer", "sync", "other") and not _is_poll(one) for one in body)
+    polls = any(instruction.opcode.startswith(_POLLS) or _is_poll(instruction) for instruction in body)
+    works = any(
+        instruction.kind not in ("integer", "sync", "other") and not _is_poll(instruction)
+        for instruction in body
+    )
     return body[-1].opcode == _ONCE_A_THREAD or (polls and not works)
 
 
-def _is_poll(one: Instruction) -> bool:
+def _is_poll(instruction: Instruction) -> bool:
     """Whether an instruction loads what another block may change at any time."""
-    return one.kind in ("ldg", "generic") and ".STRONG" in one.opcode
+    return instruction.kind in ("ldg", "generic") and ".STRONG" in instruction.opcode

@@ -60,9 +60,9 @@ def parse(log: str) -> tuple[KernelResources, ...]:
     A kernel that is compiled for several architectures appears once per architecture. Kernels without a
     "Used … registers" line, which ptxas omits if it fails, do not appear.
     """
-    found = list(_kernels(log.splitlines()))
-    names = demangle(tuple(k.mangled for k in found))
-    return tuple(replace(k, kernel=name) for k, name in zip(found, names, strict=True))
+    kernels = list(_kernels(log.splitlines()))
+    names = demangle(tuple(k.mangled for k in kernels))
+    return tuple(replace(k, kernel=name) for k, name in zip(kernels, names, strict=True))
 
 
 def check_whole(log: str) -> None:
@@ -88,8 +88,12 @@ def check_whole(log: str) -> None:
         last = f"the registers of kernel {begun[-1][:200]} are missing" if begun else "it names no kernel"
         raise WarplogError(f"is truncated: {last}; compile again")
     frames = [(_PROPERTIES.fullmatch(line), _STACK.fullmatch(below)) for line, below in pairwise(lines)]
-    bare = Counter(begun) - Counter(found[1] for found, stack in frames if found and stack)
-    if (bare and not failed) or finished > len(begun) or any(stack and not found for found, stack in frames):
+    bare = Counter(begun) - Counter(properties[1] for properties, stack in frames if properties and stack)
+    if (
+        (bare and not failed)
+        or finished > len(begun)
+        or any(stack and not properties for properties, stack in frames)
+    ):
         which = (
             f"the stack frame of kernel {next(iter(bare))[:200]} is missing"
             if bare

@@ -75,23 +75,23 @@ def parse(text: str) -> Report:
     """Parses the output of a program that ran under compute-sanitizer."""
     raw = text.splitlines()[:_MOST_LINES]
     lines = [line[len(_PREFIX) :].strip()[:2000] for line in raw if line.startswith(_PREFIX)]
-    found: list[Finding] = []
+    findings: list[Finding] = []
     errors: int | None = None
     for line in lines:
         if (summary := _SUMMARY.search(line)) and not _NOT_PRINTED.search(line):
             errors = max(errors or 0, int(summary.group(2) or summary.group(1)), int(summary.group(1)))
         elif kind := _kind(line):
-            found.append(_with_place(Finding(kind, line), line))
-        elif found:
-            found[-1] = _continued(found[-1], line)
-    if errors and not found:  # messages that _KINDS does not know
-        found = [Finding("other", line) for line in lines if line and not _AROUND.match(line)][:1]
+            findings.append(_with_place(Finding(kind, line), line))
+        elif findings:
+            findings[-1] = _continued(findings[-1], line)
+    if errors and not findings:  # messages that _KINDS does not know
+        findings = [Finding("other", line) for line in lines if line and not _AROUND.match(line)][:1]
     merged: dict[Finding, int] = {}
-    for one in found:
-        key = replace(one, message=_ADDRESS.sub("", one.message))
+    for finding in findings:
+        key = replace(finding, message=_ADDRESS.sub("", finding.message))
         merged[key] = merged.get(key, 0) + 1
     ranked = sorted(merged.items(), key=lambda item: -item[1])[:_MOST_FINDINGS]
-    return Report(tuple(replace(one, count=count) for one, count in ranked), errors)
+    return Report(tuple(replace(finding, count=count) for finding, count in ranked), errors)
 
 
 def _kind(line: str) -> str:
@@ -101,24 +101,26 @@ def _kind(line: str) -> str:
     return ""
 
 
-def _continued(one: Finding, line: str) -> Finding:
+def _continued(finding: Finding, line: str) -> Finding:
     """Returns the finding extended by a line that follows it: its location, or the other access of a race."""
-    if one.kind == "race" and line.startswith("and ") and " and " not in one.message:
-        return replace(one, message=f"{one.message} {line}")
+    if finding.kind == "race" and line.startswith("and ") and " and " not in finding.message:
+        return replace(finding, message=f"{finding.message} {line}")
     # The line of an error inside an inlined device function comes from the frame of the kernel that calls it.
-    placed = one.file.endswith(_SOURCES) or (one.kernel and not line.startswith(_FRAME))
-    if placed or one.kind == "api_error" or line.startswith("Host Frame"):
-        return one
-    return _with_place(one, f"at {line.removeprefix('at ').removeprefix(_FRAME).strip()}")
+    placed = finding.file.endswith(_SOURCES) or (finding.kernel and not line.startswith(_FRAME))
+    if placed or finding.kind == "api_error" or line.startswith("Host Frame"):
+        return finding
+    return _with_place(finding, f"at {line.removeprefix('at ').removeprefix(_FRAME).strip()}")
 
 
-def _with_place(one: Finding, text: str) -> Finding:
+def _with_place(finding: Finding, text: str) -> Finding:
     place = text.removeprefix("at ") if text.startswith("at ") else text.partition(" access at ")[2]
     match = (_OLD_PLACE if place.startswith("0x") else _NEW_PLACE).match(place)
     if match is None:
-        return one
+        return finding
     file = PurePath(match["file"]).name if match["file"] else ""
-    return replace(one, kernel=_without_arguments(match["kernel"]), file=file, line=int(match["line"] or 0))
+    return replace(
+        finding, kernel=_without_arguments(match["kernel"]), file=file, line=int(match["line"] or 0)
+    )
 
 
 def _without_arguments(kernel: str) -> str:

@@ -33,8 +33,8 @@ def parse(text: str, arch: str | None = None) -> dict[str, Counter[str]]:
         if instruction := _INSTRUCTION.match(line):
             if current is not None:
                 current.append((int(instruction[1], 16), instruction[2], instruction[3].strip()))
-        elif found := _TARGET.match(line):
-            target, current = found[1], None
+        elif section := _TARGET.match(line):
+            target, current = section[1], None
         elif function := _FUNCTION.match(line):
             current = listings.setdefault((target, function[1]), [])
     chosen = _one_target(listings, arch)
@@ -46,16 +46,16 @@ def instructions(text: str, kernel: str) -> tuple[str, ...]:
 
     `kernel` is the bare name, which a mangled name contains after its length. Empty if the dump has no such function.
     """
-    found: list[list[str]] = []
+    functions: list[list[str]] = []
     current: list[str] | None = None
     for line in text.splitlines():
         if function := _FUNCTION.match(line):
             current = [] if function[1] == kernel or f"{len(kernel)}{kernel}" in function[1] else None
-            found += [] if current is None else [current]
+            functions += [] if current is None else [current]
         elif current is not None and (instruction := _WHOLE.match(line)):
             current.append(f"{instruction[1]}  {' '.join(instruction[2].split())}")
-    found.sort(key=len)
-    return tuple(found[-1]) if found else ()
+    functions.sort(key=len)
+    return tuple(functions[-1]) if functions else ()
 
 
 def check_whole(text: str) -> None:
@@ -77,17 +77,17 @@ def check_whole(text: str) -> None:
             arch = int("".join(re.findall("[0-9]", target[1]))[:4] or 0)
         elif _FUNCTION.match(line):
             next_place = 0
-        elif arch >= _VOLTA and (found := _INSTRUCTION.match(line)):
+        elif arch >= _VOLTA and (instruction := _INSTRUCTION.match(line)):
             next_place += _BYTES
-            if int(found[1], 16) != next_place - _BYTES:
+            if int(instruction[1], 16) != next_place - _BYTES:
                 raise WarplogError(
-                    f"is damaged: the instruction at {found[1][:16]} is not in its place; dump it again"
+                    f"is damaged: the instruction at {instruction[1][:16]} is not in its place; dump it again"
                 )
 
 
 def targets(text: str) -> tuple[str, ...]:
     """Returns the architectures in a dump, such as ("sm_80", "sm_90a"), in order of appearance."""
-    return tuple(dict.fromkeys(found[1] for line in text.splitlines() if (found := _TARGET.match(line))))
+    return tuple(dict.fromkeys(target[1] for line in text.splitlines() if (target := _TARGET.match(line))))
 
 
 def matching(opcodes: Mapping[str, int], prefix: str) -> int:

@@ -24,21 +24,21 @@ def parse(text: str, arch: str = "") -> tuple[KernelResources, ...]:
         text: the output of cuobjdump.
         arch: the architecture of the kernels in a dump that does not name it, such as that of a cubin.
     """
-    found = list(_kernels(text, arch))
-    names = demangle(tuple(kernel.mangled for kernel in found))
-    return tuple(replace(kernel, kernel=name) for kernel, name in zip(found, names, strict=True))
+    kernels = list(_kernels(text, arch))
+    names = demangle(tuple(kernel.mangled for kernel in kernels))
+    return tuple(replace(kernel, kernel=name) for kernel, name in zip(kernels, names, strict=True))
 
 
 def architectures(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Returns the architectures that a dump has machine code for, and those that it has PTX for, without duplicates."""
-    found: dict[str, dict[str, None]] = {"elf": {}, "ptx": {}}
+    by_kind: dict[str, dict[str, None]] = {"elf": {}, "ptx": {}}
     kind = "elf"
     for line in text.splitlines():
         if code := _CODE.match(line):
             kind = code[1]
         elif arch := _ARCH.match(line):
-            found[kind][arch[1]] = None
-    return tuple(found["elf"]), tuple(found["ptx"])
+            by_kind[kind][arch[1]] = None
+    return tuple(by_kind["elf"]), tuple(by_kind["ptx"])
 
 
 def with_spills(kernel: KernelResources, opcodes: Mapping[str, int]) -> KernelResources:
@@ -57,8 +57,8 @@ def with_spills(kernel: KernelResources, opcodes: Mapping[str, int]) -> KernelRe
 def _local_bytes(opcodes: Mapping[str, int], access: str) -> int:
     total = 0
     for opcode, count in opcodes.items():
-        if (found := _LOCAL.match(opcode)) and found[1] == access:
-            widths = (_WIDTHS[part] for part in found[2].split(".") if part in _WIDTHS)
+        if (match := _LOCAL.match(opcode)) and match[1] == access:
+            widths = (_WIDTHS[part] for part in match[2].split(".") if part in _WIDTHS)
             total += count * next(widths, _WORD)
     return total
 
@@ -71,8 +71,8 @@ def _reserved_bytes(arch: str) -> int:
 def _kernels(text: str, arch: str) -> Iterator[KernelResources]:
     function = ""
     for line in text.splitlines():
-        if found := _ARCH.match(line):
-            arch = found[1]
+        if named := _ARCH.match(line):
+            arch = named[1]
         elif name := _FUNCTION.match(line):
             function = name[1]
         elif function and "REG:" in line:

@@ -170,10 +170,10 @@ def write_chips(source: Source, records: Iterable[Path], folder: Path) -> list[c
     """Writes what these builds need on their chips, by the tables of the campaign, and returns the rows."""
     read = (door.read(path, Chips) for path in records)
     variants, metrics = (read_table(folder, name) for name in ("variants", "metrics"))
-    found = chips.rows(read, variants, metrics, source.campaign.device.compute_capability)
-    labelled = [{**conclusions.cells(row), **source.labels()} for row in found]
+    made = chips.rows(read, variants, metrics, source.campaign.device.compute_capability)
+    labelled = [{**conclusions.cells(row), **source.labels()} for row in made]
     write_table(labelled, conclusions.columns(conclusions.Chip), folder / conclusions.Chip.TABLE)
-    return found
+    return made
 
 
 def _rows(plan: Plan, source: Source) -> dict[str, list[Row]]:

@@ -106,7 +106,7 @@ class Files:
                 for name in self.plan.chosen
                 for arch in GPUS
             ]
-        found = []
+        records = []
         for family, variants in self.plan.chosen.items():
             sources = {variant.name: variant.fingerprint() for variant in variants}
             for arch in GPUS:
@@ -115,8 +115,8 @@ class Files:
                 )
                 builds = door.read(recorded, Chips).variants if store.is_file(recorded) else {}
                 same = all(n in builds and builds[n].source_sha256 == own for n, own in sources.items())
-                found.append(recorded if same else live)
-        return found
+                records.append(recorded if same else live)
+        return records
 
     def chips_on_pages(self, _wildcards: Any = None) -> list[str]:
         """Returns the table of builds for other chips if the campaign recorded them, since pages compile nothing."""

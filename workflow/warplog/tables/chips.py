@@ -73,7 +73,7 @@ def rows(
     made: dict[str, list[Chips]] = {}
     for record in records:
         made.setdefault(record.family, []).append(record)
-    found = []
+    chips = []
     for row in as_rows(variants):
         family, name = str(row["family"]), str(row["variant"])
         launch = _launch(row, by_variant.get((family, name), ()), reserved)
@@ -86,8 +86,8 @@ def rows(
         for record, build in builds:
             gpus = GPUS.get(record.arch, "")
             chip = _row(Chip(family, name, record.arch, gpus, build.status, ""), build, launch, is_own)
-            found.append(replace(chip, nvcc=record.nvcc, source_sha256=build.source_sha256))
-    return found
+            chips.append(replace(chip, nvcc=record.nvcc, source_sha256=build.source_sha256))
+    return chips
 
 
 def _launch(variant: Row, metrics: Sequence[Row], reserved: int | None) -> _Launch:
@@ -149,31 +149,33 @@ def _with_blocks(chip: Chip, launch: _Launch) -> Chip:
     """Returns the row with the launch and its occupancy, or why it has none."""
     capability = divmod(int(chip.arch.removeprefix("sm_")), 10)
     limit = LIMITS[capability].shared_bytes_per_block
-    known = replace(
+    launched = replace(
         chip,
         shared_limit_bytes=limit,
         block_threads=launch.block_threads,
         dynamic_shared_bytes=launch.dynamic_shared_bytes,
     )
     if launch.block_threads < 0 or launch.dynamic_shared_bytes < 0:
-        return replace(known, reason="no_launch")
+        return replace(launched, reason="no_launch")
     shared = chip.static_shared_bytes + launch.dynamic_shared_bytes
     fits = theoretical(chip.registers_per_thread, launch.block_threads, shared, capability)
     if fits.blocks_per_sm == 0:
-        return replace(known, status="unsupported", reason="shared_memory" if shared > limit else "registers")
+        return replace(
+            launched, status="unsupported", reason="shared_memory" if shared > limit else "registers"
+        )
     return replace(
-        known,
+        launched,
         blocks_per_sm=fits.blocks_per_sm,
         occupancy_pct=fits.occupancy_pct,
         limiters=",".join(fits.limiters),
     )
 
 
-def summary(found: Iterable[Chip]) -> list[str]:
+def summary(chips: Iterable[Chip]) -> list[str]:
     """Returns a line per architecture: how many variants can be built and launched there, and why not the others."""
     lines = []
     by_arch: dict[str, list[Chip]] = {}
-    for row in found:
+    for row in chips:
         by_arch.setdefault(row.arch, []).append(row)
     for arch, own in sorted(by_arch.items(), key=lambda item: int(item[0].removeprefix("sm_"))):
         others = Counter(row.reason or row.status for row in own if row.status != "ok")

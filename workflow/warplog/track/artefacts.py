@@ -65,7 +65,7 @@ def collect(
     Raises:
         WarplogError: a record is not valid.
     """
-    found = {}
+    collected = {}
     for name, variants in chosen.items():
         stored = {
             artefact: FamilyRecord.read_if_there(stage.at(root, gpu=gpu, family=name), stage.record).variants
@@ -79,8 +79,8 @@ def collect(
                 records["build.json"] = door.read(build, Build)
             report = kept_report(records.get("profile_ncu.json"), families[name].baseline)
             files = [variant.file, *map(build.with_name, _BUILT), *([captures / report] if report else [])]
-            found[name, variant.name] = VariantFiles(files, records)
-    return found
+            collected[name, variant.name] = VariantFiles(files, records)
+    return collected
 
 
 def kept_report(capture: Profile | None, baseline: str) -> str:

@@ -49,9 +49,9 @@ def check_one(name: str, runs: Iterable["StoredRun"]) -> None:
     Raises:
         WarplogError: several campaigns have that name; the message lists their ids.
     """
-    found = {run.data.tags.get(CAMPAIGN_ID, ""): run.data.tags.get(PROJECT, "unknown") for run in runs}
-    if len(found) > 1:
-        ids = [f"{id_ or 'none'} (project {project})" for id_, project in sorted(found.items())]
+    projects = {run.data.tags.get(CAMPAIGN_ID, ""): run.data.tags.get(PROJECT, "unknown") for run in runs}
+    if len(projects) > 1:
+        ids = [f"{id_ or 'none'} (project {project})" for id_, project in sorted(projects.items())]
         raise WarplogError(
             f"campaign {name}: {len(ids)} campaigns have this name; use an id: {', '.join(ids)}"
         )

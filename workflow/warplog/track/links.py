@@ -55,11 +55,13 @@ def page(logged: LoggedCampaign, uri: str) -> str:
     """Returns an HTML page with links to the table and charts of each family and to the run of each variant."""
     base = link_base(uri)
     how = f"<p>First run <code>{escape(own_command('ui'))}</code></p>\n" if base == LOCAL_UI else ""
-    found = []
-    for one in logged.experiments:
-        runs = {v: f"{base}/{view.run_path(one.experiment_id, run)}" for v, run in one.runs.items()}
-        found.append(Links(one.family, {"Speed and counters": one.link}, {"variants": runs}))
-    return _html(found, how)
+    families = []
+    for experiment in logged.experiments:
+        runs = {
+            v: f"{base}/{view.run_path(experiment.experiment_id, run)}" for v, run in experiment.runs.items()
+        }
+        families.append(Links(experiment.family, {"Speed and counters": experiment.link}, {"variants": runs}))
+    return _html(families, how)
 
 
 def of_store(client: Any, base: str) -> list[Links]:
@@ -77,11 +79,15 @@ def of_store(client: Any, base: str) -> list[Links]:
         campaign = f"{tags.get('campaign', '')} ({tags.get('gpu_name', '')}, {tags.get('origin', '')})"
         address = f"{base}/{view.run_path(number, run.info.run_id)}"
         runs[number].setdefault(campaign, {})[str(run.info.run_name)] = address
-    found = [
-        Links(one.tags[versions.FAMILY], dict(sorted(_views(number, one.tags, base))), runs[number])
-        for number, one in experiments.items()
+    families = [
+        Links(
+            experiment.tags[versions.FAMILY],
+            dict(sorted(_views(number, experiment.tags, base))),
+            runs[number],
+        )
+        for number, experiment in experiments.items()
     ]
-    return sorted(found, key=lambda one: one.family)
+    return sorted(families, key=lambda family: family.family)
 
 
 def make_app() -> Any:
@@ -124,14 +130,16 @@ def _html(families: Sequence[Links], note: str = "") -> str:
     return f"{_HEAD}{note}{''.join(map(_section, families))}</html>\n"
 
 
-def _section(one: Links) -> str:
-    runs = "".join(f"<p>{escape(campaign)}:\n{_anchors(found)}</p>\n" for campaign, found in one.runs.items())
-    views = "".join(
-        f"<p>{_anchors({name: found, 'charts': found + view.CHARTS})}</p>\n"
-        for name, found in one.views.items()
+def _section(links: Links) -> str:
+    runs = "".join(
+        f"<p>{escape(campaign)}:\n{_anchors(addresses)}</p>\n" for campaign, addresses in links.runs.items()
     )
-    return f"<h2>{escape(one.family)}</h2>\n{views}{runs}"
+    views = "".join(
+        f"<p>{_anchors({name: addresses, 'charts': addresses + view.CHARTS})}</p>\n"
+        for name, addresses in links.views.items()
+    )
+    return f"<h2>{escape(links.family)}</h2>\n{views}{runs}"
 
 
-def _anchors(found: Mapping[str, str]) -> str:
-    return "\n".join(f'<a href="{escape(address)}">{escape(text)}</a>' for text, address in found.items())
+def _anchors(addresses: Mapping[str, str]) -> str:
+    return "\n".join(f'<a href="{escape(address)}">{escape(text)}</a>' for text, address in addresses.items())

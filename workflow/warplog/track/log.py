@@ -100,12 +100,14 @@ def log_figures(
         for folder in folders
     }
     with connection.connect(uri) as link:
-        for one in record.experiments:
-            drawn = figures.get(one.family, [])
-            text = gallery.page(one.family, [path for path in drawn if path.suffix == ".png"])
-            home = one.runs.get(one.home, "")
-            changed = Store(link).put_figures(one.experiment_id, one.runs.values(), home, text, drawn)
-            progress(f"  track   {one.family}  figures: {len(drawn)} files, new in {changed} runs")
+        for experiment in record.experiments:
+            drawn = figures.get(experiment.family, [])
+            text = gallery.page(experiment.family, [path for path in drawn if path.suffix == ".png"])
+            home = experiment.runs.get(experiment.home, "")
+            changed = Store(link).put_figures(
+                experiment.experiment_id, experiment.runs.values(), home, text, drawn
+            )
+            progress(f"  track   {experiment.family}  figures: {len(drawn)} files, new in {changed} runs")
     names = {family: tuple(path.name for path in drawn) for family, drawn in figures.items()}
     return LoggedFigures(uri=record.uri, figures=names)
 
@@ -144,11 +146,11 @@ class _Family:
         after = self.store.settle(place, self.campaign)
         stored = {}
         for run in self.runs:
-            mine = [one for one in after.get(run.line, []) if versions.is_complete(one)]
+            complete = [made for made in after.get(run.line, []) if versions.is_complete(made)]
             # Of equal runs that were written at the same time, that which counts.
-            found = versions.newest(one for one in mine if one.data.tags[versions.KEY] == run.key)
-            if found is not None and versions.is_active(found):
-                stored[run.variant] = found
+            newest = versions.newest(made for made in complete if made.data.tags[versions.KEY] == run.key)
+            if newest is not None and versions.is_active(newest):
+                stored[run.variant] = newest
         ids = {variant: str(run.info.run_id) for variant, run in stored.items()}
         link = f"{self.base}/{mlflow_view.path(place, self._put_views(ids))}"
         self.progress(f"  track   {family}  {link}")
@@ -199,10 +201,10 @@ def _took(tables: Path, campaign: Campaign) -> dict[tuple[str, str], float]:
         return {}
     rows = read_table(tables, "stages")
     mine = rows[(rows["campaign"] == campaign.campaign) & (rows["gpu"] == campaign.gpu)]
-    found: defaultdict[tuple[str, str], float] = defaultdict(float)
+    seconds: defaultdict[tuple[str, str], float] = defaultdict(float)
     for row in as_rows(mine):
-        found[str(row["family"]), str(row["variant"])] += number(row, "seconds")
-    return found
+        seconds[str(row["family"]), str(row["variant"])] += number(row, "seconds")
+    return seconds
 
 
 def _colours(data: FigureTables) -> dict[str, str]:

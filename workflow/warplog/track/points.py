@@ -138,12 +138,12 @@ def measured(rows: Iterable[Row], steps: Steps, headline_case: str, speed: str) 
         if row["status"] != "ok" or case not in steps:
             continue
         suffix, step = steps[case]
-        found = {name: value for name in (*MEASURES, *STATE) if math.isfinite(value := number(row, name))}
-        values = {name: value * MEASURES[name][1] for name, value in found.items() if name in MEASURES}
+        present = {name: value for name in (*MEASURES, *STATE) if math.isfinite(value := number(row, name))}
+        values = {name: value * MEASURES[name][1] for name, value in present.items() if name in MEASURES}
         yield from (Point(f"{MEASURES[column][0]}{suffix}", value, step) for column, value in values.items())
         if case == headline_case:
             yield from (Point(headline(c), _rounded(v), 0) for c, v in values.items() if c in repeated)
-            yield from (Point(name, _rounded(found[c]), 0) for c, name in STATE.items() if c in found)
+            yield from (Point(name, _rounded(present[c]), 0) for c, name in STATE.items() if c in present)
 
 
 def counted(rows: Iterable[Row]) -> Iterable[Point]:

@@ -40,22 +40,22 @@ def prune(uri: str, choice: Choice, delete: bool, report: Callable[[str], None])
         experiments = link.client.search_experiments(max_results=1000)
         ids = [experiment.experiment_id for experiment in experiments if versions.FAMILY in experiment.tags]
         lines = by_line(search_all(link.client, ids, "") if ids else [])
-        found = [
+        chosen = [
             (line, run, state)
             for line in sorted(lines)
             for run, state in _states(lines[line])
             if _matches(run, state, choice)
         ]
         if choice.campaign:
-            identity.check_one(choice.campaign, (run for _, run, _ in found))
-        for line, run, state in found:
+            identity.check_one(choice.campaign, (run for _, run, _ in chosen))
+        for line, run, state in chosen:
             report(_described(line, run, state))
             if delete:
                 link.client.delete_run(run.info.run_id)
     did = "deleted" if delete else "would be deleted"
     how = "; `mlflow gc` frees their space" if delete else "; repeat with --yes to delete them"
-    report(f"{shown(uri)}: {len(found)} runs {did}{how if found else ''}")
-    return len(found)
+    report(f"{shown(uri)}: {len(chosen)} runs {did}{how if chosen else ''}")
+    return len(chosen)
 
 
 def _states(line: "list[StoredRun]") -> "list[tuple[StoredRun, str]]":

@@ -151,13 +151,13 @@ def runs(
     times = _by("variant", as_rows(data.measurements))
     profiled = data.metrics[data.metrics["case"] == data.profiled_case]
     counters = _by("variant", as_rows(profiled[_COUNTED]))
-    found = []
+    made = []
     for variant in as_rows(data.variants):
         name = str(variant["variant"])
-        found.append(_run(data, variant, times.get(name, []), counters.get(name, []), steps, speed, campaign))
-    home_run, verdicts, gains = home(found), _verdicts(data), _gains(data)
+        made.append(_run(data, variant, times.get(name, []), counters.get(name, []), steps, speed, campaign))
+    home_run, verdicts, gains = home(made), _verdicts(data), _gains(data)
     colour = {variant: {"mlflow.runColor": shown} for variant, shown in colours.items()}
-    judged = tuple(f"variant {run.variant}" for run in found) if verdicts else ()
+    judged = tuple(f"variant {run.variant}" for run in made) if verdicts else ()
     return [
         dataclasses.replace(
             run,
@@ -166,7 +166,7 @@ def runs(
             tags={**run.tags, **(verdicts if run is home_run else {})},
             selection=run.selection + (judged if run is home_run else ()),
         )
-        for run in found
+        for run in made
     ]
 
 
@@ -181,19 +181,21 @@ def _gains(data: FigureTables) -> dict[str, dict[str, str]]:
     The gain is the parent's time over the variant's; there is none without both, or if two boards measured them.
     """
     rows = {str(row["variant"]): row for row in as_rows(data.ladder(data.case))}
-    found = {}
+    gains = {}
     for name, row in rows.items():
         if (parent := rows.get(str(row["parent"]))) is None:
             continue
-        before, after = (timed(one) if one["status"] == "ok" else None for one in (parent, row))
+        before, after = (
+            timed(measured) if measured["status"] == "ok" else None for measured in (parent, row)
+        )
         if before and after and parent["board"] == row["board"]:
-            found[name] = {
+            gains[name] = {
                 GAIN: f"{before.us / after.us:#.3g}".rstrip("."),
                 GAIN_VERDICT: judge(before, after).word,
             }
         else:
-            found[name] = {GAIN: "n/a", GAIN_VERDICT: "n/a"}
-    return found
+            gains[name] = {GAIN: "n/a", GAIN_VERDICT: "n/a"}
+    return gains
 
 
 def _verdicts(data: FigureTables) -> dict[str, str]:
@@ -206,10 +208,10 @@ def _verdicts(data: FigureTables) -> dict[str, str]:
 
 
 def _by(column: str, rows: Sequence[Row]) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {}
+    by_value: dict[str, list[Row]] = {}
     for row in rows:
-        found.setdefault(str(row[column]), []).append(row)
-    return found
+        by_value.setdefault(str(row[column]), []).append(row)
+    return by_value
 
 
 def _run(

@@ -57,19 +57,19 @@ class Store:
         """Returns the experiment of that name; creates it, or restores it if it was deleted."""
         from mlflow.exceptions import MlflowException
 
-        found, folder = self.client.get_experiment_by_name(name), self.link.artifacts
-        if found is None:
+        experiment, folder = self.client.get_experiment_by_name(name), self.link.artifacts
+        if experiment is None:
             place = str(folder / re.sub(r"[^\w.-]", "_", name)) if folder else None
             try:
                 self.client.create_experiment(name, place, {versions.FAMILY: family})
             except MlflowException as error:
                 if error.error_code != "RESOURCE_ALREADY_EXISTS":  # another process was faster
                     raise
-        elif found.lifecycle_stage == "deleted":
-            self.client.restore_experiment(found.experiment_id)
-        found = self.client.get_experiment_by_name(name)
-        self.set_experiment_tag(found, versions.FAMILY, family)
-        return found
+        elif experiment.lifecycle_stage == "deleted":
+            self.client.restore_experiment(experiment.experiment_id)
+        experiment = self.client.get_experiment_by_name(name)
+        self.set_experiment_tag(experiment, versions.FAMILY, family)
+        return experiment
 
     def lines(self, experiment_id: str, campaign: Campaign) -> Lines:
         """Returns warplog's runs of an identified campaign by line, including incomplete and deleted ones.
@@ -77,8 +77,8 @@ class Store:
         Runs of the campaign that an earlier version of warplog logged, without identity, get their tags first.
         """
         search = f"tags.campaign = '{campaign.campaign}' and tags.gpu = '{campaign.gpu}'"
-        found = by_line(search_all(self.client, [experiment_id], search, deleted=True))
-        runs = [run for line in found.values() for run in line]
+        stored = by_line(search_all(self.client, [experiment_id], search, deleted=True))
+        runs = [run for line in stored.values() for run in line]
         before = [run for run in runs if versions.is_active(run) and _is_earlier(run, campaign)]
         for run in before:
             self._adopt(run, campaign)
@@ -258,23 +258,23 @@ def search_all(
     from mlflow.entities import ViewType
 
     kind = ViewType.ALL if deleted else ViewType.ACTIVE_ONLY
-    found: list[StoredRun] = []
+    runs: list[StoredRun] = []
     token = None
     while True:
         page = client.search_runs(list(experiments), search, kind, max_results=1000, page_token=token)
-        found += page
+        runs += page
         token = page.token
         if not token:
-            return found
+            return runs
 
 
 def by_line(runs: Iterable["StoredRun"]) -> Lines:
     """Returns warplog's runs by line; leaves out all others."""
-    found: Lines = {}
+    lines: Lines = {}
     for run in runs:
         if versions.KEY in run.data.tags:
-            found.setdefault(versions.line_of(run), []).append(run)
-    return found
+            lines.setdefault(versions.line_of(run), []).append(run)
+    return lines
 
 
 def _has(run: "StoredRun", files: Mapping[str, Path]) -> bool:

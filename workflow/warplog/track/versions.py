@@ -66,15 +66,15 @@ def states(line: Iterable["StoredRun"]) -> Mapping[str, str]:
     campaign that lacks the variant, takes the place of none with results.
     """
     left = [run for run in line if is_complete(run)]
-    found: dict[str, str] = {}
+    states_of: dict[str, str] = {}
     newer: list[tuple[bool, set[str]]] = []
     while (run := newest(left)) is not None:
         left.remove(run)
         mine = run.data.tags.get("status") != "missing", _selection(run)
         superseded = any(mine[0] <= has_results and mine[1] <= other for has_results, other in newer)
-        found[run.info.run_id] = SUPERSEDED if superseded else CURRENT
+        states_of[run.info.run_id] = SUPERSEDED if superseded else CURRENT
         newer.append(mine)
-    return found
+    return states_of
 
 
 def contains(selection: Sequence[str], run: "StoredRun") -> bool:

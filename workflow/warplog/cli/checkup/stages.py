@@ -64,7 +64,7 @@ class Stage:
 def examine(
     gpu: Gpu,
     families: Mapping[str, Family],
-    found: Iterable[Finding],
+    findings: Iterable[Finding],
     shared: Mapping[Key, float] | None = None,
 ) -> list[Stage]:
     """Returns what each stage can do.
@@ -75,7 +75,7 @@ def examine(
         found: the findings on tools and driver.
         shared: bytes of shared memory of a variant's block, from `recorded_shared`.
     """
-    bad = {finding.topic for finding in found if finding.status in ("warn", "fail")}
+    bad = {finding.topic for finding in findings if finding.status in ("warn", "fail")}
     capability = gpu.compute_capability
     everything = [variant for family in families.values() for variant in family.variants]
     applies: Mapping[Name, Sequence[Variant]] = {
@@ -215,17 +215,17 @@ def limits(gpu: Gpu) -> list[Finding]:
     return [Finding("SM limits", "info", text)]
 
 
-def peaks(known: Peaks) -> Finding:
+def peaks(of_gpu: Peaks) -> Finding:
     """Reports the peaks that figures and pages compare with, at which clock they hold, and their source."""
     rates = [
-        _rate("FP32", known.fp32_tflops_peak, known.fp32_peak_mhz),
-        _rate("BF16", known.bf16_tflops_peak, known.tensor_peak_mhz),
+        _rate("FP32", of_gpu.fp32_tflops_peak, of_gpu.fp32_peak_mhz),
+        _rate("BF16", of_gpu.bf16_tflops_peak, of_gpu.tensor_peak_mhz),
     ]
-    if known.dram_gbytes_per_s_peak:
-        rates.append(f"device memory {known.dram_gbytes_per_s_peak:g} GB/s")
+    if of_gpu.dram_gbytes_per_s_peak:
+        rates.append(f"device memory {of_gpu.dram_gbytes_per_s_peak:g} GB/s")
     text = ", ".join(filter(None, rates)) or "unknown"
-    measured = "measured" if "measured" in known.origins else "not measured"
-    return Finding("peaks", "info", f"{text} ({known.source}, {measured})")
+    measured = "measured" if "measured" in of_gpu.origins else "not measured"
+    return Finding("peaks", "info", f"{text} ({of_gpu.source}, {measured})")
 
 
 def _rate(name: str, tflops: float | None, mhz: int | None) -> str:

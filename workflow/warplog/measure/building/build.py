@@ -224,7 +224,7 @@ def _prebuilt_kernels(arch: str, folder: Path, cuobjdump: Tool) -> tuple[list[Ke
     if not target:
         has = ", ".join(binaries) or "no GPU"
         why = f"it has machine code for {has} and no PTX; compile it for {arch}"
-        return [], "" if any(capability_of(one) <= capability_of(arch) for one in ptx) else why
+        return [], "" if any(capability_of(virtual) <= capability_of(arch) for virtual in ptx) else why
     resources = [kernel for kernel in usage.parse(text) if kernel.arch == target]
     return _facts(resources, sass.parse(dump, target)), ""
 
@@ -402,9 +402,9 @@ def _reason(output: str, family: Family, variant: Variant) -> str:
         )
     if f"{SOURCE}(" not in error:
         return error
-    found = _FOUND.search(output)
+    launcher = _FOUND.search(output)
     other = "none" if _NO_LAUNCH in output else "another"
-    got = f"{found[1]} launch({found[2]})" if found else f"{other}: {error}"
+    got = f"{launcher[1]} launch({launcher[2]})" if launcher else f"{other}: {error}"
     needed = f"int {signature(family, variant)}"
     return f"{variant.file}: must define {needed}, with the arguments of {family.file}; got {got}"
 

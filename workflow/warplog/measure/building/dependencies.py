@@ -20,7 +20,7 @@ def read(listing: Path, generated: Path, *further: Path) -> list[Path]:
         generated: the translation unit, which is left out.
         further: the lists of further sources.
     """
-    files = list(dict.fromkeys(file for one in (listing, *further) for file in _listed(one)))
+    files = list(dict.fromkeys(file for file_list in (listing, *further) for file in _listed(file_list)))
     cuda = {file.parent for file in files if file.name == _CUDA_HEADER}
     return [file for file in files if file != generated and not cuda & {*file.parents}]
 
@@ -33,5 +33,5 @@ def _listed(listing: Path) -> list[Path]:
 
 def unforeseen(read_files: Sequence[Path], foreseen: Collection[Path]) -> list[Path]:
     """Returns the files that the compiler read but that are not `foreseen`: a change of them would go unnoticed."""
-    known = {os.path.realpath(file) for file in foreseen}
-    return [file for file in read_files if os.path.realpath(file) not in known]
+    paths = {os.path.realpath(file) for file in foreseen}
+    return [file for file in read_files if os.path.realpath(file) not in paths]

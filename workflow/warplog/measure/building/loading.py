@@ -74,9 +74,9 @@ def link_options(names: Sequence[str], folder: Path) -> list[str]:
         link.unlink(missing_ok=True)
         if name == "cuda":
             _make_driver_stub(link)
-        elif found := toolchain.linkable(name):
-            link.symlink_to(found)
-            places.append(found.parent)
+        elif library := toolchain.linkable(name):
+            link.symlink_to(library)
+            places.append(library.parent)
     paths = [word for place in dict.fromkeys(places) for word in ("-Xlinker", f"-rpath={place}")]
     # The stub defines nothing, so the linker would leave it out as not needed.
     return [f"-L{links}", *paths, "-Xlinker", "--no-as-needed", *(f"-l{name}" for name in names)]
@@ -121,8 +121,8 @@ def why_not_loaded(library: Path, launcher: str = LAUNCHER, driver: bool = False
 def _remedy(symbol: str, launcher: str, library: Path) -> str:
     if symbol == launcher:
         # As C++ names a function without extern "C".
-        found = re.search(rf"_Z{len(launcher)}{launcher}\w+".encode(), library.read_bytes())
-        got = f"; got {demangle((found[0].decode(),))[0]} of C++" if found else ""
+        mangled = re.search(rf"_Z{len(launcher)}{launcher}\w+".encode(), library.read_bytes())
+        got = f"; got {demangle((mangled[0].decode(),))[0]} of C++" if mangled else ""
         return f'it must define extern "C" int {launcher}, with the arguments in family.yaml and a cudaStream_t{got}'
     owner = next((name for prefix, name in _PREFIXES.items() if symbol.startswith(prefix)), "")
     owner = owner or ("cuda" if _DRIVER.match(symbol) else "")

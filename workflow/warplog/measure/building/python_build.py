@@ -195,8 +195,8 @@ def _case(family: Family, variant: Variant) -> Case:
 def _cubins(work: Path, launched: Sequence[Sequence[str]]) -> Iterator[_Cubin]:
     """Yields what Triton launched, or all that it compiled if that is unknown, and all that CuPy compiled."""
     caches = (work / _CACHES[name] for name in ("TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR"))
-    found = (path for cache in caches for path in cache.rglob("*.cubin"))
-    compiled = (sorted(map(str, path.parent.glob(f"{path.stem}.*"))) for path in found)
+    cubins = (path for cache in caches for path in cache.rglob("*.cubin"))
+    compiled = (sorted(map(str, path.parent.glob(f"{path.stem}.*"))) for path in cubins)
     for files in launched or sorted(compiled):
         by_suffix = {Path(file).suffix: Path(file) for file in files}
         if ".cubin" in by_suffix:
@@ -228,7 +228,7 @@ def _whole(elf: bytes) -> bytes:
 
 def _kernels(cubins: Sequence[_Cubin], arch: str, cuobjdump: Tool, folder: Path) -> list[KernelCode]:
     """Returns the resources and opcode counts of all kernels, and writes kernel.sass and kernel.ptx."""
-    found, dumps = [], []
+    kernels, dumps = [], []
     file = folder / ".compiling" / "kernel.cubin"
     for cubin in cubins:
         file.write_bytes(cubin.code)
@@ -239,10 +239,10 @@ def _kernels(cubins: Sequence[_Cubin], arch: str, cuobjdump: Tool, folder: Path)
             counts: Mapping[str, int] = opcodes.get(kernel.mangled, {})
             shared = (cubin.facts or {}).get("shared")
             code = kernel_record(usage.with_spills(kernel, counts), counts)
-            found.append(replace(code, dynamic_shared_bytes=shared if isinstance(shared, int) else None))
+            kernels.append(replace(code, dynamic_shared_bytes=shared if isinstance(shared, int) else None))
     write_text(folder / "kernel.sass", "".join(dumps))
     write_text(folder / "kernel.ptx", "".join(cubin.ptx for cubin in cubins))
-    return found
+    return kernels
 
 
 def _dumped(cuobjdump: Tool, option: str, file: Path) -> str:

@@ -32,7 +32,7 @@ _SYSTEM = (Path("/usr/include"), Path("/usr/lib/gcc"))
 
 def shortened(text: str) -> str:
     """Returns the text with long paths cut in the middle: `/usr/.../cub/device/device_scan.cuh`."""
-    return _PATH.sub(lambda found: _shortened(found[0]), text)
+    return _PATH.sub(lambda match: _shortened(match[0]), text)
 
 
 def _shortened(path: str) -> str:

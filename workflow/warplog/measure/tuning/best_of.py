@@ -28,10 +28,12 @@ def write(family: Family, tables: Path) -> Path:
         WarplogError: The family has no variant `best_of`, or the tables contain no time of the others.
     """
     family.variant(NAME)
-    found = view.load(tables, family.name)
-    as_measured = tuned.with_winners({family.name: family}, str(found.measurements["gpu"].iloc[0]))
+    campaign_tables = view.load(tables, family.name)
+    as_measured = tuned.with_winners({family.name: family}, str(campaign_tables.measurements["gpu"].iloc[0]))
     path = family.folder / f"{NAME}.cuh"
-    write_text(path, text(as_measured[family.name], found.measurements, _multiprocessors(found)))
+    write_text(
+        path, text(as_measured[family.name], campaign_tables.measurements, _multiprocessors(campaign_tables))
+    )
     return path
 
 
@@ -114,8 +116,8 @@ def _namespace(variant: Variant) -> Sequence[str]:
     ]
 
 
-def _multiprocessors(found: view.FigureTables) -> int:
-    counts = [] if "sms" not in found.gpus else found.gpus["sms"].dropna().tolist()
+def _multiprocessors(tables: view.FigureTables) -> int:
+    counts = [] if "sms" not in tables.gpus else tables.gpus["sms"].dropna().tolist()
     if not counts:
         raise WarplogError(f"{NAME}: the table gpus lacks the number of multiprocessors; rebuild the tables")
     return int(counts[0])

@@ -77,9 +77,9 @@ class Builds:
         return self.folder / self.fingerprint[:16] / name_of(setting)
 
     def _one(self, setting: Setting) -> Build:
-        known = self.known(setting)
-        if known and (known.status != "ok" or self.library(setting).is_file()):
-            return known
+        before = self.known(setting)
+        if before and (before.status != "ok" or self.library(setting).is_file()):
+            return before
         variant = replace(self.variant, parameters=self.space.parameters(setting))
         return build.build_variant(
             self.family, variant, self.arch, self.nvcc, self.cuobjdump, self._place(setting)

@@ -122,7 +122,7 @@ def rows(record: Tune, flops: Mapping[str, float]) -> list[Row]:
         flops: floating-point operations of the algorithm by case; 0 if it has none.
     """
     ranks = {name: rank for rank, name in enumerate(record.ranking, 1)}
-    found = []
+    rows_of_settings = []
     for entry in record.settings:
         kept = {k: v for k, v in structs.asdict(entry).items() if k not in ("cases", "parameters")}
         base: Row = {"family": record.family, "variant": record.variant, "gpu": record.gpu}
@@ -134,8 +134,8 @@ def rows(record: Tune, flops: Mapping[str, float]) -> list[Row]:
                 row |= structs.asdict(case)
                 time_us = case.final_us or case.median_us
                 row["gflops"] = flops[name] / time_us / 1e3 if flops[name] and time_us > 0 else None
-            found.append(row)
-    return found
+            rows_of_settings.append(row)
+    return rows_of_settings
 
 
 def _entry(search: Search, finding: Finding) -> Setting:
@@ -154,9 +154,9 @@ def _entry(search: Search, finding: Finding) -> Setting:
 
 def _times(finding: Finding) -> tuple[TunedCase, ...]:
     assert finding.look is not None
-    finals = [[case.median_us for case in times(one)] for one in finding.final]
+    finals = [[case.median_us for case in times(result)] for result in finding.final]
     return tuple(
-        structs.replace(case, final_us=median(one[number] for one in finals) if finals else None)
+        structs.replace(case, final_us=median(cases[number] for cases in finals) if finals else None)
         for number, case in enumerate(times(finding.look))
     )
 

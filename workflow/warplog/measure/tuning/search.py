@@ -49,7 +49,7 @@ class Finding:
         """Status and reason of the setting."""
         worst: Build | Result | None = self.build
         if self.build and self.build.status == "ok":
-            worst = next((one for one in self.final if one.status != "ok"), self.look)
+            worst = next((result for result in self.final if result.status != "ok"), self.look)
         return (worst.status, worst.reason) if worst else ("skipped", "not tried: out of time")
 
     @property
@@ -229,9 +229,9 @@ class Search:
         look: Result | None = None,
         final: tuple[Result, ...] = (),
     ) -> None:
-        known = self.findings[name]
+        before = self.findings[name]
         self.findings[name] = Finding(
-            known.setting, build or known.build, look or known.look, final or known.final
+            before.setting, build or before.build, look or before.look, final or before.final
         )
 
     def _progress(self, total: int, done: int = 0) -> Callable[[Result], None]:

@@ -268,7 +268,7 @@ class _Runner:
         with self._scattered(f"{work.seed}/{run}") as seed:
             problem = self._problem(run, Random(seed))  # noqa: S311 - no secret
             launcher.prepare(problem, SEEDS["time"])
-            found = time_case(
+            times = time_case(
                 self._backend,
                 launcher,
                 self._timer,
@@ -278,7 +278,7 @@ class _Runner:
                 run.process,
             )
             addresses = tuple(array.pointer() for array in problem.arrays.values())
-        return replace(found, seed=seed, addresses=addresses)
+        return replace(times, seed=seed, addresses=addresses)
 
     def _sustain(self, launcher: Launcher, run: CaseRun) -> Sustained:
         """Measures a case back to back, right after the last one: then the GPU need not settle again.
@@ -296,11 +296,11 @@ class _Runner:
         time_case.fill(self._backend, problem)
         from_rest = time.monotonic() > self._sustained_until
         settle_s = sampling.SETTLE_FROM_REST_S if from_rest else sampling.SETTLE_S
-        found = time_case.sustain_case(
+        sustained = time_case.sustain_case(
             launcher, self._timer, problem, self._watching(), settle_s, run.process
         )
         self._sustained_until = time.monotonic() + sampling.SETTLE_S
-        return found
+        return sustained
 
     @contextlib.contextmanager
     def _scattered(self, name: str) -> Iterator[int]:

@@ -159,8 +159,8 @@ def load_module(variant: Variant) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        found = failure_of(error, variant.file)
-        raise LaunchFailed("compile_error", f"cannot be imported: {found.reason}") from None
+        failure = failure_of(error, variant.file)
+        raise LaunchFailed("compile_error", f"cannot be imported: {failure.reason}") from None
     if not callable(getattr(module, "launch", None)):
         raise LaunchFailed("compile_error", f"{variant.file}: the function {LAUNCH} is missing")
     for constant, value in variant.parameters.items():
@@ -178,9 +178,9 @@ def failure_of(error: Exception, file: Path) -> LaunchFailed:
     own exception has only an error code; that of CuPy, which follows from it, has the compiler's messages.
     """
     causes = list(_causes(error))
-    compiling = [one for one in causes if {c.__name__ for c in type(one).__mro__} & _COMPILE_ERRORS]
+    compiling = [cause for cause in causes if {c.__name__ for c in type(cause).__mro__} & _COMPILE_ERRORS]
     if compiling:
-        worded = [one for one in compiling if type(one).__name__ != "NVRTCError"] or compiling
+        worded = [cause for cause in compiling if type(cause).__name__ != "NVRTCError"] or compiling
         return LaunchFailed("compile_error", first_message(str(worded[-1])) or type(error).__name__)
     status, text = classify(error)
     if status == "out_of_memory":

@@ -266,7 +266,7 @@ def steps_of(
         samples_us: the times of the batches.
         middles_s: when each batch was half done.
     """
-    found = []
+    steps = []
     for begin, end, power_w in sampler.energy_steps(begin_s, end_s):
         inside = [
             us
@@ -274,5 +274,5 @@ def steps_of(
             if begin <= middle + _COUNTER_LAG_S <= end
         ]
         if inside:
-            found.append((power_w, sum(inside) / len(inside)))
-    return found
+            steps.append((power_w, sum(inside) / len(inside)))
+    return steps

@@ -93,9 +93,9 @@ def _instruction(
 ) -> SourceInstruction:
     first, last = addresses[0], addresses[-1]
 
-    def relative(found: re.Match[str]) -> str:
-        value = int(found[0], 16)
-        return f"{value - first:#x}" if first <= value <= last else found[0]
+    def relative(match: re.Match[str]) -> str:
+        value = int(match[0], 16)
+        return f"{value - first:#x}" if first <= value <= last else match[0]
 
     info = action.source_info(address)
     text = " ".join(valid_unicode(str(action.sass_by_pc(address))).split())
@@ -111,11 +111,11 @@ def _instruction(
 
 def lines(code: Sequence[SourceInstruction]) -> tuple[SourceLine, ...]:
     """Returns the source lines of a launch, sorted by file and line; none if the code has no line table."""
-    found: dict[tuple[str, int], list[SourceInstruction]] = defaultdict(list)
-    for one in code:
-        if one.line > 0 and (one.samples or any(one.counts.values())):
-            found[one.file, one.line].append(one)
-    return tuple(_line(*place, found[place]) for place in sorted(found))
+    code_of: dict[tuple[str, int], list[SourceInstruction]] = defaultdict(list)
+    for instruction in code:
+        if instruction.line > 0 and (instruction.samples or any(instruction.counts.values())):
+            code_of[instruction.file, instruction.line].append(instruction)
+    return tuple(_line(*place, code_of[place]) for place in sorted(code_of))
 
 
 def _is_state(name: str) -> bool:
@@ -138,8 +138,8 @@ def _instances(metric: NcuObject) -> Iterator[tuple[int, float]]:
 
 def _line(file: str, line: int, code: Sequence[SourceInstruction]) -> SourceLine:
     samples: dict[str, float] = defaultdict(float)
-    for one in code:
-        for state, value in one.samples.items():
+    for instruction in code:
+        for state, value in instruction.samples.items():
             samples[state] += value
-    plain = {key: sum(one.counts.get(key, 0.0) for one in code) for key in _COUNTED.values()}
+    plain = {key: sum(instruction.counts.get(key, 0.0) for instruction in code) for key in _COUNTED.values()}
     return SourceLine(file, line, **plain, samples=dict(samples))

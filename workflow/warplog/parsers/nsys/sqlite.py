@@ -189,14 +189,14 @@ def _kernels(connection: sqlite3.Connection, strings: Mapping[int, str], calls: 
     )
     shape = ("gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ")
     memory = ("registersPerThread", "staticSharedMemory", "dynamicSharedMemory")
-    found = []
+    kernels = []
     for row in select(connection, _KERNELS, (*columns, *shape, *memory)):
         demangled, short, mangled, start, end, stream, process, correlation, device, *numbers = row
         gx, gy, gz, bx, by, bz, registers, static, dynamic = map(_count, numbers)
         if not min(gx, gy, gz, bx, by, bz):
             raise ValueError("a kernel without threads")
         name = next(strings[i] for i in (demangled, mangled, short) if i in strings)
-        found.append(
+        kernels.append(
             NsysKernel(
                 name=name,
                 start_ns=start,
@@ -212,19 +212,19 @@ def _kernels(connection: sqlite3.Connection, strings: Mapping[int, str], calls: 
                 dynamic_shared_bytes=dynamic,
             )
         )
-    return sorted(found, key=lambda kernel: kernel.start_ns)
+    return sorted(kernels, key=lambda kernel: kernel.start_ns)
 
 
 def _transfers(connection: sqlite3.Connection, what: str, calls: _Calls) -> list[NsysEvent]:
     columns = ("start", "end", "streamId", "globalPid", "correlationId", "copyKind", "deviceId", "bytes")
-    found = []
+    transfers = []
     for start, end, stream, process, correlation, kind, device, moved in _activity(connection, what, columns):
         name = "Memset" if what == "MEMSET" else _COPY_KINDS.get(kind, "Copy")
         ranges = calls.ranges.get(_key(process, correlation), ())
         times = (start, _duration(start, end))
         where = {"device": _count(device or 0), "moved_bytes": _count(moved)}
-        found.append(NsysEvent(name, *times, _count(stream), ranges, **where))
-    return sorted(found, key=lambda transfer: transfer.start_ns)
+        transfers.append(NsysEvent(name, *times, _count(stream), ranges, **where))
+    return sorted(transfers, key=lambda transfer: transfer.start_ns)
 
 
 def _launching_calls(connection: sqlite3.Connection, calls: _Calls) -> tuple[NsysEvent, ...]:
@@ -233,9 +233,9 @@ def _launching_calls(connection: sqlite3.Connection, calls: _Calls) -> tuple[Nsy
         for what in ("KERNEL", "MEMCPY", "MEMSET")
         for process, correlation in _activity(connection, what, ("globalPid", "correlationId"))
     }
-    found = [(calls.by_key[key], calls.ranges.get(key, ())) for key in keys if key in calls.by_key]
+    launching = [(calls.by_key[key], calls.ranges.get(key, ())) for key in keys if key in calls.by_key]
     events = [
-        NsysEvent(name, start, _duration(start, end), -1, ranges) for (name, start, end), ranges in found
+        NsysEvent(name, start, _duration(start, end), -1, ranges) for (name, start, end), ranges in launching
     ]
     return tuple(sorted(events, key=lambda event: event.start_ns))
 
@@ -266,10 +266,10 @@ def _gpus(connection: sqlite3.Connection) -> dict[int, Gpu]:
     columns = ("id", "cuDevice", "name", "computeMajor", "computeMinor")
     rows = select(connection, "TARGET_INFO_GPU", columns)
     numbers = dict(select(connection, "TARGET_INFO_CUDA_DEVICE", ("gpuId", "cudaId")))
-    found: dict[int, Gpu] = {}
+    gpus: dict[int, Gpu] = {}
     for ident, device, name, major, minor in rows:
         cc = "" if major is None or minor is None else f"{int(major)}.{int(minor)}"
         number = numbers.get(ident) if numbers else (ident if device is None else device)
         if number is not None:
-            found.setdefault(int(number), Gpu(str(name or ""), cc))
-    return found
+            gpus.setdefault(int(number), Gpu(str(name or ""), cc))
+    return gpus
