@@ -55,7 +55,7 @@ def _verdicts(campaign: str) -> dict[tuple[str, str], Row]:
 
 
 def _kernels(family: Family, author: str) -> Iterator[tuple[str, ...]]:
-    """Yields the variants that are credited to an article, or for which it publishes a speed, with their names there."""
+    """Yields the variants that are credited to an article, or whose speed it publishes, with their names there."""
     claims = [claim for claim in family.claims if author in claim.source]
     names = {variant: kernel for claim in claims for kernel, variant in claim.kernels.items()}
     for variant in family.variants:
