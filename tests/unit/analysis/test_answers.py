@@ -236,6 +236,21 @@ def test_a_claim_is_answered_with_its_range_and_the_variant_that_it_is_about(
     assert answers[0]["off"] == pytest.approx(2 / 3 - 1)
 
 
+def test_a_claim_about_a_search_is_not_answered_by_default_parameters(family: Callable[..., Family]) -> None:
+    """What its author predicts of the variant is."""
+    claim = '{id: C1, claim: fast, source: me, measure: "median_us(right) / median_us(left)", confirmed_if: "> 1"}'
+    made = family("predicts: [{quantity: speedup, low: 1}]", claim)
+    searched = campaign({"right": 20.0, "left": 10.0})
+    default = searched.measurements.assign(remarks="")
+    default.loc[default["variant"] == "left", "remarks"] = '[{"code": "not_tuned", "gpu": "h200"}]'
+    numbers = Quantities(default, searched.numbers._rows, None)
+    answered = answer_all({made.name: made}, Campaign(default, numbers, searched.gpu))
+    assert {row["kind"]: (row["word"], row["reason"], row["reason_of"]) for row in answered} == {
+        "predicts": ("met", "", ""),
+        "claim": ("not_measurable", "not_tuned", "left"),
+    }
+
+
 RANGES = ("low: 1.5", "low: 1.99", "low: 2.5", "low: 1.9, high: 2.1", "low: 1, high: 1.999")
 
 

@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from tools import articles
 
 from sass_builds import built
 from warplog.catalog import family as catalog
+from warplog.catalog.claims import verdict_words
 from warplog.catalog.header import read_source
 from warplog.cli import main
 from warplog.figures.shared import style
@@ -127,13 +129,42 @@ def test_the_counts_in_the_readme_are_those_of_the_campaign():
     assert f"{ladders['family'].nunique()} families with {len(ladders)} variants" in readme()
     verdicts = claims["verdict"].value_counts()
     assert f"{verdicts['confirmed']} are confirmed, {verdicts['refuted']} refuted, and" in readme()
-    assert f"{verdicts['within_noise']} are within the noise" in readme()
-    assert f"{verdicts['not_measurable']} cannot be measured" in readme()
+    assert (
+        f"{verdicts['within_noise']} are within the noise; {verdicts['not_measurable']} are not judged"
+        in readme()
+    )
     captured = measured["ncu_us"].notna() | measured["nsys_us"].notna()
     differ = (measured["agreement"] == "disagree").sum()
     assert f"{differ} of the {captured.sum()} captured rows differ" in readme()
     oracle = pd.read_parquet(TABLES / "oracle.parquet")["verdict"]
     assert f"{(oracle == 'right').sum()} of {len(oracle)} quantities were right" in readme()
+
+
+@pytest.mark.parametrize("name", ["h200", "h100"])
+def test_the_verdicts_counted_in_the_list_of_campaigns_are_theirs(name):
+    text = " ".join((RECORDED.parent / "README.md").read_text().split(f"## {name}\n")[1].split())
+    verdicts = view.read_table(RECORDED.parent / name / "tables", "claims")["verdict"].value_counts()
+    counts = f"{verdicts['confirmed']} claims are confirmed, {verdicts['refuted']} refuted,"
+    assert (
+        f"{counts} {verdicts['within_noise']} within the noise, and {verdicts['not_measurable']} are not judged"
+        in text
+    )
+
+
+def test_the_page_of_the_articles_is_that_of_the_families_and_campaigns():
+    """After an edit of a family.yaml or another campaign: `python tests/tools/articles.py`."""
+    assert f"<!-- warplog articles -->\n\n{articles.text()}\n<!-- end -->" in articles.DOCUMENT.read_text()
+
+
+def test_the_verdicts_that_changed_are_now_those_of_the_campaigns():
+    lines = articles.DOCUMENT.read_text().split("<!-- end -->")[1].splitlines()
+    changed = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")][1:]
+    assert len(changed) > 20
+    for column, name in ((2, "h200"), (4, "h100")):
+        table = view.read_table(RECORDED.parent / name / "tables", "claims").set_index("id")
+        for cells in changed:
+            row = table.loc[cells[0]]
+            assert cells[column] == verdict_words(row["verdict"], row["measured"], ""), cells[0]
 
 
 def test_the_example_metric_of_contributing_fits_the_registry():
