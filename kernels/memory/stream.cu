@@ -5,7 +5,7 @@
 //              warps. Each SM reads the whole ring by itself, `rounds` times, each beginning elsewhere; or, if
 //              `together`, all SMs share the ring and read it once.
 // Expected     With one load in flight, four warps per SM reach a quarter of the bandwidth of device memory; 64 warps
-//              reach all of it. With four, 16 warps do. From L1, 128 bytes per cycle and SM.
+//              reach all of it. With four loads, 16 warps do. From L1, 128 bytes per cycle and SM.
 // Cost         Four registers per load in flight.
 // Constraints  n a multiple of 512; 1 to 32 warps per SM, or an even number up to 64.
 // Source       V. Volkov, Better performance at lower occupancy, GTC 2010.
