@@ -23,7 +23,7 @@ def make_inputs(xp: ModuleType, rng: Generator, case: Mapping[str, float]) -> di
         return {"ring": (16 * rng.random(n, dtype=xp.float32)).astype(xp.int32)}
     order = LINE * xp.argsort(rng.random(-(-n // LINE)))
     ring = xp.zeros(n, dtype=xp.int32)
-    ring[order] = xp.roll(order, -1)
+    ring[order] = xp.roll(order, -1).astype(xp.int32)
     return {"ring": ring}
 
 

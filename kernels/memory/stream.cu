@@ -2,10 +2,10 @@
 //
 // Idea         The bytes in flight are the bandwidth times the latency (Little's law): 2 MB for the device memory of an
 //              H100, 15 KB per SM. A thread provides them by loads that do not depend on each other, or the SM by more
-//              warps. Each SM reads the whole ring by itself, ROUNDS times, each beginning elsewhere; or, if
+//              warps. Each SM reads the whole ring by itself, `rounds` times, each beginning elsewhere; or, if
 //              `together`, all SMs share the ring and read it once.
 // Expected     With one load in flight, four warps per SM reach a quarter of the bandwidth of device memory; 64 warps
-//              reach all of it. With four, 16 warps do. From L1, 128 bytes per cycle and SM.
+//              reach all of it. With four loads, 16 warps do. From L1, 128 bytes per cycle and SM.
 // Cost         Four registers per load in flight.
 // Constraints  n a multiple of 512; 1 to 32 warps per SM, or an even number up to 64.
 // Source       V. Volkov, Better performance at lower occupancy, GTC 2010.

@@ -1,7 +1,7 @@
 // stream_shared: each SM reads the ring from its shared memory.
 //
-// Idea         The block copies the ring into shared memory and then reads it ROUNDS times with loads of 16 bytes, four
-//              of them in flight. A warp's load covers 512 contiguous bytes, 4 of each bank: four passes without
+// Idea         The block copies the ring into shared memory and then reads it `rounds` times with loads of 16 bytes,
+//              four of them in flight. A warp's load covers 512 contiguous bytes, 4 of each bank: four passes without
 //              conflict.
 // Expected     128 bytes per cycle and SM, 32 banks of 4 bytes: 33.4 TB/s for 132 SMs at 1980 MHz. As fast as L1.
 // Cost         As `chase_shared`.

@@ -48,7 +48,7 @@ class MadeUpTables:
         **facts: Any,
     ) -> None:  # fmt: skip
         """A case with a median of `us` microseconds; without any number where `facts` has a bad status."""
-        spread = 0.002 + 0.02 / np.log2(size)
+        spread = 0.002 + 0.02 / np.log2(max(size, 2))
         numbers = {
             "median_us": us, "q1_us": us * (1 - spread), "q3_us": us * (1 + 2 * spread), "min_us": us * 0.98,
             "max_us": us * 1.1, "mean_us": us * 1.001, "samples": 40, "rel_spread": 3 * spread,

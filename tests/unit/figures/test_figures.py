@@ -36,18 +36,21 @@ UNITS = {
     "warp_stalls": ("(%)", None),
 }
 
+# They have tests of their own.
+ELSEWHERE = [
+    "chains_x_warps", "claims", "hierarchy", "latency_vs_footprint", "memory_chart", "power_trace", "swim_lanes",
+]  # fmt: skip
 TIMED = ("ladder", "quantization", "roofline", "throughput_vs_size")  # figures of the times of launches
 
 
 def test_every_figure_is_found_and_asks_a_question():
-    elsewhere = ["claims", "memory_chart", "power_trace", "swim_lanes"]  # they have tests of their own
-    assert sorted(figures.needs()) == sorted(FIGURES + elsewhere)
+    assert sorted(figures.needs()) == sorted(FIGURES + ELSEWHERE)
     for module in MODULES.values():
         assert module.__doc__.rstrip().endswith("?")
         assert module.TITLE
 
 
-@pytest.mark.parametrize("name", [*FIGURES, "claims", "memory_chart", "power_trace", "swim_lanes"])
+@pytest.mark.parametrize("name", [*FIGURES, *ELSEWHERE])
 def test_caption_in_the_report_is_a_text(name):
     params = SimpleNamespace(captions=ROOT / "workflow" / "report")
     snakemake = SimpleNamespace(wildcards=SimpleNamespace(figure=name, family="sgemm"), params=params)
@@ -195,7 +198,7 @@ def test_unknown_figure_or_family_names_what_there_is(tmp_path):
     write(vector_add(), tmp_path)
     sgemm, vectors = (tmp_path / family for family in ("sgemm", "vector_add"))
     with pytest.raises(
-        WarplogError, match=r"\.\./secrets: no such figure; there are bank_conflicts, claims, ladder"
+        WarplogError, match=r"\.\./secrets: no such figure; there are bank_conflicts, chains_x_warps, claims"
     ):
         plot(["../secrets"], tmp_path, vectors)
     with pytest.raises(WarplogError, match="sgemm: no such family; the table contains vector_add"):

@@ -169,14 +169,15 @@ class Work(Frozen, frozen=True, kw_only=True):
         bytes: compulsory traffic in bytes: each input read once, each output written once; may name `sms`.
         size: problem size on the x axis.
         size_label: label of the x axis.
-        limit: link that limits the traffic: dram (default), or pcie for host-device transfers.
+        limit: link that limits the traffic: dram (default), or pcie for host-device transfers; latency if none does:
+            figures then show times instead of rates.
     """
 
     flops: Formula
     bytes: Formula
     size: Formula
     size_label: Annotated[str, Meta(max_length=80)]
-    limit: Literal["dram", "pcie"] = "dram"
+    limit: Literal["dram", "pcie", "latency"] = "dram"
 
 
 class Measuring(Frozen, frozen=True, kw_only=True):

@@ -356,6 +356,7 @@ GPUS: Mapping[str, Column] = {
     "dram_gbytes_per_s_peak": Column("float", "GB/s", "peak device-memory bandwidth"),
     "pcie_gbytes_per_s_peak": Column("float", "GB/s", "peak host-device bandwidth in one direction"),
     "l2_mib": Column("float", "MiB", "L2 cache size"),
+    "memory_gib": Column("float", "GiB", "device memory"),
     "max_sm_mhz": Column("float", "MHz", "maximum SM clock"),
     "source": Column("str", "", "source of the peaks"),
     "origins": Column(

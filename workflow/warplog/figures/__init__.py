@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from warplog.tables.view import FigureTables
 
 _FOLDER = Path(__file__).parent
+_SPECIAL = _FOLDER / "special"
 
 
 @cache
@@ -27,7 +28,9 @@ def needs() -> dict[str, tuple[str, ...]]:
     """Returns NEEDS of every figure by name, without importing the figures, which would take a second."""
     return {
         path.stem: ast.literal_eval(node.value)
-        for path in sorted(_FOLDER.glob("[a-z]*.py"))
+        for path in sorted(
+            [*_FOLDER.glob("[a-z]*.py"), *_SPECIAL.glob("[a-z]*.py")], key=lambda path: path.stem
+        )
         for node in ast.parse(path.read_text(encoding="utf-8")).body
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
         if node.targets[0].id == "NEEDS"
@@ -43,7 +46,8 @@ def module(figure: str) -> ModuleType:
     figures = needs()
     if figure not in figures:
         raise WarplogError(f"{figure}: no such figure; there are {', '.join(figures)}")
-    return importlib.import_module(f"warplog.figures.{figure}")
+    folder = "special." if (_SPECIAL / f"{figure}.py").is_file() else ""
+    return importlib.import_module(f"warplog.figures.{folder}{figure}")
 
 
 def data(figure: str, tables: "FigureTables") -> "pd.DataFrame":

@@ -88,7 +88,8 @@ def make_rows(
         rows["measurements"] += measured
         rows["published"] += published.rows(family, measured)
     named: Row = {"gpu": gpu.slug, "gpu_name": gpu.name, "max_sm_mhz": gpu.max_sm_mhz}
-    rows["gpus"].append({**named, **asdict(peaks), "origins": ",".join(peaks.origins)})
+    memory: Row = {"memory_gib": gpu.memory_bytes / 2**30 or None}
+    rows["gpus"].append({**named, **memory, **asdict(peaks), "origins": ",".join(peaks.origins)})
     return rows
 
 

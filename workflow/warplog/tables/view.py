@@ -35,6 +35,9 @@ class Quantity:
     peak_label: str = ""
 
 
+TIME = Quantity("median_us", "median time", "µs")
+
+
 @dataclass(frozen=True)
 class FigureTables:
     """The tables of one family on one GPU, with the columns of results/tables; `places` is the table `ladder`."""
@@ -180,9 +183,9 @@ class FigureTables:
     def quantity(self) -> Quantity:
         """Chooses the quantity for the family's speed: GB/s below the roofline's ridge point, otherwise GFLOP/s.
 
-        A family without FLOPs and bytes is shown by its time. The ridge point is peak FLOP/s over peak bytes/s
-        from the table `gpus`, of device memory or of the bus (column `limit` of `variants`); it is compared with the
-        arithmetic intensity of the algorithm.
+        A family without FLOPs and bytes, or limited by latency, is shown by its time. The ridge point is peak FLOP/s
+        over peak bytes/s from the table `gpus`, of device memory or of the bus (column `limit` of `variants`); it is
+        compared with the arithmetic intensity of the algorithm.
         """
         return self._quantity
 
@@ -193,6 +196,8 @@ class FigureTables:
         flops, moved = (_typical(rows, c) for c in ("gflops", "gbytes_per_s"))
         limit = str(self.variants["limit"].iloc[0]) if "limit" in self.variants else "dram"
         peak_flops, peak_bytes = self.peak("fp32_tflops_peak") * 1e3, self.peak(f"{limit}_gbytes_per_s_peak")
+        if limit == "latency":
+            return TIME
         below_ridge = flops > 0 and moved > 0 and flops / moved < peak_flops / peak_bytes
         if moved > 0 and (below_ridge or not flops > 0):
             # Copies in both directions exceed the peak of one; then it is no bound, and is not drawn.
@@ -203,7 +208,7 @@ class FigureTables:
             tops = self.ceilings(float(rows["gflops"].max()))
             label, peak = tops[-1] if tops and tops[-1][1] > rows["gflops"].max() else ("", np.nan)
             return Quantity("gflops", "throughput", "GFLOP/s", peak, label)
-        return Quantity("median_us", "median time", "µs")
+        return TIME
 
     def ceilings(self, best_gflops: float) -> list[tuple[str, float]]:
         """Returns the compute ceilings to draw, as (label, GFLOP/s), lowest first.

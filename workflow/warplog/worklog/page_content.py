@@ -30,6 +30,9 @@ _ORDER = (
     "timeline",
 )
 _TITLES = {  # where the name of a figure does not say what it shows
+    "chains_x_warps": "Chains against warps",
+    "hierarchy": "Levels of memory",
+    "latency_vs_footprint": "Latency by size of the ring",
     "power_trace": "Clock, power and speed over time",
     "swim_lanes": "Warps of one SM over time",
     "throughput_vs_size": "Throughput by problem size",

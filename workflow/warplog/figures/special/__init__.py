@@ -1,0 +1,1 @@
+"""Figures that are drawn only for the families that list them."""
