@@ -36,18 +36,24 @@ UNITS = {
     "warp_stalls": ("(%)", None),
 }
 
+ELSEWHERE = [
+    "claims",
+    "memory_chart",
+    "power_trace",
+    "swim_lanes",
+    "tile_schedule",
+]  # they have tests of their own
 TIMED = ("ladder", "quantization", "roofline", "throughput_vs_size")  # figures of the times of launches
 
 
 def test_every_figure_is_found_and_asks_a_question():
-    elsewhere = ["claims", "memory_chart", "power_trace", "swim_lanes"]  # they have tests of their own
-    assert sorted(figures.needs()) == sorted(FIGURES + elsewhere)
+    assert sorted(figures.needs()) == sorted([*FIGURES, *ELSEWHERE])
     for module in MODULES.values():
         assert module.__doc__.rstrip().endswith("?")
         assert module.TITLE
 
 
-@pytest.mark.parametrize("name", [*FIGURES, "claims", "memory_chart", "power_trace", "swim_lanes"])
+@pytest.mark.parametrize("name", [*FIGURES, *ELSEWHERE])
 def test_caption_in_the_report_is_a_text(name):
     params = SimpleNamespace(captions=ROOT / "workflow" / "report")
     snakemake = SimpleNamespace(wildcards=SimpleNamespace(figure=name, family="sgemm"), params=params)
