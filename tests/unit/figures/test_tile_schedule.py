@@ -1,15 +1,18 @@
 """The order of tiles: the bytes of all waves, and that both widths of a figure show them."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from matplotlib.text import Text
 
 from figure_tables import sgemm
 from warplog.figures import tile_schedule
+from warplog.figures.captions import caption
 from warplog.figures.shared import style
 from warplog.figures.shared.settings import WEB
 
+CAPTION = Path(__file__).parents[3] / "workflow" / "report" / "tile_schedule.rst"
 EXPECTED = {  # MB by order, for 66 clusters and for the 64 that need no more waves
     "row by row": {66: 2345, 64: 2282},
     "in groups of 8 rows": {66: 1225, 64: 1074},
@@ -34,6 +37,8 @@ def test_a_wave_reads_each_row_of_the_operands_once_that_its_tiles_need():
 
 def test_a_gpu_whose_clusters_divide_the_tiles_has_one_bar_per_order_and_an_unknown_one_no_figure():
     assert set(tile_schedule.data(with_sms(128))["clusters"]) == {64}
+    assert "second number" in caption(CAPTION, with_sms(132))
+    assert "second number" not in caption(CAPTION, with_sms(128))
     assert tile_schedule.data(with_sms(float("nan"))).empty
 
 
