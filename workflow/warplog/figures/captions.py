@@ -120,6 +120,10 @@ def _swings(tables: FigureTables) -> bool:
     return bool(figures.module("power_trace").swings(tables.power_trace))
 
 
+def _leaves_clusters_idle(tables: FigureTables) -> bool:
+    return bool(figures.data("tile_schedule", tables)["clusters"].nunique() > 1)
+
+
 # By figure, how a sentence of its caption begins, and when it applies.
 CONDITIONS: Mapping[str, Mapping[str, Applies]] = {
     "bank_conflicts": {"No counter covers reads by wgmma": _executes("hgmma")},
@@ -151,6 +155,7 @@ CONDITIONS: Mapping[str, Mapping[str, Applies]] = {
             len(tables.tracks) > 0 and bool((tables.tracks["role"] == "producer").any())
         ),
     },
+    "tile_schedule": {"The second number": _leaves_clusters_idle},
     "throughput_vs_size": {
         "GB/s counts": _keeps_results,
         "The horizontal line": _shows_peak,

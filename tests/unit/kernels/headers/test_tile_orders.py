@@ -7,6 +7,8 @@ from itertools import pairwise
 import pytest
 from host_headers import host_library
 
+from warplog.figures import tile_schedule
+
 SOURCE = """
 #include "cluster.cuh"
 #include "tiles.cuh"
@@ -61,6 +63,17 @@ def test_every_order_takes_every_tile_once(native, rows, columns):
         assert sorted(order(native.in_groups, rows, columns, group)) == every
 
 
+@pytest.mark.parametrize(("rows", "columns"), GRIDS)
+def test_the_figure_draws_the_orders_of_the_kernels(native, rows, columns):
+    def drawn(place, *more):
+        places = [place(index, rows, columns, *more) for index in range(rows * columns)]
+        return [row * columns + column for row, column in places]
+
+    assert drawn(tile_schedule.along_hilbert) == order(native.along_hilbert, rows, columns)
+    for group in (1, 8):
+        assert drawn(tile_schedule.in_groups, group) == order(native.in_groups, rows, columns, group)
+
+
 def test_a_group_of_one_goes_row_by_row_and_a_wider_one_column_by_column(native):
     assert order(native.in_groups, 3, 4, 1) == list(range(12))
     assert order(native.in_groups, 3, 2, 2) == [0, 2, 1, 3, 4, 5]
@@ -86,6 +99,7 @@ def test_even_workers_take_no_more_rounds_and_are_not_one_too_many(native, most)
         workers = native.even_workers(work, most)
         rounds = -(-work // most)
         assert 1 <= workers <= most
+        assert workers == tile_schedule.even_workers(work, most)
         assert -(-work // workers) == rounds
         assert workers == 1 or -(-work // (workers - 1)) > rounds
     assert native.even_workers(256, 66) == 64
