@@ -30,6 +30,7 @@ _ORDER = (
     "timeline",
 )
 _TITLES = {  # where the name of a figure does not say what it shows
+    "error_vs_speed": "Error and speed by type",
     "power_trace": "Clock, power and speed over time",
     "swim_lanes": "Warps of one SM over time",
     "throughput_vs_size": "Throughput by problem size",
