@@ -203,7 +203,7 @@ def test_unknown_figure_or_family_names_what_there_is(tmp_path):
     write(vector_add(), tmp_path)
     sgemm, vectors = (tmp_path / family for family in ("sgemm", "vector_add"))
     with pytest.raises(
-        WarplogError, match=r"\.\./secrets: no such figure; there are bank_conflicts, claims, ladder"
+        WarplogError, match=r"\.\./secrets: no such figure; there are bank_conflicts, claims, error_vs_speed"
     ):
         plot(["../secrets"], tmp_path, vectors)
     with pytest.raises(WarplogError, match="sgemm: no such family; the table contains vector_add"):
