@@ -8,9 +8,9 @@
 //              matrices: the only layout in which it multiplies int8 and fp8 on Hopper.
 // Expected     On an H100 at 4096: fp32 51, tf32 400, fp16 and bf16 730, int8 and fp8 1200 TFLOP/s.
 // Cost         A workspace of 32 MiB per device. The first launch of a shape asks for a kernel; later ones only launch.
-// Constraints  int8 and fp8: M, N and K multiples of 16. cuBLAS 12 or newer must be loaded in the process or found by
-//              the dynamic linker; otherwise the launch returns cudaErrorSharedObjectInitFailed. One stream at a time:
-//              concurrent streams would share the workspace.
+// Constraints  Arrays aligned to 256 bytes; K a multiple of 16, in int8 and fp8 M and N too. cuBLAS 12 or newer must be
+//              loaded in the process or found by the dynamic linker; otherwise the launch returns
+//              cudaErrorSharedObjectInitFailed. One stream at a time: concurrent streams would share the workspace.
 // Source       docs.nvidia.com/cuda/cublas (cublasLtMatmul, supported types; cublasLtMatmulAlgoGetHeuristic).
 
 #include <cstdint>

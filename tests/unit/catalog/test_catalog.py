@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from host_family import YAML, make_family
@@ -9,6 +10,7 @@ from warplog.catalog import contract
 from warplog.catalog import family as catalog
 from warplog.catalog.contract import status_words
 from warplog.core.errors import WarplogError
+from warplog.measure.worker.problem import Problem
 
 
 def broken(folder: Path, old: str, new: str) -> str:
@@ -330,6 +332,44 @@ def test_the_dtype_of_an_array_may_depend_on_the_case(tmp_path: Path) -> None:
     x, y = family.arguments[:2]
     assert [family.dtype(x, family.case(name)) for name in ("odd", "even")] == ["float32", "float32"]
     assert [family.dtype(y, family.case(name)) for name in ("odd", "even")] == ["bfloat16", "float32"]
+
+
+TOLERANCES = (
+    "tolerance: {dtype: float32, reduction_length: 1, factor: 2}",
+    "tolerance: [{when: wide == 1, dtype: float32, reduction_length: 1, factor: 2},"
+    " {when: wide == 0, dtype: bfloat16, reduction_length: N, factor: 3}]",
+)
+
+
+def test_the_tolerance_may_depend_on_the_case(tmp_path: Path) -> None:
+    family = catalog.load_family(by_case(tmp_path, TOLERANCES))
+    even, odd = (Problem(np, family, family.case(name)).tolerance("y") for name in ("even", "odd"))
+    assert (even, odd) == (2 * 2.0**-24, 3 * 2.0**-8 * 127**0.5)
+    plain = catalog.load_family(by_case(tmp_path))
+    assert plain.contract() != family.contract()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (
+            "wide == 1, dtype: float32, r",
+            "wide == 2, dtype: float32, r",
+            "(64): y has no tolerance: none of its",
+        ),
+        ("when: wide == 0", "when: width == 0", "known names: N, factor, wide"),
+        ("when: wide == 0, dtype", "dtype", "when"),
+        ("reduction_length: N, factor: 3", "reduction_length: N - 200, factor: 3", "gives -73"),
+        (", {when: wide == 0, dtype: bfloat16, reduction_length: N, factor: 3}", "", "tolerance"),
+    ],
+)
+def test_a_tolerance_that_depends_on_the_case_wrongly_is_refused(
+    tmp_path: Path, old: str, new: str, words: str
+) -> None:
+    path = by_case(tmp_path, TOLERANCES, (old, new))
+    with pytest.raises(WarplogError) as error:
+        catalog.load_family(path)
+    assert words in str(error.value)
 
 
 @pytest.mark.parametrize(

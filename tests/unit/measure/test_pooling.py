@@ -107,6 +107,12 @@ def test_the_median_is_that_of_the_process_medians_and_not_of_all_samples() -> N
     assert (found.empty_us, found.set_mhz) == (1.0, 1980.0)
 
 
+def test_the_error_is_that_of_the_process_that_checked_the_results() -> None:
+    first, *later = of(100.0, 101.0)
+    checked = structs.replace(first, found=structs.replace(first.found, max_error_over_scale=0.25))
+    assert entry([checked, *later]).max_error_over_scale == 0.25
+
+
 def test_each_process_is_kept_with_its_median_and_the_number_of_its_samples() -> None:
     found = entry(
         [rest(1, [100.0] * 10, pause_us=4000.0, **hot(90.0)), rest(2, [102.0] * 12, **hot(92.0))],

@@ -212,6 +212,12 @@ def test_the_error_of_a_variant_is_the_largest_of_its_check(rows_of: Callable[..
     assert [row["max_error_over_tolerance"] for row in rows] == [0.75, 0.75]
 
 
+def test_the_error_of_a_case_is_that_of_its_results_after_timing(rows_of: Callable[..., Rows]) -> None:
+    first, earlier = measured()
+    rows = rows_of((structs.replace(first, max_error_over_scale=0.125), earlier))["measurements"]
+    assert [row["max_error_over_scale"] for row in rows] == [0.125, None]
+
+
 def test_where_the_time_goes_is_a_table(rows_of: Callable[..., Rows]) -> None:
     rows = rows_of(measured())["stages"]
     seconds = [(r["stage"], r.get("cases"), r["seconds"], r.get("start_seconds")) for r in rows]

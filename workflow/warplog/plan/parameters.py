@@ -43,6 +43,7 @@ REPORTED = (
     "overlap",
     "power_trace",
     "quantization",
+    "error_vs_speed",
 )
 # Builds with these statuses are tried again; `unsupported` depends on family.yaml and the GPU only.
 _RETRIED = ("compile_error", "error", "timeout")

@@ -33,6 +33,7 @@ _TITLES = {  # where the name of a figure does not say what it shows
     "chains_x_warps": "Chains against warps",
     "hierarchy": "Levels of memory",
     "latency_vs_footprint": "Latency by size of the ring",
+    "error_vs_speed": "Error and speed by type",
     "power_trace": "Clock, power and speed over time",
     "swim_lanes": "Warps of one SM over time",
     "throughput_vs_size": "Throughput by problem size",

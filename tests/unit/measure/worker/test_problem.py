@@ -195,6 +195,7 @@ def test_the_verdict_reports_the_largest_error_of_all_outputs(tmp_path, monkeypa
         judged.arrays[name].store(np.ones(64))
     verdict = judged.verdict()
     assert (verdict.reason, verdict.max_abs_error, verdict.max_error_over_tolerance) == ("", 2.0**-25, 0.5)
+    assert verdict.max_error_over_scale == 2.0**-25, "the scale is 1"
 
 
 @pytest.mark.parametrize(
