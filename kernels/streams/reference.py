@@ -16,7 +16,9 @@ WORD = 1 << 32
 
 def make_inputs(xp: ModuleType, rng: Generator, case: Mapping[str, float]) -> dict[str, ndarray]:
     """Returns x [n], uint32, in steps of 256."""
-    return {"x": (rng.random(int(case["n"]), dtype=xp.float32) * (1 << 24)).astype(xp.uint32) * xp.uint32(256)}
+    return {
+        "x": (rng.random(int(case["n"]), dtype=xp.float32) * (1 << 24)).astype(xp.uint32) * xp.uint32(256)
+    }
 
 
 def reference(

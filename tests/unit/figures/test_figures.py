@@ -40,14 +40,22 @@ TIMED = ("ladder", "quantization", "roofline", "throughput_vs_size")  # figures 
 
 
 def test_every_figure_is_found_and_asks_a_question():
-    elsewhere = ["claims", "memory_chart", "power_trace", "swim_lanes"]  # they have tests of their own
+    elsewhere = [
+        "claims",
+        "memory_chart",
+        "power_trace",
+        "stride_curve",
+        "swim_lanes",
+    ]  # they have tests of their own
     assert sorted(figures.needs()) == sorted(FIGURES + elsewhere)
     for module in MODULES.values():
         assert module.__doc__.rstrip().endswith("?")
         assert module.TITLE
 
 
-@pytest.mark.parametrize("name", [*FIGURES, "claims", "memory_chart", "power_trace", "swim_lanes"])
+@pytest.mark.parametrize(
+    "name", [*FIGURES, "claims", "memory_chart", "power_trace", "stride_curve", "swim_lanes"]
+)
 def test_caption_in_the_report_is_a_text(name):
     params = SimpleNamespace(captions=ROOT / "workflow" / "report")
     snakemake = SimpleNamespace(wildcards=SimpleNamespace(figure=name, family="sgemm"), params=params)
