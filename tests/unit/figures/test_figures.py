@@ -26,6 +26,7 @@ pytestmark = pytest.mark.filterwarnings("error:.*constrained_layout.*")
 ROOT = Path(__file__).parents[3]
 UNITS = {
     "bank_conflicts": ("wavefronts (%)", None),
+    "instruction_mix": ("(%)", None),
     "ladder": ("% of cublas", None),
     "occupancy": ("% of the warps", None),
     "overlap": ("(ms)", None),
@@ -122,7 +123,9 @@ def test_failed_variants_are_labelled_gaps(name, failed):
         assert any(words in text for text in texts(shown(name, failed)))
 
 
-@pytest.mark.parametrize("name", ["roofline", "warp_stalls", "occupancy", "bank_conflicts"])
+@pytest.mark.parametrize(
+    "name", ["roofline", "warp_stalls", "occupancy", "bank_conflicts", "instruction_mix"]
+)
 def test_denied_counters_are_not_available_rather_than_zero(name, failed):
     assert row(name, failed, "autotuned")["gap"] == "n/a (denied)"
     assert any("n/a (denied)" in text for text in texts(shown(name, failed)))
@@ -203,7 +206,7 @@ def test_unknown_figure_or_family_names_what_there_is(tmp_path):
     write(vector_add(), tmp_path)
     sgemm, vectors = (tmp_path / family for family in ("sgemm", "vector_add"))
     with pytest.raises(
-        WarplogError, match=r"\.\./secrets: no such figure; there are bank_conflicts, claims, ladder"
+        WarplogError, match=r"\.\./secrets: no such figure; there are bank_conflicts, claims, instruction_mix"
     ):
         plot(["../secrets"], tmp_path, vectors)
     with pytest.raises(WarplogError, match="sgemm: no such family; the table contains vector_add"):

@@ -178,7 +178,7 @@ def test_results_leave_by_wider_means_along_the_ladder(builds):
 def test_registers_change_hands_from_tuned_on(builds):
     given = [name for name in HOPPER if count(builds, name, "USETMAXREG.DEALLOC")]
     stored = HOPPER[HOPPER.index("wgmma_tma_store") : HOPPER.index("wgmma_three_consumers")]
-    assert given == ["wgmma_tuned", *stored]
+    assert given == ["wgmma_tuned", "wgmma_cluster_setmaxnreg", *stored]
     for name in given:
         assert count(builds, name, "USETMAXREG.TRY_ALLOC") == 1
 
