@@ -183,6 +183,14 @@ def test_registers_change_hands_from_tuned_on(builds):
         assert count(builds, name, "USETMAXREG.TRY_ALLOC") == 1
 
 
+def test_without_its_change_an_ablation_is_the_kernel_that_it_is_compared_with(builds, kept_builds):
+    variant = FAMILY.variant("wgmma_cluster_setmaxnreg")
+    unchanged = structs.replace(variant, parameters={**variant.parameters, "SETMAXNREG": 0})
+    folder, record = built(FAMILY, unchanged, "sm_90", kept_builds)
+    assert record.status == "ok", record.reason
+    assert code({"unchanged": (folder, record)}, "unchanged") == code(builds, "wgmma_cluster")
+
+
 @pytest.mark.parametrize("name", [name for name in HOPPER if name != SPILLS])
 def test_a_block_of_three_warpgroups_fits_the_registers_of_an_sm(builds, name):
     warpgroups = 1 if FAMILY.variant(name).file.stem == "wgmma_tma" else 3

@@ -58,7 +58,7 @@ def _finding(data: pd.DataFrame) -> str:
         return TITLE
     ends = (min(shares, key=shares.__getitem__), max(shares, key=shares.__getitem__))
     least, most = (f"{shares[name]:.0f} % in {name}" for name in ends)
-    return f"{TITLE}: {least} to {most} multiply and add"
+    return f"{TITLE}: FFMAs are {least}, {most}"
 
 
 @styled
