@@ -2,8 +2,8 @@
 //
 // Idea         Thread i takes element p(i) of a permutation p that looks random: multiplications by odd numbers and
 //              shifted exclusive ors, each of which can be undone, on the smallest power of two that holds n. A result
-//              of n or more is permuted again until it is less, so that every element is copied once for any n. The
-//              32 sectors of a warp lie anywhere, and their other elements belong to warps that run at another time.
+//              of n or more is permuted again until it is less, so that every element is copied once for any n. The 32
+//              sectors of a warp lie anywhere, and their other elements belong to warps that run at another time.
 // Expected     32 sectors per request. Much slower than any stride if the array exceeds L2: a sector brings 4 useful
 //              bytes, and DRAM fetches more than a sector (64 bytes on an H100) for it, as with strides of 16 or more,
 //              but in no order.

@@ -3,10 +3,11 @@
 // Idea         The two stages of `two_stage`; only the sum over a block is written differently.
 //              cg_reduce (TILE = 32): cg::reduce over tiles of 32 threads replaces the loop of shuffles. A tile knows
 //              its size at compile time, so the call should become the same five shuffles and additions.
-//              cg_block (TILE = BLOCK): one call for the whole block, a tile of eight warps. The library passes the sums
-//              of the warps through shared memory (block_tile_memory; from sm_80 on in the KiB that the system reserves
-//              anyway).
-// Expected     As fast as `two_stage`: a thread adds hundreds of elements before it takes part in one sum over its block.
+//              cg_block (TILE = BLOCK): one call for the whole block, a tile of eight warps. The library passes the
+//              sums of the warps through shared memory (block_tile_memory; from sm_80 on in the KiB that the system
+//              reserves anyway).
+// Expected     As fast as `two_stage`: a thread adds hundreds of elements before it takes part in one sum over its
+//              block.
 // Cost         None at run time; longer to compile.
 // Constraints  Any n >= 1, any alignment. A workspace of one float per block, allocated at the first launch; one stream
 //              at a time.

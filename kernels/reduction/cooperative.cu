@@ -1,8 +1,9 @@
 // cooperative: a barrier for the whole grid takes the place of the second launch.
 //
-// Idea         The two stages of `two_stage` in one kernel: each block writes its sum, grid.sync() waits for all blocks,
-//              and block 0 adds the sums. A barrier between blocks needs all of them to run at the same time, so the
-//              launch is a cooperative one (cudaLaunchCooperativeKernel), which refuses a grid that does not fit.
+// Idea         The two stages of `two_stage` in one kernel: each block writes its sum, grid.sync() waits for all
+//              blocks, and block 0 adds the sums. A barrier between blocks needs all of them to run at the same time,
+//              so the launch is a cooperative one (cudaLaunchCooperativeKernel), which refuses a grid that does not
+//              fit.
 // Expected     Faster than `two_stage` where the second launch counts, as at 64Ki; the same at 64Mi. Slower than
 //              `single_launch`, where nobody waits: the last block adds the sums.
 // Cost         All blocks wait for the slowest one, and the grid is limited to what the GPU holds at once.

@@ -32,7 +32,8 @@ inline cudaError_t start_rounds(const unsigned* x, unsigned* y, size_t n, int ro
     return cudaGetLastError();
 }
 
-// `Count` streams, and the events that order their work after that of the caller's stream and before what follows in it.
+// `Count` streams, and the events that order their work after that of the caller's stream and before what follows in
+// it.
 template <int Count>
 class Lanes {
    public:

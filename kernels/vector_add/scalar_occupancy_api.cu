@@ -1,7 +1,7 @@
 // scalar_occupancy_api: `scalar` with the block size that the runtime proposes.
 //
-// Idea         cudaOccupancyMaxPotentialBlockSize returns the block size with the highest occupancy for a kernel, by its
-//              registers and shared memory. If several sizes reach it, the function returns the largest one.
+// Idea         cudaOccupancyMaxPotentialBlockSize returns the block size with the highest occupancy for a kernel, by
+//              its registers and shared memory. If several sizes reach it, the function returns the largest one.
 // Expected     As fast as scalar_block_1024: this kernel reaches full occupancy with every size from 64 to 1024 that
 //              divides the threads of an SM. So the proposal is not the fastest size: with large blocks an SM waits for
 //              the slowest warp of each before it starts the next one.

@@ -128,7 +128,10 @@ def _counters(
     rest, whole = latency - 1.0, sum(others.values())
     share = {r: rest * 0.55 * v / whole for r, v in others.items()} | {stall: rest * 0.45, "selected": 1.0}
     wavefronts = size**3 / (32 * (1.5 if rate < 12000 else 9)) if shared else 0.0
+    products = size**3 / 32
     values = {
+        "instructions_executed": products * (1 + 3 / ways + 6e3 / rate), "inst_ffma": products,
+        "inst_lds": products * shared / 160, "inst_iadd3": products * 2e3 / rate, "inst_imad": products * 1e3 / rate,
         "duration_us": 2.0 * size**3 / rate / 1e3, "registers_per_thread": registers,
         "block_threads": threads, "theoretical_occupancy_pct": warps / 64 * 100,
         "achieved_occupancy_pct": warps / 64 * 94,

@@ -4,7 +4,7 @@ from warplog import figures
 from warplog.figures.shared import style
 
 FIGURES = [
-    "bank_conflicts", "ladder", "occupancy", "overlap", "quantization", "roofline",
+    "bank_conflicts", "instruction_mix", "ladder", "occupancy", "overlap", "quantization", "roofline",
     "throughput_vs_size", "timeline", "warp_stalls",
 ]  # fmt: skip
 FAILED = {"bank_swizzled": "wrong", "split_k": "compile_error", ("naive", "16384"): "timeout"}

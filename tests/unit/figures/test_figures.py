@@ -26,6 +26,7 @@ pytestmark = pytest.mark.filterwarnings("error:.*constrained_layout.*")
 ROOT = Path(__file__).parents[3]
 UNITS = {
     "bank_conflicts": ("wavefronts (%)", None),
+    "instruction_mix": ("(%)", None),
     "ladder": ("% of cublas", None),
     "occupancy": ("% of the warps", None),
     "overlap": ("(ms)", None),
@@ -38,7 +39,7 @@ UNITS = {
 
 # They have tests of their own.
 ELSEWHERE = [
-    "chains_x_warps", "claims", "error_vs_speed", "hierarchy", "latency_vs_footprint", "memory_chart", "power_trace", "swim_lanes",
+    "chains_x_warps", "claims", "error_vs_speed", "hierarchy", "latency_vs_footprint", "memory_chart", "power_trace", "stride_curve", "swim_lanes",
     "tile_schedule",
 ]  # fmt: skip
 TIMED = ("ladder", "quantization", "roofline", "throughput_vs_size")  # figures of the times of launches
@@ -118,7 +119,9 @@ def test_failed_variants_are_labelled_gaps(name, failed):
         assert any(words in text for text in texts(shown(name, failed)))
 
 
-@pytest.mark.parametrize("name", ["roofline", "warp_stalls", "occupancy", "bank_conflicts"])
+@pytest.mark.parametrize(
+    "name", ["roofline", "warp_stalls", "occupancy", "bank_conflicts", "instruction_mix"]
+)
 def test_denied_counters_are_not_available_rather_than_zero(name, failed):
     assert row(name, failed, "autotuned")["gap"] == "n/a (denied)"
     assert any("n/a (denied)" in text for text in texts(shown(name, failed)))

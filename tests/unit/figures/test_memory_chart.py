@@ -34,7 +34,8 @@ def labels(drawn):
 
 def counted(tables, **kernels):
     """The tables with the metrics of these variants' kernels instead of their own."""
-    rows = tables.metrics[~tables.metrics["metric"].isin(METRICS) | ~tables.metrics["variant"].isin(kernels)]
+    given = {*METRICS, *(metric for values in kernels.values() for metric in values)}
+    rows = tables.metrics[~tables.metrics["metric"].isin(given) | ~tables.metrics["variant"].isin(kernels)]
     rows = rows.to_dict("records")
     for name, values in kernels.items():
         first = next(r for r in rows if (r["variant"], r["case"], r["launch"]) == (name, "4096", 0))

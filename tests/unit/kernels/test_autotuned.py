@@ -51,6 +51,30 @@ def test_every_setting_satisfies_the_assertions_of_the_kernel() -> None:
         assert 4 * bk * (bm + bn) <= 48 * 1024
 
 
+def test_every_setting_of_the_warp_tile_satisfies_the_assertions_of_its_kernel() -> None:
+    space = FAMILY.variant("warptile_autotuned").tune
+    settings = space.settings()
+    assert settings[1] == {
+        **settings[1],
+        "BM": 128,
+        "BN": 128,
+        "WM": 64,
+        "WN": 64,
+        "WN_PASSES": 4,
+    }  # the published one
+    assert 200 <= len(settings) == len({name_of(s) for s in settings}) <= 400
+    for s in map(space.parameters, settings):
+        bm, bn, bk, wm, wn, tm, tn = (s[name] for name in ("BM", "BN", "BK", "WM", "WN", "TM", "TN"))
+        threads = bm // wm * (bn // wn) * 32
+        rows = wm * wn // (32 * tm * tn * s["WN_PASSES"])  # of passes
+        lanes_m, lanes_n = wm // rows // tm, wn // s["WN_PASSES"] // tn
+        assert bm % wm == bn % wn == wm % (rows * tm) == wn % (s["WN_PASSES"] * tn) == 0
+        assert (lanes_m * lanes_n, lanes_m % 2, lanes_n % 2) == (32, 0, 0)
+        assert bm * bk % (4 * threads) == bk * bn % (4 * threads) == threads % (bn // 4) == bk % 8 == 0
+        assert bm % (threads // 2) == 0 or threads // 2 % bm == 0
+        assert 4 * bk * (bm + bn) <= 48 * 1024
+
+
 @pytest.mark.nvcc
 @pytest.mark.parametrize("arch", ["sm_90", "sm_75"])
 def test_settings_compile_without_warnings_or_spills_to_the_widest_loads(

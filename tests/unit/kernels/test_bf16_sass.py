@@ -178,9 +178,17 @@ def test_results_leave_by_wider_means_along_the_ladder(builds):
 def test_registers_change_hands_from_tuned_on(builds):
     given = [name for name in HOPPER if count(builds, name, "USETMAXREG.DEALLOC")]
     stored = HOPPER[HOPPER.index("wgmma_tma_store") : HOPPER.index("wgmma_three_consumers")]
-    assert given == ["wgmma_tuned", *stored]
+    assert given == ["wgmma_tuned", "wgmma_cluster_setmaxnreg", *stored]
     for name in given:
         assert count(builds, name, "USETMAXREG.TRY_ALLOC") == 1
+
+
+def test_without_its_change_an_ablation_is_the_kernel_that_it_is_compared_with(builds, kept_builds):
+    variant = FAMILY.variant("wgmma_cluster_setmaxnreg")
+    unchanged = structs.replace(variant, parameters={**variant.parameters, "SETMAXNREG": 0})
+    folder, record = built(FAMILY, unchanged, "sm_90", kept_builds)
+    assert record.status == "ok", record.reason
+    assert code({"unchanged": (folder, record)}, "unchanged") == code(builds, "wgmma_cluster")
 
 
 @pytest.mark.parametrize("name", [name for name in HOPPER if name != SPILLS])

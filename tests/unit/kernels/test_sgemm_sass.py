@@ -124,6 +124,22 @@ def test_products_per_shared_load_grow_along_the_ladder(builds):
     assert shares[-1] > 10 * shares[0]
 
 
+def test_a_line_of_results_needs_four_times_the_shared_loads_of_a_square(builds):
+    line, oblong, square = (
+        count(kernels(builds, name)[0], "LDS")
+        for name in ("thread_tile_1x64", "thread_tile_4x16", "blocktile_2d")
+    )
+    assert (line, oblong, square) == (130, 40, 32)  # LDS.128 for 65, 20 and 16 operands of eight k
+
+
+def test_the_compiler_unrolls_the_loop_of_the_coalesced_kernel_unless_it_must_not(builds):
+    unrolled, rolled = (kernels(builds, name)[0] for name in ("gmem_coalesced", "gmem_coalesced_rolled"))
+    assert count(unrolled, "LDG.E.CONSTANT") == 58
+    assert count(rolled, "LDG.E.CONSTANT") == 2
+    loop = main_loop(builds["gmem_coalesced_rolled"][0], "rolled")
+    assert (products(loop), len(loop)) == (1, 13)
+
+
 def test_wide_global_accesses_come_with_vectorized_and_not_by_unrolling(builds):
     (plain,) = kernels(builds, "blocktile_2d")
     assert count(plain, "LDG.E.128") == count(plain, "STG.E.128") == 0
@@ -140,10 +156,11 @@ def test_wide_instance_is_wide_and_the_other_is_not(builds, name):
     assert count(wide, "LDS") == count(wide, "LDS.128")
 
 
-def test_warptile_fits_the_blocks_per_sm_that_it_asks_for(builds):
-    p = FAMILY.variant("warptile").parameters
+@pytest.mark.parametrize("name", ["warptile", "warptile_published"])
+def test_warptile_fits_the_blocks_per_sm_that_it_asks_for(builds, name):
+    p = FAMILY.variant(name).parameters
     threads = p["BM"] // p["WM"] * (p["BN"] // p["WN"]) * 32
-    most = max(kernel.registers_per_thread for kernel in kernels(builds, "warptile"))
+    most = max(kernel.registers_per_thread for kernel in kernels(builds, name))
     assert -(-most // 8) * 8 * threads * p["BLOCKS_PER_SM"] <= REGISTERS_PER_SM
 
 

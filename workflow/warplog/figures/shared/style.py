@@ -112,15 +112,20 @@ def variant_styles(variants: pd.DataFrame) -> dict[str, VariantStyle]:
     darker, on a colour ramp of evenly decreasing lightness; the baseline is hatched grey at any position. The
     combination of marker and dashes repeats after 44 variants.
     """
-    last = max(int(variants["rungs"].max()) - 1, 1)
-    ramp = mpl.colormaps[RAMP]
+    rungs = int(variants["rungs"].max())
     styles = {}
     for name, order, is_baseline in variants[["variant", "order", "is_baseline"]].itertuples(index=False):
         place = int(order)
-        shade = to_hex(ramp(RAMP_START + (RAMP_END - RAMP_START) * place / last))
-        plain = VariantStyle(shade, MARKERS[place % len(MARKERS)], DASHES[place % len(DASHES)])
-        styles[str(name)] = VariantStyle(BASELINE_GREY, "*", (), "/////") if is_baseline else plain
+        styles[str(name)] = (
+            VariantStyle(BASELINE_GREY, "*", (), "/////") if is_baseline else ordered_style(place, rungs)
+        )
     return styles
+
+
+def ordered_style(place: int, count: int) -> VariantStyle:
+    """Returns the style at this place of `count` that have an order: later ones are darker."""
+    shade = mpl.colormaps[RAMP](RAMP_START + (RAMP_END - RAMP_START) * place / max(count - 1, 1))
+    return VariantStyle(to_hex(shade), MARKERS[place % len(MARKERS)], DASHES[place % len(DASHES)])
 
 
 def origin_line(tables: FigureTables) -> str:

@@ -10,8 +10,8 @@ _SEED = SEEDS["sanitize"]
 def sanitize_case(backend: DriverBackend, launcher: Launcher, problem: Problem) -> None:
     """Launches once; findings are in compute-sanitizer's output.
 
-    Each array in device or managed memory is a separate allocation without guard bands, so that access to the first byte
-    outside is an error. Arrays in host memory stay where they are.
+    Each array in device or managed memory is a separate allocation without guard bands, so that access to the first
+    byte outside is an error. Arrays in host memory stay where they are.
 
     Raises:
         LaunchFailed: The launcher or the device reports an error.

@@ -1,13 +1,13 @@
-// managed_prefetch, managed_fault: the pages of managed memory move to the device, on request or when a kernel needs them.
+// managed_prefetch, managed_fault: the pages of managed memory move to the device, on request or when a kernel needs
+// them.
 //
 // Idea         Managed memory has one address on both sides, and its pages lie on one of them. A kernel that reads a
 //              page on the other side stops (a page fault), and the driver moves the page and its neighbours.
 //              managed_prefetch (PREFETCH = 1) requests all pages before the kernel starts, and the copy engine moves
-//              them in large pieces. managed_fault (PREFETCH = 0) leaves it to faults.
-//              Both first send the pages back to the host, where the next launch finds them: their difference is what
-//              faults cost.
-// Expected     managed_prefetch: little more than two pinned copies, there and back. managed_fault: tens of microseconds
-//              more for each 2 MiB, the largest page.
+//              them in large pieces. managed_fault (PREFETCH = 0) leaves it to faults. Both first send the pages back
+//              to the host, where the next launch finds them: their difference is what faults cost.
+// Expected     managed_prefetch: little more than two pinned copies, there and back. managed_fault: tens of
+//              microseconds more for each 2 MiB, the largest page.
 // Cost         Faults are handled by the driver on the host, in batches, while warps wait.
 // Constraints  `source` in managed memory on a GPU that can fault (Pascal or later, Linux), `target` on the device; any
 //              n >= 1, any alignment.

@@ -1,4 +1,4 @@
-// pinned_pipeline, pageable_pipeline: chunks go to the device, through a kernel and back, in three streams.
+// pageable_pipeline, pinned_pipeline: chunks go to the device, through a kernel and back, in three streams.
 //
 // Idea         Three streams keep both copy engines and the SMs busy at the same time, if the calls that start the work
 //              return before it is done. From and to pinned memory they do. From pageable memory, the host first copies
@@ -7,8 +7,9 @@
 // Expected     pinned_pipeline: little more than the longest of the three times. pageable_pipeline: their sum, with the
 //              bandwidth of pageable copies; less than a fifth of the copy time is hidden.
 // Cost         Pinned memory is taken from the operating system, and allocating it is expensive.
-// Constraints  Any n >= 1; x and y in host memory. With pageable memory the launcher waits for its streams, so it cannot
-//              be queued behind a blocked stream. One caller at a time: the array on the device is kept between calls.
+// Constraints  Any n >= 1; x and y in host memory. With pageable memory the launcher waits for its streams, so it
+//              cannot be queued behind a blocked stream. One caller at a time: the array on the device is kept between
+//              calls.
 // Source       M. Harris, developer.nvidia.com/blog/how-overlap-data-transfers-cuda-cc; Deep dive 02, CUDA programming.
 
 #include <cuda_runtime.h>

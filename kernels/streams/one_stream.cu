@@ -1,14 +1,14 @@
 // one_stream, two_streams, legacy_between, nonblocking_with_legacy: two kernels that each fill half of the GPU.
 //
-// Idea         Each kernel takes half of the elements, with at most 66 blocks. Work in one stream runs in order; work in
-//              different streams may run at the same time.
+// Idea         Each kernel takes half of the elements, with at most 66 blocks. Work in one stream runs in order; work
+//              in different streams may run at the same time.
 //              one_stream (STREAMS = 1): both kernels in the same stream.
 //              two_streams (STREAMS = 2): a stream for each.
 //              legacy_between (LEGACY = 1): between the two launches, an empty kernel is launched in the legacy default
 //              stream, as by a call without a stream somewhere in a library. It waits for all earlier work in other
 //              streams, and later work waits for it.
-//              nonblocking_with_legacy (NONBLOCKING = 1): the streams are created with cudaStreamNonBlocking and neither
-//              wait for the legacy stream nor it for them.
+//              nonblocking_with_legacy (NONBLOCKING = 1): the streams are created with cudaStreamNonBlocking and
+//              neither wait for the legacy stream nor it for them.
 // Expected     two_streams takes half the time of one_stream; legacy_between as long as one_stream;
 //              nonblocking_with_legacy as long as two_streams.
 // Cost         Streams and events, created at the first call.

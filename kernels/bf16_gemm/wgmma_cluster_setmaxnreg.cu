@@ -73,7 +73,7 @@ __device__ __forceinline__ void store_through(const float (&sum)[BN / 2], __nv_b
 }
 
 __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
-    bf16_gemm_wgmma_ablation(const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map,
+    bf16_gemm_one_change(const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map,
                              __nv_bfloat16* __restrict__ C, int M, int N, int K) {
     extern __shared__ uint8_t shared[];
     __shared__ TileRing::Barriers barriers;
@@ -126,11 +126,11 @@ extern "C" int launch(const __nv_bfloat16* A, const __nv_bfloat16* B, __nv_bfloa
     if (error == cudaSuccess) error = b_map.describe(B, N, K, BN / CLUSTER);
     if (error == cudaSuccess)
         error =
-            cudaFuncSetAttribute(bf16_gemm_wgmma_ablation, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES);
+            cudaFuncSetAttribute(bf16_gemm_one_change, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES);
     if (error == cudaSuccess)
-        error = resident_clusters(bf16_gemm_wgmma_ablation, CLUSTER, THREADS, SHARED_BYTES, &clusters);
+        error = resident_clusters(bf16_gemm_one_change, CLUSTER, THREADS, SHARED_BYTES, &clusters);
     if (error != cudaSuccess) return error;
-    bf16_gemm_wgmma_ablation<<<clusters * CLUSTER, THREADS, SHARED_BYTES, stream>>>(a_map.map(), b_map.map(), C, M, N,
+    bf16_gemm_one_change<<<clusters * CLUSTER, THREADS, SHARED_BYTES, stream>>>(a_map.map(), b_map.map(), C, M, N,
                                                                                     K);
     return cudaGetLastError();
 }
