@@ -341,7 +341,8 @@ class Answer(Conclusion):
         "",
         "why it is not measurable: other_gpu (it is about another one), not_judged (a claim without a condition),"
         " not_measured (the case is not in the campaign), no_time, no_value, no_peak (of the GPU), not_captured,"
-        " not_recorded (an older campaign did not collect the counter), not_compiled, or the status of the measurement or the metric; else empty",
+        " not_recorded (an older campaign did not collect the counter), not_compiled, or the status of the measurement"
+        " or the metric; else empty",
     ]
     reason_of: Annotated[str, "", "variant, GPU or column of `gpus` that `reason` refers to"]
 
