@@ -7,7 +7,7 @@
 // Expected     About one block per cycle in the whole GPU, far less than its SMs could hold; a step takes about 5 cycles.
 // Cost         None: it is the measure for the others.
 // Constraints  At most 32 warps per block.
-// Source       The programming guide describes the order of blocks as undefined; nothing is published on their rate.
+// Source       CUDA Programming Guide, thread hierarchy: blocks start in any order.
 
 #include "steps.cuh"
 
