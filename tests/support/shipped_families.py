@@ -13,7 +13,7 @@ EDITED: set[tuple[str, str]] = set()
 NEW: set[tuple[str, str]] = {
     ("costs", variant)
     for variant in (
-        *("nothing", "launches", "barrier", "mbarrier", "mbarrier_all_lanes"),
+        *("nothing", "few_blocks", "launches", "barrier", "mbarrier", "mbarrier_all_lanes"),
         *("fence", "shared_add", "global_add", "global_add_float"),
     )
 }
