@@ -1,6 +1,6 @@
 // launches: each step is a kernel of its own.
 //
-// Idea         A kernel starts when the previous one in its stream has ended and its results are visible. Sixty-five
+// Idea         A kernel starts when the previous one in its stream has ended and its results are visible. Thirty-three
 //              kernels instead of one show what that takes per kernel: the cost of splitting work into several launches,
 //              and all that fusing them can save beside their traffic.
 // Expected     1 to 2 us per kernel, though a kernel itself takes less than 1 us.

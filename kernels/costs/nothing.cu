@@ -1,13 +1,15 @@
-// nothing: a step only counts itself. What is left is the start of blocks and warps.
+// nothing: a step only counts itself. What is left is the start of blocks and warps. SHARED_BYTES is unused memory.
 //
 // Idea         Every block has to be given to an SM, and each of its warps needs registers and a program counter. Blocks
 //              of one warp that do nothing show how many blocks per us the GPU starts; if more blocks take as much
-//              longer as they are more, starting them is all that takes time. Blocks of 32 warps show what the warps
-//              add. Many steps show the cost of the loop, which is subtracted from that of the other variants.
-// Expected     About one block per cycle in the whole GPU, far less than its SMs could hold; a step takes about 5 cycles.
+//              longer as they are more, starting them is all that takes time. Blocks of 16 and of 8 warps show what a
+//              warp adds, if an SM holds as many of both, which unused shared memory ensures. Many steps show the cost
+//              of the loop, which is subtracted from that of the other variants.
+// Expected     About one block per cycle in the whole GPU, far less than its SMs could hold, and a warp per one to four
+//              cycles in each SM; a step takes about 5 cycles.
 // Cost         None: it is the measure for the others.
-// Constraints  At most 32 warps per block.
-// Source       The programming guide describes the order of blocks as undefined; nothing is published on their rate.
+// Constraints  At most 32 warps per block, SHARED_BYTES at most 48 KiB.
+// Source       CUDA Programming Guide, thread hierarchy: blocks start in any order.
 
 #include "steps.cuh"
 
@@ -16,6 +18,6 @@ __global__ void __launch_bounds__(MOST_THREADS) nothing(unsigned* y, int steps) 
 }
 
 extern "C" int launch(unsigned* y, void*, int blocks, int warps, int steps, int, cudaStream_t stream) {
-    nothing<<<blocks, LANES * warps, 0, stream>>>(y, steps);
+    nothing<<<blocks, LANES * warps, SHARED_BYTES, stream>>>(y, steps);
     return cudaGetLastError();
 }

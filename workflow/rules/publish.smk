@@ -4,7 +4,7 @@
 # One job draws all figures of a family; figures with unchanged numbers and code are kept.
 rule plot_family:
     input:
-        tables=files.tables("floors", "claims"),
+        tables=files.tables("floors", "claims", "ceilings"),
         analysis=rules.analyse.output,
     output:
         report(

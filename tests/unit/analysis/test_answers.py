@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 from host_family import YAML, make_family
-from warplog.analysis.answers import Campaign, answer_all, is_same_gpu
+from warplog.analysis.answers import Campaign, answer_all, ceilings, is_same_gpu
 from warplog.analysis.quantities import Quantities
 from warplog.catalog.family import Family, load_family
 from warplog.core.columns import Row
-from warplog.tables.conclusions import Answer, columns
+from warplog.tables.conclusions import Answer, Ceiling, columns
 from warplog.tables.files import as_frame
 
 GPU = "NVIDIA H200"
@@ -90,6 +90,38 @@ def only(family: Callable[..., Family]) -> Callable[..., Row]:
         return row
 
     return answered
+
+
+def test_a_ceiling_has_its_value_interval_and_source(tmp_path: Path) -> None:
+    """20 us less 10 us over 64 elements; the floor of 1 % of each time is that of their difference in quadrature."""
+    path = make_family(tmp_path).file
+    path.with_name("left.cu").write_text("// a stand-in\n")
+    step = "{ceiling: step_us, about: a step, unit: us, measure: '(median_us(right) - median_us(left)) / N'}"
+    odd = step.replace("step_us", "odd_us, high: 0.1")
+    far = step.replace("step_us", "far_us").replace("(right)", '(right, "1000")')
+    entries = f"ceilings: [{step}, {odd}, {far}]"
+    path.write_text(f"{YAML}  - {{name: left, parent: right, idea: one}}\n{entries}\n")
+    family = load_family(path)
+    made = ceilings({"scale": family}, campaign({"right": 20.0, "left": 10.0}))
+    step_row, odd_row, far_row = as_frame(made, columns(Ceiling), "ceilings").to_dict("records")
+    assert (step_row["family"], step_row["variant"], step_row["case"]) == ("scale", "right, left", "64")
+    assert (step_row["ceiling"], step_row["about"], step_row["unit"], step_row["word"]) == (
+        "step_us",
+        "a step",
+        "us",
+        "met",
+    )
+    assert step_row["value"] == pytest.approx(10 / 64)
+    assert step_row["value_high"] - step_row["value"] == pytest.approx(
+        step_row["value"] - step_row["value_low"]
+    )
+    assert 0.001 < step_row["value_high"] - step_row["value"] < 0.01
+    assert (odd_row["word"], odd_row["high"]) == ("missed", 0.1)
+    assert (far_row["word"], far_row["reason"], far_row["reason_of"]) == (
+        "not_measurable",
+        "not_measured",
+        "right",
+    )
 
 
 def test_a_speedup_with_its_interval_by_hand(only: Callable[..., Row]) -> None:

@@ -61,6 +61,46 @@ def test_device_memory_is_the_ceiling_where_l2_is_only_a_little_busier(dram, kin
     )
 
 
+COPY = {
+    "dram_throughput_pct": 79.0, "l2_throughput_pct": 40.0, "dram_bytes": 3.8e9, "l2_bytes": 4e9, "duration_us": 1000.0,
+}  # fmt: skip
+MEASURED = {"dram_gbytes_per_s": 4000.0, "l2_gbytes_per_s": 8000.0}
+
+
+def test_a_measured_rate_decides_where_the_peak_is_out_of_reach():
+    """3.8 GB in 1 ms are 79 % of the peak, and 95 % of the 4000 GB/s that a kernel can read."""
+    bound = bounds.bound("a", COPY, SMS, MEASURED)
+    assert (bound.kind, bound.ceiling, bound.ceiling_pct) == (
+        "memory",
+        "dram_gbytes_per_s",
+        pytest.approx(95),
+    )
+    assert (bounds.bound("a", COPY, SMS).kind, bounds.bound("a", COPY, SMS).ceiling) == (
+        "near",
+        "dram_throughput_pct",
+    )
+    slower = bounds.bound("a", {**COPY, "dram_bytes": 3.5e9}, SMS, MEASURED)
+    assert (slower.kind, slower.ceiling_pct) == ("near", pytest.approx(87.5))
+
+
+def test_a_rate_that_was_not_measured_leaves_the_peak():
+    for measured in ({}, {"dram_gbytes_per_s": math.nan}):
+        assert bounds.bound("a", COPY, SMS, measured) == bounds.bound("a", COPY, SMS)
+    uncounted = {name: value for name, value in COPY.items() if name != "duration_us"}
+    assert bounds.bound("a", uncounted, SMS, MEASURED).ceiling == "dram_throughput_pct"
+
+
+def test_a_unit_that_is_busier_than_its_bytes_say_keeps_its_peak():
+    """Atomics and lookups occupy L2 without moving bytes."""
+    bound = bounds.bound(
+        "a",
+        {**COPY, "l2_throughput_pct": 97.0, "dram_bytes": 1e9, "dram_throughput_pct": 20.0},
+        SMS,
+        MEASURED,
+    )
+    assert (bound.kind, bound.ceiling, bound.ceiling_pct) == ("memory", "l2_throughput_pct", 97)
+
+
 ATOMICS = {
     "dram_throughput_pct": 11.5, "l2_throughput_pct": 15.7, "l1_throughput_pct": 15.4, "sm_throughput_pct": 17.0,
     "waves_per_sm": 248.0, "achieved_occupancy_pct": 87.0, "stall_long_scoreboard_pct": 53.0,

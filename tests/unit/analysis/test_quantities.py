@@ -142,3 +142,12 @@ def test_a_number_is_that_of_the_longest_kernel_and_without_a_capture_the_larges
     assert table.find("f", "v", "1", "registers_per_thread").value == 32
     assert table.find("f", "v", "2", "registers_per_thread").value == 99
     assert table.find("f", "v", "", "registers_per_thread").value == 99
+
+
+def test_a_counter_that_an_older_campaign_did_not_collect_is_told_from_a_case_without_a_capture():
+    measured, metrics = (read_table(TABLES, name) for name in ("measurements", "metrics"))
+    older = Quantities(measured, metrics[metrics["metric"] != "l2_bytes"])
+    captured, other = (older.find("sgemm", "warptile", case, "l2_bytes") for case in ("4096", "8192"))
+    assert (captured.code, other.code) == ("not_recorded", "not_captured")
+    assert "did not record" in captured.reason
+    assert math.isnan(captured.value)

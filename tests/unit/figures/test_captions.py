@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from made_up_ceilings import ceilings
 from warplog.figures.captions import CONDITIONS, caption
 
 REPORT = Path(__file__).parents[3] / "workflow" / "report"
@@ -51,4 +52,9 @@ def test_a_caption_speaks_of_no_mark_that_the_figure_does_not_have(recorded):
     none = recorded.measurements.assign(ratio_to_baseline=float("nan"))
     assert "Without a baseline" in caption(ladder, replace(recorded, measurements=none))
     assert "copies memory" not in caption(roofline, recorded)
+    unmeasured, measured = (
+        caption(roofline, replace(recorded, ceilings=rows)) for rows in (ceilings()[:0], ceilings())
+    )
+    assert ("L2 has no roof" in unmeasured, "L2 has no roof" in measured) == (True, False)
+    assert ("roof called measured" in unmeasured, "roof called measured" in measured) == (False, True)
     assert "Generic loads" not in caption(chart, recorded)

@@ -8,6 +8,7 @@ import pytest
 from drawn_figures import MODULES, drawn, row, shown, texts
 
 from figure_tables import SGEMM, overlap, sgemm, vector_add
+from made_up_ceilings import DRAM, ceilings
 from made_up_tables import MadeUpTables
 from warplog import figures
 from warplog.figures.shared import style
@@ -115,6 +116,28 @@ def test_the_compulsory_intensity_is_written_without_an_exponent(good):
     assert "compulsory traffic: 1\u2009370 FLOP/B" in texts(figure)
 
 
+def test_a_measured_ceiling_takes_the_place_of_the_peak_and_says_whose_it_is(good):
+    counted = good.metrics[good.metrics["metric"] == "dram_bytes"].assign(metric="l2_bytes")
+    tables = replace(good, ceilings=ceilings(), metrics=pd.concat([good.metrics, counted]))
+    rows = MODULES["roofline"].data(tables).set_index("label")
+    assert rows.loc["DRAM measured", "gbytes_per_s"] == 4000
+    assert rows.loc["L2 measured", "gbytes_per_s"] == 8000
+    assert rows.loc["warptile", "roof_pct"] == pytest.approx(100 * 36267 / 60000)
+    assert not {"DRAM peak", "FP32 peak"} & set(rows.index)
+    figure = drawn("roofline", tables)
+    note = figure.get_supxlabel().replace("\n", " ")
+    assert all(f"{name}: measured by {of}" in note for name, of in (("DRAM", "memory"), ("FP32", "ilp")))
+    assert any(text.startswith("DRAM measured 4") for text in texts(figure))
+
+
+@pytest.mark.parametrize("word", ["missed", "not_measurable"])
+def test_a_ceiling_without_a_plausible_value_leaves_the_peak(good, word):
+    tables = replace(good, ceilings=ceilings(replace(DRAM, word=word)))
+    rows = MODULES["roofline"].data(tables).set_index("label")
+    assert rows.loc["DRAM peak", "gbytes_per_s"] == 4800
+    assert "L2 measured" not in rows.index
+
+
 def covering(figure):
     """The pairs of texts of a figure that overlap, and the texts that reach beyond its edge."""
     figure.draw_without_rendering()
@@ -160,9 +183,9 @@ def test_a_roof_of_tensor_cores_is_drawn_only_where_it_can_bind(good):
         fp32_tflops_peak=67.0, tf32_tflops_peak=494.5, bf16_tflops_peak=989.0, fp8_tflops_peak=1979.0
     )
     tables = replace(good, gpus=known)
-    assert [name for name, _ in tables.ceilings(50e3)] == ["FP32 peak"]
-    assert [name for name, _ in tables.ceilings(800e3)] == ["FP32 peak", "BF16 peak"]
-    assert [name for name, _ in tables.ceilings(1200e3)] == ["FP32 peak", "BF16 peak", "FP8 peak"]
+    assert [name for name, _ in tables.compute_peaks(50e3)] == ["FP32 peak"]
+    assert [name for name, _ in tables.compute_peaks(800e3)] == ["FP32 peak", "BF16 peak"]
+    assert [name for name, _ in tables.compute_peaks(1200e3)] == ["FP32 peak", "BF16 peak", "FP8 peak"]
 
 
 def test_longest_kernel_stands_for_a_case_of_several(good):

@@ -3,12 +3,14 @@
 The throughputs, and the threshold of 60 % below which latency is assumed to be the bound, follow the section "GPU
 Speed Of Light Throughput" of the Nsight Compute Profiling Guide and ncu's rules. A ceiling is the bound from 90 % on,
 since a kernel at 80 % of a pipe may still gain a tenth. For device memory, 80 % is enough, as in ncu's rules: refreshes
-and changes between reading and writing keep its peak out of reach.
+and changes between reading and writing keep its peak out of reach. Where the campaign measured what kernels reach of
+device memory and L2, that takes the place of their peaks.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from warplog.metrics import STALL_REASONS, dominant_stall, occupancy_limiter
 from warplog.metrics.occupancy import busy_share
@@ -18,6 +20,10 @@ _MEMORY_SPEED = "memory_throughput_pct"  # the use of the busiest part of the me
 L1 = "l1_throughput_pct"  # the use of the busiest sub-unit of L1/TEX, whichever that is
 DRAM, L2 = "dram_throughput_pct", "l2_throughput_pct"
 _MEMORY = (DRAM, L2, L1)
+# The bytes of a unit, and the measured ceiling of their rate.
+_RATES = {DRAM: ("dram_bytes", "dram_gbytes_per_s"), L2: ("l2_bytes", "l2_gbytes_per_s")}
+CEILINGS = {metric: ceiling for metric, (_, ceiling) in _RATES.items()}
+OF_MEMORY = frozenset((*CEILINGS, *CEILINGS.values()))
 PIPES = tuple(f"pipe_{pipe}_pct" for pipe in ("fma", "alu", "lsu", "fp64", "tensor", "xu"))
 SM = "sm_throughput_pct"  # the use of the busiest unit of an SM, whichever that is
 ISSUE = "issue_active_pct"
@@ -35,7 +41,7 @@ COUNTERS = (
     *(f"stall_{reason}_pct" for reason in STALL_REASONS),
     *("theoretical_occupancy_pct", "achieved_occupancy_pct", "waves_per_sm"),
     *("instructions_executed", "ipc", "gpu_cycles"),
-    *("l1_bytes", "grid_blocks", "dram_bytes", _WAVEFRONTS, _EXCESS),
+    *("l1_bytes", "l2_bytes", "grid_blocks", "dram_bytes", _WAVEFRONTS, _EXCESS),
 )
 # Bytes per clock and SM of L1, which shared memory is a part of: 32 banks of 4 bytes (CUDA C++ Best Practices Guide,
 # section "Shared Memory").
@@ -58,12 +64,21 @@ _MEMORY_STALLS = ("long_scoreboard", "drain", "lg_throttle", "membar")
 _QUEUES = ("lg_throttle", "mio_throttle", "tex_throttle")  # stalls that show that a queue is full
 
 
-def bound(variant: str, values: Mapping[str, float], sms: float) -> Bound:
+def bound(
+    variant: str,
+    values: Mapping[str, float],
+    sms: float,
+    measured: Mapping[str, float] = MappingProxyType({}),
+) -> Bound:
     """Returns what bounds a kernel with the counters `values`; missing counters are NaN or absent.
 
-    `values` may hold GLOBAL_ATOMICS. What the counters do not tell is left empty.
+    `values` may hold GLOBAL_ATOMICS; `measured` are the ceilings of this GPU that are known, in GB/s. What the counters
+    do not tell is left empty.
     """
     used_pct = ceilings(values, sms)
+    reached = {metric: pct for metric, pct in _reached(values, measured) if pct > used_pct.get(metric, 0.0)}
+    used_pct |= reached
+    named = {metric: CEILINGS[metric] for metric in reached}
     counted = Bound(
         family="",
         variant=variant,
@@ -80,12 +95,12 @@ def bound(variant: str, values: Mapping[str, float], sms: float) -> Bound:
     is_partial = values.get("waves_per_sm", math.nan) < 1
     return replace(
         counted,
-        kind=_kind(first, used_pct, values, sms, stall),
-        ceiling=first,
+        kind=_kind(first, used_pct, values, sms, stall, _BOUND_PCT if first in named else _enough_pct(first)),
+        ceiling=named.get(first, first),
         ceiling_pct=used_pct[first],
-        ceiling_2=second,
+        ceiling_2=named.get(second, second),
         ceiling_2_pct=used_pct.get(second, math.nan),
-        beside=beside,
+        beside=named.get(beside, beside),
         beside_pct=used_pct.get(beside, math.nan),
         l1_bytes_pct=_l1_bytes_pct(values, sms) if first == L1 else math.nan,
         shared_wavefronts=_shared(values, sms, used_pct[first]) if first == L1 else math.nan,
@@ -98,6 +113,19 @@ def bound(variant: str, values: Mapping[str, float], sms: float) -> Bound:
         waves=values["waves_per_sm"] if is_partial else math.nan,
         sms=-1 if math.isnan(sms) else int(sms),
     )
+
+
+def _reached(values: Mapping[str, float], measured: Mapping[str, float]) -> Iterator[tuple[str, float]]:
+    """Yields how much of the measured ceilings a kernel uses, by the metric of the unit, in percent."""
+    for metric, (moved, ceiling) in _RATES.items():
+        rate = values.get(moved, math.nan) / (1e3 * values.get("duration_us", math.nan))
+        if measured.get(ceiling, math.nan) > 0:
+            yield metric, 100 * rate / measured[ceiling]
+
+
+def _enough_pct(ceiling: str) -> float:
+    """Returns the share of a ceiling's peak from which on it is the bound."""
+    return _DRAM_BOUND_PCT if ceiling == DRAM else _BOUND_PCT
 
 
 def _conflicts_pct(values: Mapping[str, float]) -> float:
@@ -168,9 +196,14 @@ def _closest(used_pct: Mapping[str, float]) -> tuple[str, str]:
 
 
 def _kind(
-    first: str, used_pct: Mapping[str, float], values: Mapping[str, float], sms: float, stall: str
+    first: str,
+    used_pct: Mapping[str, float],
+    values: Mapping[str, float],
+    sms: float,
+    stall: str,
+    enough_pct: float,
 ) -> str:
-    if used_pct[first] >= (_DRAM_BOUND_PCT if first == DRAM else _BOUND_PCT):
+    if used_pct[first] >= enough_pct:
         return "compute" if first in _COMPUTE else "memory"
     if used_pct[first] >= _NEAR_PCT:
         return "near"

@@ -178,7 +178,8 @@ class Explanation:
         codes = self._opcodes.get((variant, bare_name(str(values["kernel"]))), {})
         count = sum(times for code, times in codes.items() if _ATOMIC.match(code))
         counted = {**_numbers(values), bounds.GLOBAL_ATOMICS: count}
-        return bounds.bound(variant, counted, self.tables.peak("sms"))
+        measured = {name: self.tables.ceiling(name)[0] for name in bounds.CEILINGS.values()}
+        return bounds.bound(variant, counted, self.tables.peak("sms"), measured)
 
     @cached_property
     def _opcodes(self) -> dict[tuple[str, str], dict[str, float]]:

@@ -166,8 +166,12 @@ class Quantities:
         if rows is None or not (case or name.startswith(_TOTAL)):
             rows = self._of((family, variant, "", metric))
             if rows is None:
-                why = f"{variant} at {case} has no {metric}: it was not captured"
-                return Number(math.nan, "", why, "not_captured" if case else "not_compiled")
+                is_older = (
+                    self._of((*key, "duration_us")) is not None
+                )  # a campaign before ncu was asked for the metric
+                why = "this campaign did not record it" if is_older else "it was not captured"
+                code = "not_recorded" if is_older else "not_captured" if case else "not_compiled"
+                return Number(math.nan, "", f"{variant} at {case} has no {metric}: {why}", code)
             ran = rows["kernel"].map(bare_name) == bare_name(self._main_kernel(key)[0])
             return _known(rows, metric, float(rows[ran if ran.any() else slice(None)]["value"].max()))
         if name.startswith(_TOTAL):

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from warplog.analysis.bounds import DRAM, L2
+from warplog.analysis.bounds import OF_MEMORY
 from warplog.analysis.decomposition import CLOCK, ISSUING, Change, Factor, StateChange, Step
 from warplog.analysis.use import BLOCKS, TRAFFIC_OF
 from warplog.metrics import METRICS
@@ -95,7 +95,7 @@ def _factors(step: Step, sides: list[Bound]) -> Iterator[rows.Change]:
     if any(step.use.contended) or _grid(step) or _sectors(step):
         return
     by_memory = any(
-        bound.kind in ("memory", "near") and {bound.ceiling, bound.ceiling_2} & {DRAM, L2} for bound in sides
+        bound.kind in ("memory", "near") and {bound.ceiling, bound.ceiling_2} & OF_MEMORY for bound in sides
     )
     for factor in step.factors:
         if _weight(factor, step) < _LEAST_FACTOR or (factor not in step.causes and factor != step.clock):

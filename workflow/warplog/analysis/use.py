@@ -9,11 +9,12 @@ from warplog.analysis.decomposition import Change, Use, Values
 _SECTORS = ("global_load_sectors_per_request", "global_store_sectors_per_request")
 _BLOCKS, _WAVES, _OCCUPANCY = "grid_blocks", "waves_per_sm", "theoretical_occupancy_pct"
 _EXCESS = "shared_wavefronts_excess"
-COUNTERS = (*bounds.COUNTERS, *_SECTORS, _BLOCKS, bounds.ISSUE, "dram_bytes", "l2_bytes", _EXCESS)
+COUNTERS = (*bounds.COUNTERS, *_SECTORS, _BLOCKS, bounds.ISSUE, "dram_bytes", _EXCESS)
 BLOCKS = "blocks_per_sm"
 _TENSOR = "pipe_tensor_pct"
 # The traffic of a unit, which is told with it from a change of 5 % on; that of others only from a factor of 1.5 on.
-TRAFFIC_OF = {"dram_throughput_pct": "dram_bytes", "l2_throughput_pct": "l2_bytes"}
+TRAFFIC_OF = {name: moved for unit, moved in ((bounds.DRAM, "dram_bytes"), (bounds.L2, "l2_bytes"))
+              for name in (unit, bounds.CEILINGS[unit])}  # fmt: skip
 _LEAST_TRAFFIC, _LARGE_TRAFFIC = 1.05, 1.5
 _LEAST_POINTS = 2.0
 _LEAST_EXCESS = (

@@ -90,6 +90,12 @@ def _has_dashed_roof(tables: FigureTables) -> bool:
     return bool((figures.data("roofline", tables)["kind"] == "clock").any())
 
 
+def _has_measured_roof(name: str = "") -> Applies:
+    return lambda tables: bool(
+        figures.data("roofline", tables)["label"].str.endswith(f"{name} measured".strip()).any()
+    )
+
+
 def _has_copies(tables: FigureTables) -> bool:
     events = tables.timeline
     return bool(((events["kind"] == "memcpy") & (events["case"] == tables.profiled_case)).any())
@@ -146,6 +152,8 @@ CONDITIONS: Mapping[str, Mapping[str, Applies]] = {
     "roofline": {
         "Copies by the TMA unit": _executes("utmaldg", "utmastg"),
         "A launch that also copies": _has_copies,
+        "L2 has no roof": _not(_has_measured_roof("L2")),
+        "A roof called measured": _has_measured_roof(),
         "Coloured are the main path": _has_long_ladder,
         "A dashed roof": _has_dashed_roof,
     },

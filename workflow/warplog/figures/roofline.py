@@ -52,6 +52,11 @@ _TMA = ("inst_utmaldg", "inst_utmastg")
 # Bytes per clock and SM of L1, which shared memory is a part of: 32 banks of 4 bytes (CUDA C++ Best Practices Guide,
 # section "Shared Memory"). NVIDIA publishes no bandwidth of L2.
 _L1_BYTES = 128
+# By the name of a roof, the ceiling that replaces its peak, the column of its rate, and the factor to that.
+CEILINGS = {
+    "FP32": ("fp32_tflops", "gflops", 1e3),
+    **{level: (f"{level.lower()}_gbytes_per_s", "gbytes_per_s", 1.0) for level in LEVELS.values()},
+}
 _Roof = tuple[str, tuple[float, float], tuple[float, float]]  # label, and both ends in data units
 _SAME = 0.02  # a roof at the measured clock is drawn if it differs by this much from the peak
 
@@ -88,7 +93,8 @@ def data(tables: FigureTables) -> pd.DataFrame:
     roofs = _roofs(tables, points)
     top = roofs.loc[roofs["kind"] == "compute", "gflops"].max()
     top = top if top > points["gflops"].max() else np.nan  # tensor cores are used and their peak is unknown
-    under_dram = points["intensity_flop_per_byte"] * tables.peak("dram_gbytes_per_s_peak")
+    dram = roofs.loc[roofs["label"].str.startswith("DRAM "), "gbytes_per_s"].max()
+    under_dram = points["intensity_flop_per_byte"] * dram
     points["roof_pct"] = 100 * points["gflops"] / np.minimum(under_dram, top)
     points["clock_roof_pct"] = (
         100 * points["gflops"] / np.minimum(under_dram, _at_clock(tables, top, points["sm_mhz"]))
@@ -143,26 +149,36 @@ def _at_clock(tables: FigureTables, gflops: float, mhz: "float | pd.Series") -> 
     return per_clock * sms * mhz * 1e-3
 
 
+def _roof(tables: FigureTables, kind: str, label: str, peak: float, source: str) -> dict[str, Cell]:
+    """Returns a roof: the rate that kernels of the campaign reach, if it was measured, otherwise the peak."""
+    name = label.removesuffix(" peak")
+    ceiling, rate, scale = CEILINGS.get(name, ("", "gflops", 1.0))
+    value, family = tables.ceiling(ceiling)
+    if not value > 0:
+        return {"kind": kind, "label": label, rate: peak, "peak_source": source}
+    measured = f"{name}: measured by {family}"
+    return {"kind": kind, "label": f"{name} measured", rate: scale * value, "peak_source": measured}
+
+
 def _roofs(tables: FigureTables, points: pd.DataFrame) -> pd.DataFrame:
     best = points.sort_values("gflops", na_position="first").iloc[-1]
     source = tables.peaks_text()
-    ceilings = tables.ceilings(float(best["gflops"]))
-    roofs: list[dict[str, Cell]] = [
-        {"kind": "compute", "label": name, "gflops": peak, "peak_source": source} for name, peak in ceilings
-    ]
-    name, peak = ceilings[-1] if ceilings else ("", np.nan)
+    peaks = tables.compute_peaks(float(best["gflops"]))
+    roofs = [_roof(tables, "compute", name, peak, source) for name, peak in peaks]
+    name, peak = peaks[-1] if peaks else ("", np.nan)
     if peak > best["gflops"]:
         clocked = _at_clock(tables, peak, best["sm_mhz"])
         if abs(clocked / peak - 1) > _SAME:
             label = f"{name.removesuffix(' peak')} at {best['sm_mhz']:.0f} MHz"
             roofs.append({"kind": "clock", "label": label, "gflops": clocked, "sm_mhz": best["sm_mhz"]})
-    dram = tables.peak("dram_gbytes_per_s_peak")
-    if dram > 0:
-        roofs.append({"kind": "memory", "label": "DRAM peak", "gbytes_per_s": dram, "peak_source": source})
     l1 = _L1_BYTES * tables.peak("sms") * tables.peak("max_sm_mhz") * 1e-3
-    if l1 > 0 and points["l1_flop_per_byte"].notna().any():
+    levels = [_roof(tables, "memory", "DRAM peak", tables.peak("dram_gbytes_per_s_peak"), source)]
+    if points["l2_flop_per_byte"].notna().any():
+        levels.append(_roof(tables, "memory", "L2 peak", np.nan, ""))
+    if points["l1_flop_per_byte"].notna().any():
         per_clock = f"L1: {_L1_BYTES} bytes per clock and SM"
-        roofs.append({"kind": "memory", "label": "L1 peak", "gbytes_per_s": l1, "peak_source": per_clock})
+        levels.append(_roof(tables, "memory", "L1 peak", l1, per_clock))
+    roofs += [roof for roof in levels if columns.number(roof, "gbytes_per_s") > 0]
     compulsory = tables.compulsory_intensity()
     if np.isfinite(compulsory) and compulsory > 0:
         label = "compulsory traffic"
@@ -201,8 +217,8 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
 
 def _note(data: pd.DataFrame, coloured: pd.DataFrame, others: pd.DataFrame) -> str:
     first = data.iloc[0]
-    sources = sorted({str(s) for s in data["peak_source"].dropna() if s}, key=lambda s: s.startswith("L1"))
-    note = NOTE.format(regime=f" {first['regime']}", peaks=", ".join(sources) or "unknown for this GPU")
+    sources = dict.fromkeys(str(s) for s in data["peak_source"].dropna() if s)
+    note = NOTE.format(regime=f" {first['regime']}", peaks="; ".join(sources) or "unknown for this GPU")
     past_l1 = coloured["l1_flop_per_byte"].isna() & coloured["l2_flop_per_byte"].notna()
     note += NO_L1 if past_l1.any() else ""
     grey = ", ".join(fit(str(variant), name_in()) for variant in others["variant"])

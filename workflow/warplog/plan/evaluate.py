@@ -86,7 +86,13 @@ def write_analysis(chosen: Mapping[str, Iterable[Variant]], folder: Path) -> Non
     Args:
         chosen: the variants of each family in the tables.
     """
-    read = {name: read_table(folder, name) for name in (*view.TABLES, "floors", "instructions")}
+    names = [
+        *view.TABLES,
+        "floors",
+        "instructions",
+        *(["ceilings"] if any(folder.glob("ceilings.*")) else []),
+    ]
+    read = {name: read_table(folder, name) for name in names}
     concluded = [
         conclude(view.of_family(read, folder, family), sources_of(variants))
         for family, variants in chosen.items()

@@ -213,16 +213,18 @@ class Bound(Conclusion):
         " queue: throughput, not latency), atomics (contention on few addresses),"
         " launch (the grid does not fill the GPU); empty if unknown",
     ] = ""
-    ceiling: Annotated[str, "", "metric of the closest ceiling"] = ""
+    ceiling: Annotated[
+        str, "", "metric of the closest ceiling, whose peak it is a share of, or one of the table `ceilings`"
+    ] = ""
     ceiling_pct: Annotated[float, "%", "how much of it is used"] = NAN
     ceiling_2: Annotated[
         str,
         "",
-        "metric of another ceiling within 2 percentage points, or of the pipe whose instructions fill the issue slots;"
-        " empty for none",
+        "the same of another ceiling within 2 percentage points, or of the pipe whose instructions fill the issue"
+        " slots; empty for none",
     ] = ""
     ceiling_2_pct: Annotated[float, "%", "how much of that is used"] = NAN
-    beside: Annotated[str, "", "metric of L2 or device memory where the other one is the ceiling"] = ""
+    beside: Annotated[str, "", "the same of L2 or device memory where the other one is the ceiling"] = ""
     beside_pct: Annotated[float, "%", "how much of that is used"] = NAN
     l1_bytes_pct: Annotated[
         float, "%", "bandwidth of L1/TEX that global and local accesses use, if it is the ceiling"
@@ -339,8 +341,8 @@ class Answer(Conclusion):
         "",
         "why it is not measurable: other_gpu (it is about another one), not_judged (a claim without a condition),"
         " not_measured (the case is not in the campaign), no_time, no_value, no_peak (of the GPU), not_captured,"
-        " not_tuned (a claim about the result of a search, without one on this GPU), not_compiled, or the status of the"
-        " measurement or the metric; else empty",
+        " not_tuned (a claim about the result of a search, without one on this GPU), not_recorded (an older campaign"
+        " did not collect the counter), not_compiled, or the status of the measurement or the metric; else empty",
     ]
     reason_of: Annotated[str, "", "variant, GPU or column of `gpus` that `reason` refers to"]
 

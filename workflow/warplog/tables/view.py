@@ -23,6 +23,9 @@ TABLES = (
 # Made by jobs of their own, after the others, or missing in campaigns that an earlier release recorded.
 OPTIONAL = ("claims", "floors", "instructions", *(kind.TABLE for kind in conclusions.TABLES))
 
+_OF_GPU = ("gpus", "ceilings")
+_USABLE = ("met", "within_noise")  # words of a ceiling
+
 
 @dataclass(frozen=True)
 class Quantity:
@@ -40,7 +43,10 @@ TIME = Quantity("median_us", "median time", "µs")
 
 @dataclass(frozen=True)
 class FigureTables:
-    """The tables of one family on one GPU, with the columns of results/tables; `places` is the table `ladder`."""
+    """The tables of one family on one GPU, with the columns of results/tables.
+
+    `places` is the table `ladder`; `gpus` and `ceilings` are those of the campaign.
+    """
 
     measurements: pd.DataFrame
     metrics: pd.DataFrame
@@ -62,6 +68,7 @@ class FigureTables:
     answers: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["answers"]))
     bounds: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["bounds"]))
     chips: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["chips"]))
+    ceilings: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["ceilings"]))
 
     @property
     def family(self) -> str:
@@ -91,6 +98,15 @@ class FigureTables:
         if column not in rows or rows.empty:
             return np.nan
         return float(pd.to_numeric(rows[column], errors="coerce").iloc[0])
+
+    def ceiling(self, name: str) -> tuple[float, str]:
+        """Returns what the campaign measured as a ceiling of the GPU, and the family whose kernels show it.
+
+        It is NaN if it was not measured, or lies outside of what is expected of any GPU.
+        """
+        usable = (self.ceilings["ceiling"] == name) & self.ceilings["word"].isin(_USABLE)
+        row = next(iter(as_rows(self.ceilings[usable])), {})
+        return number(row, "value"), text(row, "family")
 
     def ladder(self, case: str) -> pd.DataFrame:
         """Returns one row per variant in ladder order, with columns of `variants` and of `measurements` at `case`.
@@ -205,13 +221,13 @@ class FigureTables:
             label = {"pcie": "PCIe peak"}.get(limit, "DRAM peak")
             return Quantity("gbytes_per_s", "throughput", "GB/s", peak, label)
         if flops > 0:
-            tops = self.ceilings(float(rows["gflops"].max()))
+            tops = self.compute_peaks(float(rows["gflops"].max()))
             label, peak = tops[-1] if tops and tops[-1][1] > rows["gflops"].max() else ("", np.nan)
             return Quantity("gflops", "throughput", "GFLOP/s", peak, label)
         return TIME
 
-    def ceilings(self, best_gflops: float) -> list[tuple[str, float]]:
-        """Returns the compute ceilings to draw, as (label, GFLOP/s), lowest first.
+    def compute_peaks(self, best_gflops: float) -> list[tuple[str, float]]:
+        """Returns the compute peaks to draw, as (label, GFLOP/s), lowest first.
 
         FP32 is always drawn; bfloat16 only if tensor cores were used or the fastest variant (`best_gflops`) exceeds
         the FP32 peak, which is impossible without them; FP8 only if it exceeds the bfloat16 peak.
@@ -290,7 +306,7 @@ def of_family(tables: Mapping[str, pd.DataFrame], folder: Path, family: str) -> 
     Raises:
         WarplogError: if the family is missing.
     """
-    own = {n: t if n == "gpus" else t[t["family"] == family] for n, t in tables.items()}
+    own = {n: t if n in _OF_GPU else t[t["family"] == family] for n, t in tables.items()}
     if own["variants"].empty:
         names = ", ".join(sorted(tables["variants"]["family"].unique())) or "none"
         raise WarplogError(f"{folder}/variants: {family}: no such family; the table contains {names}")

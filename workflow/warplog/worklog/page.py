@@ -255,6 +255,7 @@ class Page:
         baseline: The variant that shares refer to; "" without one.
         speed: The column of `measurements` that shows the speed: gflops, gbytes_per_s or median_us.
         claims: Those about the whole ladder.
+        ceilings: of `ceilings`: what these kernels show of the GPU.
         timed: of `measurements`: by case in order of size, then by variant; a variant that did not run is missing.
         not_run: The sizes beyond which variants do not run, with their names.
         states: The warp states that the page names.
@@ -278,6 +279,7 @@ class Page:
     method: Method
     sections: tuple[Section, ...]
     claims: tuple[Cells, ...]
+    ceilings: tuple[Cells, ...]
     timed: Mapping[str, Mapping[str, Cells]]
     not_run: tuple[tuple[str, tuple[str, ...]], ...]
     states: frozenset[str]

@@ -11,8 +11,8 @@ from warplog.figures.captions import caption
 from warplog.figures.shared.highlight import of_family
 from warplog.records.campaign import Campaign
 from warplog.records.remarks import own_limits
-from warplog.tables import regimes
-from warplog.tables.conclusions import Place, Verdict
+from warplog.tables import conclusions, regimes
+from warplog.tables.conclusions import Ceiling, Place, Verdict
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
 from warplog.worklog.cells import Cells
@@ -89,6 +89,9 @@ def gather(
         method=_method(rows),
         sections=sections,
         claims=tuple(Cells("claims", claim) for claim in rows.claims.get("", ())),
+        ceilings=tuple(
+            Cells(Ceiling.TABLE, row) for row in conclusions.rows(tables.ceilings, Ceiling, family.name)
+        ),
         timed=_timed(by_size),
         not_run=_not_run(by_size),
         states=_states(sections),
