@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import shared
 from cluster import slurm_controller
 
 # A shell that starts the tests in the background lets them ignore Ctrl-C, and their programs would inherit that.
@@ -43,6 +44,11 @@ LONGEST = [
 def pytest_xdist_auto_num_workers() -> int:
     """One worker more than cores: tests wait for the disk and for programs, but each worker imports everything."""
     return len(os.sched_getaffinity(0)) + 1
+
+
+def pytest_configure() -> None:
+    """Makes the folder that the workers share before they start."""
+    shared.folder()
 
 
 def pytest_collection_finish() -> None:

@@ -1,14 +1,15 @@
 """A small campaign in `FOLDER`, cut from the recorded H200 campaign: transpose, and eight variants of sgemm.
 
-Each process cuts its own, so the records have the format of the shipped ones, and the code under test makes the tables.
+It is cut for each run of the tests, so the records have the format of the shipped ones, and the code under test makes
+the tables.
 """
 
-import atexit
 import shutil
-import tempfile
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
+import shared
 import shipped_families
 from warplog.catalog.family import Family
 from warplog.core import store
@@ -75,6 +76,4 @@ def cut(name: str, folder: Path, families: Mapping[str, Family] = FAMILIES) -> N
     manifest.write(folder, campaign.campaign, campaign.commit)
 
 
-FOLDER = Path(tempfile.mkdtemp(prefix="warplog-small-")) / "small"
-atexit.register(shutil.rmtree, FOLDER.parent)
-cut("h200", FOLDER)
+FOLDER = shared.made("small", partial(cut, "h200"))
