@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-import shared
 from cluster import slurm_controller
+
+import shared
 
 # A shell that starts the tests in the background lets them ignore Ctrl-C, and their programs would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -15,7 +15,7 @@ _VARIABLE = "WARPLOG_SHARED_BY_TESTS"
 
 @cache
 def folder() -> Path:
-    """Returns the folder of the process that calls first, whose children inherit it; it is removed with that process."""
+    """Returns the folder of the process that calls first, whose children inherit it; it goes when that process ends."""
     if _VARIABLE not in os.environ:
         os.environ[_VARIABLE] = tempfile.mkdtemp(prefix="warplog-tests-")
         atexit.register(shutil.rmtree, os.environ[_VARIABLE])
