@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from cluster import slurm_controller
 
+import shared
+
 # A shell that starts the tests in the background lets them ignore Ctrl-C, and their programs would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -43,6 +45,11 @@ LONGEST = [
 def pytest_xdist_auto_num_workers() -> int:
     """One worker more than cores: tests wait for the disk and for programs, but each worker imports everything."""
     return len(os.sched_getaffinity(0)) + 1
+
+
+def pytest_configure() -> None:
+    """Makes the folder that the workers share before they start."""
+    shared.folder()
 
 
 def pytest_collection_finish() -> None:

@@ -1,15 +1,13 @@
 """Recorded campaigns for tests: one of the repository as a folder of plain files, and the record of one made up."""
 
-import atexit
 import json
 import shutil
-import tempfile
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+import shared
 from warplog.core import store
 from warplog.records.campaign import Campaign, Gpu
 from warplog.records.verification import manifest
@@ -50,16 +48,15 @@ def campaign(**changes: Any) -> Campaign:
     return msgspec.structs.replace(CAMPAIGN, **changes)
 
 
-@cache
 def unpacked(name: str) -> Path:
     """Returns a copy of a recorded campaign of the repository, with its records as files and without a manifest."""
-    place = Path(tempfile.mkdtemp(prefix="warplog-unpacked-"))
-    atexit.register(shutil.rmtree, place)
-    folder = place / name
-    shutil.copytree(FOLDER / name, folder)
-    unpack(folder)
-    (folder / manifest.NAME).unlink()
-    return folder
+
+    def make(folder: Path) -> None:
+        shutil.copytree(FOLDER / name, folder)
+        unpack(folder)
+        (folder / manifest.NAME).unlink()
+
+    return shared.made(name, make)
 
 
 def unpack(folder: Path) -> None:

@@ -1,14 +1,17 @@
 """A small campaign in `FOLDER`, cut from the recorded H200 campaign: transpose, and eight variants of sgemm.
 
-Each process cuts its own, so the records have the format of the shipped ones, and the code under test makes the tables.
+It is cut for each run of the tests, so the records have the format of the shipped ones, and the code under test makes
+the tables.
 """
 
-import atexit
 import shutil
-import tempfile
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
+from msgspec import structs
+
+import shared
 import shipped_families
 from warplog.catalog.family import Family
 from warplog.core import store
@@ -18,6 +21,7 @@ from warplog.judge import floors, samples
 from warplog.machine import device
 from warplog.plan import evaluate
 from warplog.records import door, stages
+from warplog.records.build import Chips
 from warplog.records.campaign import Campaign
 from warplog.records.family_file import FamilyRecord
 from warplog.records.verification import manifest
@@ -37,11 +41,15 @@ STEPS = (
     "warptile",
     "cublas",
 )
+UNBUILT = stages.FOR_CHIPS.file.format(arch="sm_80", family="sgemm")
 FAMILIES = {name: shipped_families.FAMILIES[name] for name in ("sgemm", "transpose")}
 
 
 def cut(name: str, folder: Path, families: Mapping[str, Family] = FAMILIES) -> None:
-    """Writes records, tables and figures of these families of a recorded campaign; of sgemm, the STEPS."""
+    """Writes records, tables and figures of these families of a recorded campaign; of sgemm, the STEPS.
+
+    Of the builds for other chips, the one at UNBUILT is left out: `snakemake chips` has something to compile.
+    """
     whole = RECORDED / name
     chosen = {
         name: tuple(v for v in family.variants if name != "sgemm" or v.name in STEPS)
@@ -57,6 +65,10 @@ def cut(name: str, folder: Path, families: Mapping[str, Family] = FAMILIES) -> N
                 record.path = folder / path.relative_to(whole)
                 record.keep_only(names)
                 record.write()
+        for path in set(stages.FOR_CHIPS.files(whole, family=family)) - {whole / UNBUILT}:
+            record = door.read(path, Chips)
+            builds = {name: build for name, build in record.variants.items() if name in names}
+            door.write(folder / path.relative_to(whole), structs.replace(record, variants=builds))
         for name in names:
             build = f"build/sm_90/{family}/{name}/record.json"
             write_bytes(folder / build, store.read(whole / build, 1 << 20, ""))
@@ -75,6 +87,4 @@ def cut(name: str, folder: Path, families: Mapping[str, Family] = FAMILIES) -> N
     manifest.write(folder, campaign.campaign, campaign.commit)
 
 
-FOLDER = Path(tempfile.mkdtemp(prefix="warplog-small-")) / "small"
-atexit.register(shutil.rmtree, FOLDER.parent)
-cut("h200", FOLDER)
+FOLDER = shared.made("small", partial(cut, "h200"))

@@ -6,40 +6,25 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
-import uuid
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from warplog.core.locks import locked
+import shared
 
 SERVER = Path(__file__).with_name("snakemake_server.py")
 LONGEST_S = 580
 
 
-_starting = threading.Lock()
-
-
-def _server() -> Path:
-    """Returns the socket of the process that all workers of these tests share."""
-    with _starting:
-        return _started()
-
-
 @cache
-def _started() -> Path:
-    """Starts the process, unless another worker has; it ends with the tests. Returns the socket where it listens."""
-    shared = os.environ.get("PYTEST_XDIST_TESTRUNUID")
-    folder = Path(tempfile.gettempdir()) / f"warplog-tests-{shared or uuid.uuid4().hex}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    with locked(folder / "starting", ""):
-        if not (folder / "socket").exists():
-            _start(folder, os.getppid() if shared else os.getpid())
-    return folder / "socket"
+def _server() -> Path:
+    """Returns the socket of a process that all workers of these tests share, and which ends with them."""
+    return shared.made("snakemake", _start) / "socket"
 
 
-def _start(folder: Path, tests: int) -> None:
+def _start(folder: Path) -> None:
+    folder.mkdir()
+    tests = os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid()
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     environment |= {
         "OPENBLAS_NUM_THREADS": "1",

@@ -3,8 +3,8 @@
 A new process would spend one to three seconds on these imports. A fork sees the folder, the environment, the module
 path and the sitecustomize that a new process would see, and imports warplog itself.
 
-The process listens in the folder that is its first argument until the process whose number is the second one ends,
-and removes the folder. A connection passes standard output and error, and a line of JSON with the arguments of `run`;
+The process listens in the folder that is its first argument until the process whose number is the second one ends. A
+connection passes standard output and error, and a line of JSON with the arguments of `run`;
 the answer is the exit status. If the connection is closed before, the program is killed.
 """
 
@@ -18,7 +18,6 @@ import os
 import random
 import runpy
 import select
-import shutil
 import signal
 import site
 import socket
@@ -176,7 +175,7 @@ def main(folder: Path, tests: int) -> None:
     snakemake.cli.get_argument_parser()  # imports all plugins
     for name in LIBRARIES:
         importlib.import_module(name)
-    mlflow_tables.copy_tables(folder)
+    mlflow_tables.copy_tables()
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(folder / "socket"))
     listener.listen()
@@ -187,7 +186,6 @@ def main(folder: Path, tests: int) -> None:
     gc.set_threshold(100_000, 50, 100)
     print("ready", flush=True)
     serve(listener, ended, interpreter)
-    shutil.rmtree(folder)
 
 
 if __name__ == "__main__":

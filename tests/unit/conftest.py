@@ -7,3 +7,11 @@ import pytest
 def kept_builds(pytestconfig):
     """Returns the folder that keeps compiled variants for the next run (sass_builds.py, `pytest --cache-clear`)."""
     return pytestconfig.cache.mkdir("builds")
+
+
+@pytest.fixture(scope="session")
+def mlflow_tables():
+    """Makes new MLflow stores in a hundredth of the time (mlflow_tables.py)."""
+    from mlflow_tables import copy_tables
+
+    copy_tables()

@@ -65,6 +65,7 @@ def test_the_projects_own_rounds_serve_campaigns_without_any(place, tmp_path):
     assert comparison.run(names, Sources(tmp_path)).floors.processes == 3
 
 
+@pytest.mark.usefixtures("mlflow_tables")
 def test_what_is_tracked_can_be_compared(tmp_path):
     """The store holds the records, so a campaign in it can be compared without any other file."""
     uri = f"sqlite:///{tmp_path}/mlflow.db"

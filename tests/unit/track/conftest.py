@@ -16,10 +16,8 @@ def tmp_path():
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _tables(tmp_path_factory):
-    from mlflow_tables import copy_tables
-
-    copy_tables(tmp_path_factory.mktemp("mlflow"))
+def _tables(mlflow_tables):
+    pass
 
 
 @pytest.fixture(scope="session")

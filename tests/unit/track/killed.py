@@ -1,6 +1,6 @@
 """Logs a project in a process of its own, which ends by SIGKILL before a chosen call of MLflow's client.
 
-The processes are forked from one that has imported everything and logged once, since both take seconds.
+The processes are forked from one that has imported everything, since that takes seconds, as is an MLflow server.
 """
 
 import multiprocessing
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import wraps
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
+from pathlib import Path
 from typing import Any
 
 from tracked_project import Project
@@ -36,6 +37,25 @@ def context() -> ForkServerContext:
     found = multiprocessing.get_context("forkserver")
     found.set_forkserver_preload(list(_IMPORTED))
     return found
+
+
+def serve_mlflow(port: int, folder: Path) -> None:
+    """Does what `mlflow server` does, with its database and artifacts in a folder."""
+    from mlflow.server import constants
+
+    from mlflow_tables import copy_tables
+
+    os.environ |= {
+        constants.BACKEND_STORE_URI_ENV_VAR: f"sqlite:///{folder}/server.db",
+        constants.ARTIFACT_ROOT_ENV_VAR: "mlflow-artifacts:/",
+        constants.ARTIFACTS_DESTINATION_ENV_VAR: f"{folder}/artifacts",
+        constants.SERVE_ARTIFACTS_ENV_VAR: "true",
+    }
+    copy_tables()
+    import uvicorn
+    from mlflow.server.fastapi_app import app
+
+    uvicorn.run(app, port=port, log_level="error")
 
 
 class Killed:

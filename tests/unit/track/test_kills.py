@@ -1,11 +1,8 @@
 """Logging is killed before each call of MLflow's client; the same command again completes it, and doubles nothing."""
 
-import os
 import shutil
 import socket
 import sqlite3
-import subprocess
-import sys
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -14,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from killed import Killed
+from killed import Killed, context, serve_mlflow
 from msgspec import structs
 from track_tables import CAMPAIGN, write_tables
 from tracked_project import Project
@@ -37,26 +34,20 @@ def server(tmp_path: Path) -> Iterator[str]:
     """An MLflow server with its own database and artifacts."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "mlflow", "server", "--port", str(port), "--workers", "1"]
-    command += ["--backend-store-uri", f"sqlite:///{tmp_path}/server.db"]
-    command += ["--artifacts-destination", f"{tmp_path}/artifacts"]
-    quiet = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_DISABLE_TELEMETRY": "true"}
-    with (tmp_path / "server.log").open("w") as said:
-        running = subprocess.Popen(
-            command, env=os.environ | quiet, stdout=said, stderr=said, start_new_session=True
-        )
-        try:
-            address = f"http://127.0.0.1:{port}"
-            while running.poll() is None:
-                try:
-                    urllib.request.urlopen(f"{address}/health", timeout=5).close()
-                    break
-                except OSError:
-                    time.sleep(0.1)
-            yield address
-        finally:
-            os.killpg(running.pid, 9)
-            running.wait()
+    running = context().Process(target=serve_mlflow, args=(port, tmp_path), daemon=True)
+    running.start()
+    try:
+        address = f"http://127.0.0.1:{port}"
+        while running.is_alive():
+            try:
+                urllib.request.urlopen(f"{address}/health", timeout=5).close()
+                break
+            except OSError:
+                time.sleep(0.1)
+        yield address
+    finally:
+        running.kill()
+        running.join()
 
 
 @pytest.fixture
@@ -87,7 +78,7 @@ def states(project: Project, campaign: str = CAMPAIGN.campaign) -> set[tuple[str
 
 
 def restore(file: Path, kept: Path) -> None:
-    """Gives a database, which a server has open, the content that a copy of it has."""
+    """Gives a database, which a process has open, the content that a copy of it has."""
     with closing(sqlite3.connect(kept)) as before, closing(sqlite3.connect(file)) as now:
         before.backup(now)
 
@@ -96,22 +87,18 @@ ENDED = {("current", "FINISHED"), ("superseded", "FINISHED"), ("interrupted", "K
 
 
 def test_killed_before_any_call_in_a_new_store_it_is_completed_by_the_next_run(project, killer):
-    empty = project.root / "empty.db"
+    empty, first, file = (project.root / f"{name}.db" for name in ("empty", "undisturbed", "killed"))
     database.create(empty)
+    shutil.copy(empty, first)
+    shutil.copy(empty, file)
     artifacts = project.root / database.ARTIFACTS
-
-    def fresh(number: int) -> Project:
-        store = project.root / f"{number}.db"
-        shutil.copy(empty, store)
-        return Project(project.root, f"sqlite:///{store}")
-
-    undisturbed = fresh(0)
+    undisturbed, store = (Project(project.root, f"sqlite:///{place}") for place in (first, file))
     calls = killer.log(undisturbed)
     wanted = content(undisturbed, artifacts)
     assert set(wanted) == set(VARIANTS)
     assert calls > 5 * len(VARIANTS)
     for number in range(1, calls + 1):
-        store = fresh(number)
+        restore(file, empty)
         killer.log(store, kill=number)
         store.log()
         assert content(store, artifacts) == wanted, f"killed before call {number} of {calls}"
