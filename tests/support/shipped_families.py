@@ -15,7 +15,12 @@ _NEW_FAMILIES = (
     *("precision_gemm", "skinny_gemm", "streams"),
 )
 NEW: set[tuple[str, str]] = {
-    *((name, variant.name) for name in _NEW_FAMILIES if name in FAMILIES for variant in FAMILIES[name].variants),
+    *(
+        (name, variant.name)
+        for name in _NEW_FAMILIES
+        if name in FAMILIES
+        for variant in FAMILIES[name].variants
+    ),
     ("bf16_gemm", "wgmma_cluster_evict_first"),
     ("bf16_gemm", "wgmma_cluster_setmaxnreg"),
     ("bf16_gemm", "wgmma_cluster_stwt"),

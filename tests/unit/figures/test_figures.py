@@ -39,9 +39,17 @@ UNITS = {
 
 # They have tests of their own.
 ELSEWHERE = [
-    "chains_x_warps", "claims", "error_vs_speed", "hierarchy", "latency_vs_footprint", "memory_chart", "power_trace", "stride_curve", "swim_lanes",
+    "chains_x_warps",
+    "claims",
+    "error_vs_speed",
+    "hierarchy",
+    "latency_vs_footprint",
+    "memory_chart",
+    "power_trace",
+    "stride_curve",
+    "swim_lanes",
     "tile_schedule",
-]  # fmt: skip
+]
 TIMED = ("ladder", "quantization", "roofline", "throughput_vs_size")  # figures of the times of launches
 
 
