@@ -1,11 +1,11 @@
 """Runs Snakemake, and the scripts of its jobs, in forks of a process that has imported the libraries they use.
 
 A new process would spend one to three seconds on these imports. A fork sees the folder, the environment, the module
-path and the sitecustomize that a new process would see, and imports warplog itself.
+path and the sitecustomize that a new process would see, and imports warplog itself if its PYTHONPATH is not CHECKOUT.
 
 The process listens in the folder that is its first argument until the process whose number is the second one ends. A
-connection passes standard output and error, and a line of JSON with the arguments of `run`;
-the answer is the exit status. If the connection is closed before, the program is killed.
+connection passes standard output and error, and a line of JSON with the arguments of `run`; the answer is the exit
+status. If the connection is closed before, the program is killed.
 """
 
 import atexit
@@ -15,6 +15,7 @@ import hashlib
 import importlib
 import json
 import os
+import pkgutil
 import random
 import runpy
 import select
@@ -31,6 +32,7 @@ import snakemake.cli
 import vl_convert
 
 import mlflow_tables
+import warplog
 
 LIBRARIES = (
     "numpy", "pandas", "pyarrow.dataset", "pyarrow.pandas_compat", "yaml", "jsonschema_rs", "simpleeval",
@@ -40,6 +42,8 @@ LIBRARIES = (
     "mlflow.store.tracking.sqlalchemy_workspace_store", "alembic.command", "alembic.autogenerate",
     "sqlalchemy.dialects.sqlite",
 )  # fmt: skip
+# The folder of the package under test.
+CHECKOUT = str(Path(warplog.__file__).parents[1])
 # Snakemake starts the script of a job with this program instead of Python, and tests start Snakemake with it.
 INTERPRETER = """\
 #!{python} -IS
@@ -77,7 +81,11 @@ def run(
     random.seed()
     is_script = program != "snakemake"
     first = str(Path(program).parent) if is_script else ""
-    sys.path[:1] = [first, *filter(None, environment.get("PYTHONPATH", "").split(":"))]
+    packages = [path for path in environment.get("PYTHONPATH", "").split(":") if path]
+    sys.path[:1] = [first, *packages]
+    if set(packages) - {CHECKOUT}:
+        for name in [name for name in sys.modules if name.partition(".")[0] == warplog.__name__]:
+            del sys.modules[name]
     sys.modules.pop("sitecustomize", None)  # Python has one of its own on some systems
     site.execsitecustomize()
     sys.argv = [program if is_script else snakemake.cli.__file__, *arguments]
@@ -175,6 +183,9 @@ def main(folder: Path, tests: int) -> None:
     snakemake.cli.get_argument_parser()  # imports all plugins
     for name in LIBRARIES:
         importlib.import_module(name)
+    for module in pkgutil.walk_packages(warplog.__path__, "warplog."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
     mlflow_tables.copy_tables()
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(folder / "socket"))

@@ -117,7 +117,7 @@ class Place:
         environment = {
             **os.environ,
             "PATH": f"{self._bin}:{os.environ['PATH']}",
-            "PYTHONPATH": str(self.path / "workflow"),
+            "PYTHONPATH": str(PROJECT / "workflow"),  # equal to that of the copy, and imported already
         }
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", text],

@@ -55,7 +55,7 @@ def arguments(*targets: str, **config: str) -> list[str]:
 
 def snakemake(place: Path, *targets: str, store: str = "", **config: str) -> str:
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    environment["PYTHONPATH"] = str(place / "workflow")  # the package of the clone
+    environment["PYTHONPATH"] = str(PROJECT / "workflow")  # equal to that of the clone, and imported already
     environment.pop("MLFLOW_TRACKING_URI", None)
     if store:
         environment["MLFLOW_TRACKING_URI"] = store
@@ -266,7 +266,7 @@ def test_an_edited_record_of_the_recorded_campaign_stops_the_run_with_one_line(e
     content = path.read_bytes()
     members = {name: data.replace(b'"ok"', b'"wrong"') for name, data in store.members(path).items()}
     path.write_bytes(store.pack(members))
-    environment = {**os.environ, "PYTHONPATH": str(everything / "workflow")}
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT / "workflow")}
     done = snakemake_runs.run(everything, *arguments("tables"), environment=environment)
     path.write_bytes(content)
     assert done.returncode != 0
@@ -280,7 +280,7 @@ def test_a_killed_run_resumes_where_it_stopped(tmp_path: Path) -> None:
     compilers()
     copy = copy_project(tmp_path, families=("transpose",))
     builds = copy / "results" / "build" / "sm_90" / "transpose"
-    environment = {**os.environ, "PYTHONPATH": str(copy / "workflow")}
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT / "workflow")}
     variants = [variant.name for variant in FAMILIES["transpose"].variants[:3]]
     chosen = {"mode": "live", "gpu": "h200", "families": "transpose", "variants": ",".join(variants)}
     command = [snakemake_runs.interpreter(), "-m", "snakemake", *arguments("build", **chosen)]

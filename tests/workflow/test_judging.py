@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import snakemake_runs
-from copied_project import copy_project
+from copied_project import PROJECT, copy_project
 from made_up_campaigns import dated, make
 from small_campaign import FOLDER
 from warplog.records.verification import manifest
@@ -32,7 +32,7 @@ if snakemake.rule in ("check_family", "time_round"):
 
 
 def run(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(place / "workflow")}  # the package of the copy
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT / "workflow")}  # as in the copy, and imported already
     environment.pop("MLFLOW_TRACKING_URI", None)
     return snakemake_runs.run(place, *OPTIONS, *arguments, environment=environment)
 
