@@ -41,16 +41,18 @@ def reference(
 ) -> dict[str, tuple[ndarray, ndarray]]:
     """Returns the product of A32 and B32 in float64, in units of C, and |A32| |B32|^T / sqrt(K) in the same units.
 
-    So the error includes the rounding of A and B. With u half the spacing of the type above 1, the terms of a result
-    are off by up to 2 u |a b| each, independently of one another: by about 0.7 u |A32| |B32|^T / sqrt(K) in sum, and
-    5.5 times that at the worst of 16 million results. A sum that is rounded to the type at each step adds about
-    u sqrt(K), the length of a random walk. family.yaml accepts 16 times u, and u sqrt(K) where the type of the sum has
-    no more bits than the terms.
+    The scale of exact cases is 0: only the exact product is right. Otherwise the error includes the rounding of A and
+    B. With u half the spacing of the type above 1, the terms of a result are off by up to 2 u |a b| each, independently
+    of one another: by about 0.7 u |A32| |B32|^T / sqrt(K) in sum, and 5.5 times that at the worst of 16 million
+    results. A sum that is rounded to the type at each step adds about u sqrt(K), the length of a random walk.
+    family.yaml accepts 16 times u, and 16 u sqrt(K) where the type of the sum has no more bits than the terms.
     """
     a, b = inputs["A32"].astype(xp.float64), inputs["B32"].astype(xp.float64)
     unit = _unit(case) ** 2
     expected = a @ b.T
     expected *= unit
+    if case["exact"]:
+        return {"C": (expected, xp.zeros_like(expected))}
     scale = xp.abs(a) @ xp.abs(b).T
     scale *= unit / float(case["K"]) ** 0.5
     return {"C": (expected, scale)}

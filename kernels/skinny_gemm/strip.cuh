@@ -1,7 +1,7 @@
 // What swapped, split_k and split_k_cluster share: BN rows of W, as the 16-row operand of mma, times all rows of A.
 //
 // The rows of A are padded to `Columns`, a multiple of 16, and are the columns of the results here: C^T = W A^T. cp.async
-// copies STAGES - 1 steps of 64 terms ahead, so that (STAGES - 1) * BN * 128 bytes of W are in flight per block. In
+// copies up to STAGES - 1 steps of 64 terms ahead, so that (STAGES - 1) * BN * 128 bytes of W are in flight per block. In
 // shared memory, the 16-byte chunk c of a row lies at place c ^ (row % 8), so that the eight rows of a matrix of ldmatrix
 // lie in different banks.
 #pragma once
@@ -22,12 +22,17 @@ constexpr int THREADS = BN / 16 * 32;                   // a warp for 16 rows of
 constexpr int LINES = THREADS / CHUNKS;                 // rows that all threads copy at a time
 
 static_assert(BN % LINES == 0 && 16 % LINES == 0 && LINES % 8 == 0, "the copies take whole steps");
-static_assert(STAGES >= 2, "one stage is read while another is filled");
+static_assert(STAGES >= 2 && BN <= 64, "one stage is read while another is filled, also if few fit");
 
+constexpr int MOST_BYTES = 96 << 10;  // of shared memory, which a block gets on every GPU since sm_80
 template <int Columns>
 constexpr int stage_elements = (BN + Columns) * BK;
+// STAGES, or as many as fit.
 template <int Columns>
-constexpr int shared_bytes = STAGES * stage_elements<Columns> * 2;
+constexpr int stages_of = STAGES * stage_elements<Columns> * 2 <= MOST_BYTES ? STAGES
+                                                                             : MOST_BYTES / (stage_elements<Columns> * 2);
+template <int Columns>
+constexpr int shared_bytes = stages_of<Columns> * stage_elements<Columns> * 2;
 
 __device__ __forceinline__ int steps_of(int K) { return (K - 1) / BK + 1; }
 
@@ -38,6 +43,7 @@ template <int Columns>
 __device__ __forceinline__ void multiply(float (&sum)[Columns / 8][4], __nv_bfloat16* stages, const __nv_bfloat16* A,
                                          const __nv_bfloat16* W, int M, int N, int K, int first, int begin, int end) {
     const int tid = threadIdx.x, warp = tid / 32, lane = tid % 32;
+    constexpr int COUNT = stages_of<Columns>;
     const auto place = [](int row, int chunk) { return row * BK + (chunk ^ row % 8) * CHUNK; };
 
     // A thread copies the same chunk of every LINES-th row, and commits one group per step, also an empty one, so that
@@ -49,7 +55,7 @@ __device__ __forceinline__ void multiply(float (&sum)[Columns / 8][4], __nv_bflo
     };
     const auto fetch = [&](int step) {
         if (step < end) {
-            __nv_bfloat16* const stage = stages + (step - begin) % STAGES * stage_elements<Columns> + to;
+            __nv_bfloat16* const stage = stages + (step - begin) % COUNT * stage_elements<Columns> + to;
             const int k = step * BK + my_k;
 #pragma unroll
             for (int i = 0; i < BN; i += LINES) copy(stage + i * BK, W, first + line + i, N, k);
@@ -59,12 +65,12 @@ __device__ __forceinline__ void multiply(float (&sum)[Columns / 8][4], __nv_bflo
         mma::commit_copies();
     };
 
-    for (int step = begin; step < begin + STAGES - 1; ++step) fetch(step);
+    for (int step = begin; step < begin + COUNT - 1; ++step) fetch(step);
     for (int step = begin; step < end; ++step) {
-        mma::wait_copies<STAGES - 2>();
+        mma::wait_copies<COUNT - 2>();
         __syncthreads();  // the step has arrived, and the stage that is filled next has been read
-        fetch(step + STAGES - 1);
-        const __nv_bfloat16* const w = stages + (step - begin) % STAGES * stage_elements<Columns>;
+        fetch(step + COUNT - 1);
+        const __nv_bfloat16* const w = stages + (step - begin) % COUNT * stage_elements<Columns>;
         const __nv_bfloat16* const a = w + BN * BK;
 #pragma unroll
         for (int k = 0; k < CHUNKS; k += 2) {  // two chunks are 16 terms

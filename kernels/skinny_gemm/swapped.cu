@@ -7,7 +7,8 @@
 //              swapped has 64 rows per block, for 64 blocks on 132 SMs; swapped_narrow has 32 rows, for 128 blocks.
 // Expected     A sum over as many bytes as W has, 33.6 MB, takes 15.5 us on an H100 (reduction). 64 blocks keep 64 SMs
 //              busy, each with 56 KiB of W in flight: 17 to 25 us. 128 blocks: 14 to 17.5 us at small M.
-// Cost         Every block reads all of A: 64 or 128 MB from L2 at M = 128, which is more than W.
+// Cost         Every block reads all of A: 64 or 128 MB from L2 at M = 128, which is more than W. The rows of A also take
+//              shared memory, so that fewer stages fit at M above 32.
 // Constraints  M up to 128, K a multiple of 8, arrays aligned to 16 bytes; any N.
 // Source       PTX ISA, mma, ldmatrix, cp.async; NVIDIA TensorRT-LLM and FasterTransformer swap the operands of small
 //              batches.
