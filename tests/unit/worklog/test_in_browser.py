@@ -10,6 +10,7 @@ import pytest
 from worklog_pages import CAMPAIGN, FAMILY, charted, hot_line
 
 from warplog.core.text import Table
+from warplog.figures.shared import gallery
 from warplog.worklog.html import html
 from warplog.worklog.pictures import charts
 from warplog.worklog.site import index
@@ -168,6 +169,22 @@ def test_on_a_phone_the_figures_stand_and_nothing_is_cut_off(browser, address):
     assert shown.page.evaluate("document.documentElement.scrollWidth") <= 390
     assert shown.page.is_visible(".fall")
     assert not shown.page.is_visible("#chart")
+    shown.close()
+
+
+def test_the_figures_of_a_run_are_drawn_in_the_frame_in_which_mlflow_shows_them(browser, tmp_path):
+    figures = [tmp_path / "ladder.svg", tmp_path / "roofline.svg"]
+    for width, path in enumerate(figures, 300):
+        path.write_text(f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="9"/>')
+    shown = Shown(browser, "about:blank")
+    shown.page.evaluate(
+        """page => { const frame = document.createElement("iframe"); frame.setAttribute("sandbox", "allow-scripts");
+        frame.src = URL.createObjectURL(new Blob([page], {type: "text/html"})); document.body.append(frame); }""",
+        gallery.page("sgemm", figures),
+    )
+    frame = shown.page.wait_for_selector("iframe").content_frame()
+    frame.wait_for_function("[...document.images].every(image => image.naturalWidth)")
+    assert frame.evaluate("[...document.images].map(image => image.naturalWidth)") == [300, 301]
     shown.close()
 
 

@@ -102,7 +102,7 @@ def log_figures(
     with connection.connect(uri) as link:
         for experiment in record.experiments:
             drawn = figures.get(experiment.family, [])
-            text = gallery.page(experiment.family, [path for path in drawn if path.suffix == ".png"])
+            text = gallery.page(experiment.family, [path for path in drawn if path.suffix == ".svg"])
             home = experiment.runs.get(experiment.home, "")
             changed = Store(link).put_figures(
                 experiment.experiment_id, experiment.runs.values(), home, text, drawn
