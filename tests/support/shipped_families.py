@@ -10,17 +10,12 @@ FAMILIES = load([KERNELS])
 # What the recorded campaign that serves without a GPU lacks until the next recording, as (family, variant): sources
 # that were edited since, and new variants.
 EDITED: set[tuple[str, str]] = set()
-_NEW_FAMILIES = (
+NEW_FAMILIES = (
     *("memory", "ilp", "costs", "tma_swizzle", "wmma_row_major", "epilogue"),
     *("precision_gemm", "skinny_gemm", "streams"),
 )
 NEW: set[tuple[str, str]] = {
-    *(
-        (name, variant.name)
-        for name in _NEW_FAMILIES
-        if name in FAMILIES
-        for variant in FAMILIES[name].variants
-    ),
+    *((name, variant.name) for name in NEW_FAMILIES for variant in FAMILIES[name].variants),
     ("bf16_gemm", "wgmma_cluster_evict_first"),
     ("bf16_gemm", "wgmma_cluster_setmaxnreg"),
     ("bf16_gemm", "wgmma_cluster_stwt"),
