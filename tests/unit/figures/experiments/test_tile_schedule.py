@@ -12,7 +12,7 @@ from warplog.figures.captions import caption
 from warplog.figures.shared import style
 from warplog.figures.shared.settings import WEB
 
-CAPTION = Path(__file__).parents[3] / "workflow" / "report" / "tile_schedule.rst"
+CAPTION = Path(__file__).parents[4] / "workflow" / "report" / "tile_schedule.rst"
 EXPECTED = {  # MB by order, for 66 clusters and for the 64 that need no more waves
     "row by row": {66: 2345, 64: 2282},
     "in groups of 8 rows": {66: 1225, 64: 1074},
