@@ -32,7 +32,10 @@ if snakemake.rule in ("check_family", "time_round"):
 
 
 def run(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(PROJECT / "workflow")}  # as in the copy, and imported already
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(PROJECT / "workflow"),
+    }  # as in the copy, and imported already
     environment.pop("MLFLOW_TRACKING_URI", None)
     return snakemake_runs.run(place, *OPTIONS, *arguments, environment=environment)
 
