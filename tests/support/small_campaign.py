@@ -45,10 +45,10 @@ UNBUILT = stages.FOR_CHIPS.file.format(arch="sm_80", family="sgemm")
 FAMILIES = {name: shipped_families.FAMILIES[name] for name in ("sgemm", "transpose")}
 
 
-def cut(name: str, folder: Path, families: Mapping[str, Family] = FAMILIES) -> None:
+def cut(name: str, folder: Path, families: Mapping[str, Family] = FAMILIES, chips: bool = False) -> None:
     """Writes records, tables and figures of these families of a recorded campaign; of sgemm, the STEPS.
 
-    Of the builds for other chips, the one at UNBUILT is left out: `snakemake chips` has something to compile.
+    With `chips`, builds for other chips too, except the one at UNBUILT: `snakemake chips` has something to compile.
     """
     whole = RECORDED / name
     chosen = {
@@ -65,7 +65,7 @@ def cut(name: str, folder: Path, families: Mapping[str, Family] = FAMILIES) -> N
                 record.path = folder / path.relative_to(whole)
                 record.keep_only(names)
                 record.write()
-        for path in set(stages.FOR_CHIPS.files(whole, family=family)) - {whole / UNBUILT}:
+        for path in set(stages.FOR_CHIPS.files(whole, family=family) if chips else ()) - {whole / UNBUILT}:
             record = door.read(path, Chips)
             builds = {name: build for name, build in record.variants.items() if name in names}
             door.write(folder / path.relative_to(whole), structs.replace(record, variants=builds))

@@ -83,7 +83,7 @@ class Place:
     def __init__(self, folder: Path) -> None:
         original = copy_project(folder / "original", "tests/data/parsers", families=FAMILIES)
         for campaign in ("h200", "h100"):
-            small_campaign.cut(campaign, folder / campaign, FAMILIES)
+            small_campaign.cut(campaign, folder / campaign, FAMILIES, chips=True)
             shutil.copytree(folder / campaign, original / "results" / "recorded" / campaign)
         self._bin = folder / "bin"
         self._bin.mkdir()

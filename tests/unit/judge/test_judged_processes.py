@@ -72,6 +72,10 @@ def change(place, tmp_path, edit):
     [
         (lambda case: case["processes"].pop(), "its processes have .* samples, the case has"),
         (
+            lambda case: case["cold"].update(samples_us=[-0.1] * len(case["cold"]["samples_us"])),
+            "medians of its processes are not all positive",
+        ),
+        (
             lambda case: case["processes"][0]["sustained"].update(mean_us=0),
             "sustained times are not all positive",
         ),
@@ -81,6 +85,11 @@ def test_processes_that_do_not_fit_the_samples_are_an_error(place, tmp_path, edi
     change(place, tmp_path, edit)
     with pytest.raises(WarplogError, match=f"warptile: case 4096: .*{why}"):
         load(tmp_path)
+
+
+def test_a_sample_as_short_as_the_empty_interval_is_one_like_the_others(place, tmp_path):
+    change(place, tmp_path, lambda case: case["cold"]["samples_us"].__setitem__(0, -0.1))
+    assert load(tmp_path).cases[KEY].processes[0].times_us[0] == -0.1
 
 
 def test_a_process_without_samples_or_sustained_time_is_left_out(place, tmp_path):

@@ -202,7 +202,7 @@ def _processes(cold: Cold, processes: Sequence[Process], where: str) -> Iterator
     The clock of a process is the set one if it was recorded: what the clock generator skips below it is the kernel's
     own doing.
     """
-    times = _positive(cold.samples_us, f"{where}: the samples")
+    times = cold.samples_us
     counted = sum(process.samples for process in processes)
     if counted != len(times):
         why = f"its processes have {counted} samples, the case has {len(times)}"
@@ -213,7 +213,10 @@ def _processes(cold: Cold, processes: Sequence[Process], where: str) -> Iterator
         end = start + process.samples
         mhz = (process.set_mhz,) * process.samples if process.set_mhz else clocks and clocks[start:end]
         if process.samples:
-            yield Samples(times[start:end], mhz)
+            samples = Samples(times[start:end], mhz)
+            # A single one may be 0 or less: the copy of a page can be as short as the empty interval that is subtracted.
+            _positive([samples.median_us], f"{where}: the medians of its processes")
+            yield samples
         start = end
 
 
