@@ -52,7 +52,11 @@ def cut(name: str, folder: Path, families: Mapping[str, Family] = FAMILIES, chip
     """
     whole = RECORDED / name
     chosen = {
-        name: tuple(v for v in family.variants if name != "sgemm" or v.name in STEPS)
+        name: tuple(
+            v
+            for v in family.variants
+            if (name, v.name) not in shipped_families.NEW and (name != "sgemm" or v.name in STEPS)
+        )
         for name, family in families.items()
     }
     shutil.copytree(whole / "campaign", folder / "campaign")
