@@ -24,7 +24,7 @@ CHIPS = {
     "GH100": (9, 0), "GB100": (10, 0), "GB110": (10, 3), "GR100": (10, 7), "GB10B": (11, 0), "GB202": (12, 0),
     "GB20B": (12, 1),
 }  # fmt: skip
-OF_NCU = ("launch__", "device__", "sass__", "memory_l1_", "sm__maximum_warps_")
+OF_NCU = ("profiler__", "launch__", "device__", "sass__", "memory_l1_", "sm__maximum_warps_")
 _TYPES = range(3)  # counters, ratios and throughputs
 _PACKAGE = find_spec("ncu_report")
 LIBRARY = Path(_PACKAGE.origin if _PACKAGE and _PACKAGE.origin else "missing").with_name("libnvperf_host.so")

@@ -283,9 +283,10 @@ def test_larger_sets_contain_the_smaller_and_no_name_twice(capability):
 
 
 def test_the_collected_counters_give_every_metric_on_a_hopper():
-    counters = dict.fromkeys(counters_to_collect("full", (9, 0)), 1.0)
+    reported = {"profiler__replayer_passes": 24.0}  # by ncu itself, with whatever it collects
+    counters = dict.fromkeys(counters_to_collect("full", (9, 0)), 1.0) | reported
     assert {v.metric: v.reason for v in evaluate(counters, (9, 0)) if v.status != "ok"} == {}
-    lean = dict.fromkeys(counters_to_collect("lean", (9, 0)), 1.0)
+    lean = dict.fromkeys(counters_to_collect("lean", (9, 0)), 1.0) | reported
     lost = {v.metric for v in evaluate(lean, (9, 0)) if v.status != "ok"}
     assert lost == {"pipe_xu_pct", "sm_throughput_pct", "l1_throughput_pct"}
 

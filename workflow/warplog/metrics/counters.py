@@ -96,7 +96,7 @@ LIMITED = MappingProxyType(
         TENSOR_PATH.format("fp4_dst_fp32"): (Chips((10, 0)),),
     }
 )
-_ALWAYS_REPORTED = "device__attribute_"
+_ALWAYS_REPORTED = ("device__attribute_", "profiler__")
 # Never requested: the names differ between versions of ncu, and `dram__bytes` is the sum.
 RENAMED = frozenset({"dram__bytes_op_read.sum", "dram__bytes_op_write.sum"})
 # Read if a report contains them, never requested: campaigns do without their passes.
