@@ -214,7 +214,7 @@ def _processes(cold: Cold, processes: Sequence[Process], where: str) -> Iterator
         mhz = (process.set_mhz,) * process.samples if process.set_mhz else clocks and clocks[start:end]
         if process.samples:
             samples = Samples(times[start:end], mhz)
-            # A single one may be 0 or less: the copy of a page can be as short as the empty interval that is subtracted.
+            # A single one may be 0 or less: a copy can be as short as the empty interval that is subtracted.
             _positive([samples.median_us], f"{where}: the medians of its processes")
             yield samples
         start = end
