@@ -186,6 +186,9 @@ def main(folder: Path, tests: int) -> None:
     for module in pkgutil.walk_packages(warplog.__path__, "warplog."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
+    templates = importlib.import_module("warplog.worklog.html")._environment()
+    for name in templates.list_templates(filter_func=lambda name: name.endswith(".html.j2")):
+        templates.get_template(name)  # compiling takes half of the time of a page
     mlflow_tables.copy_tables()
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(folder / "socket"))

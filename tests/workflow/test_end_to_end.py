@@ -3,6 +3,7 @@
 import io
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -156,7 +157,10 @@ def test_claims_are_judged(everything: Path) -> None:
     assert sgemm.loc["D20", "verdict"] == "confirmed", (
         "the first launch is in the records, if not in the tables"
     )
-    assert (rows["verdict"] != "not_measurable").mean() > 0.8
+    new = {variant for _, variant in NEW}  # claims about them wait for the next recording
+    about_new = rows["measure"].fillna("").map(lambda text: not new.isdisjoint(re.findall(r"\w+", text)))
+    assert (rows.loc[~about_new, "verdict"] != "not_measurable").mean() > 0.8
+    assert (rows.loc[about_new, "verdict"] == "not_measurable").all()
     assert set(rows["origin"]) == {"recorded"}
     columns = pd.read_csv(everything / "results" / "tables" / "columns.csv")
     assert set(columns.loc[columns["table"] == "claims", "column"]) == {"id", *rows.columns}

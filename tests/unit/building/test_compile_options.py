@@ -202,16 +202,24 @@ def test_a_library_that_is_not_installed_is_named_with_the_remedy(tmp_path: Path
     assert record.reason.startswith("cannot find -lnosuchlibrary: install the library, or name its folder")
 
 
-def compiled(root: Path, arch: str, function: str = "launch", **parts: str) -> None:
-    """Compiles root/lib/libmine.so, which defines a function that a launcher can call if its name is `launch`."""
+def compiled(root: Path, arch: str, **parts: str) -> None:
+    """Compiles root/lib/libmine.so, which defines a function that a launcher can call."""
     made = root / "lib" / "libmine.so"
     made.parent.mkdir(exist_ok=True)
     made.unlink(missing_ok=True)  # a process may have loaded it
     text = made.with_suffix(".cu")
-    text.write_text(source(**parts).replace("int launch", f"int {function}"))
+    text.write_text(source(**parts))
     code = f"arch={arch.replace('sm_', 'compute_')},code={arch}"
-    command = [compilers()[0].path, "-shared", "-Xcompiler", "-fPIC", "-gencode", code]
+    command = [compilers()[0].path, "-shared", "-nodlink", "-Xcompiler", "-fPIC", "-gencode", code]
     subprocess.run([*command, "-Xlinker", f"-soname={made.name}", text, "-o", made], check=True)
+
+
+def host_library(library: Path, text: str) -> None:
+    """Compiles a library without device code."""
+    source = library.with_suffix(".cpp")
+    source.write_text(text)
+    library.unlink(missing_ok=True)  # a process may have loaded it
+    subprocess.run(["c++", "-shared", "-fPIC", source, "-o", library], check=True)
 
 
 class Build(NamedTuple):
@@ -292,16 +300,15 @@ def test_a_compiled_library_for_another_gpu_or_without_launch_is_refused(tmp_pat
     record = built(tmp_path, family)
     assert record.status == "compile_error"
     assert "has machine code for sm_80 and no PTX; compile it for sm_90" in record.reason
-    compiled(tmp_path, "sm_90", function="start")
+    host_library(tmp_path / "lib" / "libmine.so", 'extern "C" int start() { return 0; }')
     record = built(tmp_path, family)
     assert record.status == "compile_error"
     assert 'undefined symbol: launch; it must define extern "C" int launch' in record.reason
 
 
 def test_a_launch_of_cpp_in_a_compiled_library_is_shown_as_what_was_found(tmp_path: Path) -> None:
-    source, library = tmp_path / "mine.cpp", tmp_path / "mine.so"
-    source.write_text("int launch(const float*, int) { return 0; }")
-    subprocess.run(["c++", "-shared", "-fPIC", source, "-o", library], check=True)
+    library = tmp_path / "mine.so"
+    host_library(library, "int launch(const float*, int) { return 0; }")
     why = why_not_loaded(library, "launch")
     assert 'it must define extern "C" int launch' in why
     assert "got launch(float const*, int) of C++" in why

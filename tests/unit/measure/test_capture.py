@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 from msgspec import structs
+from stand_in_workers import Workers
 
 from host_family import make_job, named
 from report_files import Launch, write_ncu
-from stand_in_workers import Workers
 from warplog.catalog.contract import Measuring
 from warplog.extract import sessions
 from warplog.machine import wsl

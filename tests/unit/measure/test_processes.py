@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 from msgspec import structs
+from stand_in_workers import at_rest
 
 from host_family import make_job, make_timer, named
 from one_variant import record_of, write_record
-from stand_in_workers import at_rest
 from warplog.catalog.contract import Measuring
 from warplog.measure.job import Job
 from warplog.measure.journal import Note

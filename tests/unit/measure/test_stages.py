@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from msgspec import structs
+from stand_in_workers import Workers
 
 from host_family import make_job, named
-from stand_in_workers import Workers
 from warplog.catalog.contract import Requires
 from warplog.core import paths
 from warplog.machine.toolchain import Tool
