@@ -68,7 +68,7 @@ def test_the_reason_names_the_number_that_an_unwritten_integer_cannot_be_told_fr
     family = make_family(tmp_path)
     x, y, *scalars = family.arguments
     family = structs.replace(family, arguments=(x, structs.replace(y, element=dtype), *scalars))
-    made = Problem(np, family, family.check_cases["odd"], CaseData(np, family))
+    made = Problem(np, family, family.case("odd"))
     made.fill(1)
     assert made.verdict().reason == f"y: 127 of 127 elements were {words}"
 
