@@ -8,6 +8,7 @@ import pytest
 
 from warplog.catalog.family import load_family
 from warplog.catalog.winners import with_winners
+from warplog.metrics.occupancy import LIMITS
 from warplog.plan.files import Files
 from warplog.plan.making import make_plan
 from warplog.records.build import GPUS
@@ -67,12 +68,12 @@ def test_the_dynamic_shared_memory_that_a_family_states_is_what_was_launched() -
         name: load_family(PROJECT / "kernels" / name / "family.yaml") for name in chips.index.levels[0]
     }
     stated = {
-        (name, variant.name): variant.dynamic_shared_bytes
+        (name, variant.name): stated
         for name, family in with_winners(families, "h200").items()
         for variant in family.variants
-        if variant.dynamic_shared_bytes and (name, variant.name) in chips.index
+        if (stated := variant.dynamic_shared_bytes(LIMITS[9, 0])) and (name, variant.name) in chips.index
     }
-    assert {"tma_pipelined", "cluster_2", "warp_specialised"} <= {variant for _, variant in stated}
+    assert {"tma_pipelined", "cluster_2", "warp_specialised", "tile_32"} <= {variant for _, variant in stated}
     launched = chips.loc[list(stated), "dynamic_shared_bytes"].to_dict()
     assert all(0 <= stated[key] - launched[key] < PADDING for key in stated)
 

@@ -41,5 +41,10 @@ NEW: set[tuple[str, str]] = {
     ("transfer", "staged_pinned"),
     ("vector_add", "scalar_occupancy_api"),
 }
-# What compute-sanitizer reports in it.
-FOUND: set[tuple[str, str, str]] = set()
+# What compute-sanitizer 2025.3 reports although it is no fault of the variant, see workflow/docs/recording.md.
+FOUND = {
+    ("epilogue", "three_passes", "initcheck"),
+    ("epilogue", "one_pass", "initcheck"),
+    ("reduction", "cg_block", "racecheck"),
+    ("skinny_gemm", "cublas", "racecheck"),
+}

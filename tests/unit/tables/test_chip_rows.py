@@ -1,7 +1,10 @@
 """The table `chips`: why a variant cannot be built or launched on a chip, and how many blocks fit there."""
 
 import pytest
+from msgspec.structs import replace
 
+from shipped_families import FAMILIES
+from warplog.catalog.contract import Requires
 from warplog.core.columns import METRICS, VARIANTS
 from warplog.records.build import ChipBuild, ChipKernel, Chips, NeedsArch, Obstacle
 from warplog.tables import chips
@@ -12,6 +15,7 @@ SOURCE = "a" * 64
 KERNEL = "tile<128>(float const*)"
 HOPPER = (9, 0)
 RESERVED = 1024
+SHIPPED = FAMILIES["vector_add"].variants[0]
 
 
 def kernel(registers: int = 128, static_bytes: int = 0, name: str = KERNEL) -> ChipKernel:
@@ -33,6 +37,7 @@ def row(
     threads: int | None = 256,
     dynamic_bytes: int = 0,
     source: str = SOURCE,
+    stated: str | int = 0,
 ) -> Chip | None:
     """Returns the row of a variant whose launch on a Hopper GPU was captured; None if it has none."""
     build = ChipBuild(
@@ -58,6 +63,7 @@ def row(
         as_frame([variant], VARIANTS, "variants"),
         as_frame([*elsewhere, *at_headline, *code], METRICS, "metrics"),
         HOPPER,
+        {("gemm", "tiled"): replace(SHIPPED, requires=Requires(dynamic_shared_bytes=stated))},
     )
     return found[0] if found else None
 
@@ -85,6 +91,25 @@ def test_a_block_that_needs_more_shared_memory_than_the_chip_allows_cannot_be_la
     expected = ("ok", "", blocks) if blocks else ("unsupported", "shared_memory", -1)
     assert (made.status, made.reason, made.blocks_per_sm) == expected
     assert (made.static_shared_bytes, made.dynamic_shared_bytes) == (4096, 96 * 1024)
+
+
+@pytest.mark.parametrize(
+    ("arch", "dynamic_kib", "blocks"),
+    [("sm_80", 82, 1), ("sm_89", 50, 1), ("sm_90", 114, 1), ("sm_120", 50, 1)],
+)
+def test_a_launcher_that_asks_the_gpu_for_shared_memory_gets_less_of_it_on_a_smaller_chip(
+    arch: str, dynamic_kib: int, blocks: int
+) -> None:
+    made = row(arch, kernel(64), dynamic_bytes=114 * 1024, stated="sm_shared_bytes // 2")
+    assert made
+    assert (made.status, made.blocks_per_sm, made.limiters) == ("ok", blocks, "shared_memory")
+    assert made.dynamic_shared_bytes == dynamic_kib * 1024
+
+
+def test_a_size_that_family_yaml_states_for_every_chip_is_that_of_the_launch() -> None:
+    made = row("sm_89", kernel(64), dynamic_bytes=64 * 1024, stated=64 * 1024 + 100)
+    assert made
+    assert made.dynamic_shared_bytes == 64 * 1024, "without what a formula allows for alignment"
 
 
 def test_a_block_that_needs_more_registers_than_an_sm_has_cannot_be_launched() -> None:
@@ -130,6 +155,7 @@ def test_a_kernel_that_only_other_architectures_have_is_not_one_of_a_library() -
         as_frame([variant], VARIANTS, "variants"),
         as_frame([], METRICS, "metrics").astype({"metric": "str"}),
         HOPPER,
+        {},
     )
     assert [(made.arch, made.status, made.reason) for made in found] == [
         ("sm_80", "ok", "other_kernel"),

@@ -14,6 +14,6 @@ from warplog.tables import chips
 with job(snakemake.log[0]):
     plan, records = Plan.made_of(snakemake.params.plan), list(map(Path, snakemake.params.records))
     are_recorded = not plan.live and all(path.is_relative_to(plan.root) for path in records)
-    rows = evaluate.write_chips(plan.source(), records, Path(snakemake.output.csv).parent)
+    rows = evaluate.write_chips(plan, plan.source(), records, Path(snakemake.output.csv).parent)
     for line in chips.summary(rows):
         (note if are_recorded else say)(line)

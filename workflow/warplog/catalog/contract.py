@@ -216,7 +216,9 @@ class Requires(Frozen, frozen=True, kw_only=True):
         at_most: upper limits of case parameters, for variants that are too slow at the largest cases.
         where: conditions on case parameters, such as `N*C % 256 == 0` or `M >= 512`.
         dynamic_shared_bytes: dynamic shared memory per block, as a formula of `parameters`; on a GPU whose blocks have
-            less, the variant is not launched. A variant with `tune` states it there.
+            less, the variant is not launched. It may name `sm_shared_bytes`, the shared memory of an SM, and
+            `reserved_shared_bytes`, what the driver takes per block, if the launcher asks the GPU for them. A variant
+            with `tune` states it there.
     """
 
     arch: Annotated[

@@ -30,6 +30,7 @@ from warplog.core import formula, paths
 from warplog.core.errors import WarplogError
 from warplog.core.hashing import sha256_file, sha256_of
 from warplog.core.schema import load_yaml, refuse_empty, suggest
+from warplog.metrics.occupancy import LIMITS, SmLimits
 from warplog.records import door
 from warplog.records.build import Compiled
 from warplog.records.remarks import TuneRemark
@@ -68,12 +69,13 @@ class Variant(VariantEntry, frozen=True, kw_only=True, rename="upper"):
         """Whether the launcher is a function of a Python module."""
         return self.language != CUDA
 
-    @property
-    def dynamic_shared_bytes(self) -> int:
-        """The dynamic shared memory per block that family.yaml states; 0 if it states none."""
-        stated = self.requires.dynamic_shared_bytes or (self.tune.dynamic_shared_bytes if self.tune else 0)
+    def dynamic_shared_bytes(self, sm: SmLimits) -> int:
+        """Returns the dynamic shared memory per block that family.yaml states for such SMs; 0 if it states none."""
+        if self.tune and not self.requires.dynamic_shared_bytes:
+            return self.tune.block_dynamic_shared_bytes(self.parameters)
+        of_gpu = {"sm_shared_bytes": sm.shared_bytes, "reserved_shared_bytes": sm.reserved_shared_bytes}
         where = f"{self.folder / 'family.yaml'}: variant {self.name!r}: dynamic_shared_bytes"
-        return int(formula.evaluate(stated, self.parameters, where))
+        return int(formula.evaluate(self.requires.dynamic_shared_bytes, {**of_gpu, **self.parameters}, where))
 
     def source_hashes(self) -> dict[Path, str]:
         """Returns the SHA-256 of the source and of its headers or modules, by path."""
@@ -509,10 +511,8 @@ def _check_variant(family: Family, variant: Variant, root: Path) -> None:
     for case in (*family.cases.values(), *family.check_cases.values()):
         for text in variant.requires.where:
             formula.holds(text, case.values, f"{where}: requires.where ({case.name})")
-    if variant.dynamic_shared_bytes < 0:
-        raise WarplogError(
-            f"{where}: dynamic_shared_bytes: is {variant.dynamic_shared_bytes}; correct the formula"
-        )
+    if (least := min(map(variant.dynamic_shared_bytes, LIMITS.values()))) < 0:
+        raise WarplogError(f"{where}: dynamic_shared_bytes: is {least}; correct the formula")
 
 
 def _check_reference(path: Path) -> None:

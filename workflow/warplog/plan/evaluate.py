@@ -50,7 +50,7 @@ def write_all(plan: Plan, source: Source, folder: Path) -> None:
     if sanitized := [*Files(plan).records(stages.SANITIZE), *Files(probes).records(stages.SANITIZE)]:
         write_findings(plan, source, sanitized, folder)
     if built := stages.FOR_CHIPS.files(plan.root):
-        write_chips(source, built, folder)
+        write_chips(plan, source, built, folder)
 
 
 def write_measured(plan: Plan, source: Source, folder: Path) -> None:
@@ -172,11 +172,12 @@ def write_findings(plan: Plan, source: Source, records: Iterable[Path], folder: 
     return rows
 
 
-def write_chips(source: Source, records: Iterable[Path], folder: Path) -> list[conclusions.Chip]:
+def write_chips(plan: Plan, source: Source, records: Iterable[Path], folder: Path) -> list[conclusions.Chip]:
     """Writes what these builds need on their chips, by the tables of the campaign, and returns the rows."""
     read = (door.read(path, Chips) for path in records)
     variants, metrics = (read_table(folder, name) for name in ("variants", "metrics"))
-    made = chips.rows(read, variants, metrics, source.campaign.device.compute_capability)
+    entries = {(family, variant.name): variant for family, of in plan.chosen.items() for variant in of}
+    made = chips.rows(read, variants, metrics, source.campaign.device.compute_capability, entries)
     labelled = [{**conclusions.cells(row), **source.labels()} for row in made]
     write_table(labelled, conclusions.columns(conclusions.Chip), folder / conclusions.Chip.TABLE)
     return made

@@ -1,17 +1,19 @@
 """The table `chips`: what each variant needs on architectures that it was compiled for, and how many blocks fit there.
 
 The kernel, its block size and its dynamic shared memory are those of the captured launch, from the tables of the
-campaign. What the campaign does not say stays unknown.
+campaign; where family.yaml states more or less dynamic shared memory for another chip, that is added. What neither says
+stays unknown.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from warplog.catalog.family import Variant
 from warplog.core.columns import Row, number, text
 from warplog.metrics.kernels import of_name
-from warplog.metrics.occupancy import LIMITS, theoretical
+from warplog.metrics.occupancy import LIMITS, SmLimits, theoretical
 from warplog.records.build import (
     GPUS,
     ChipBuild,
@@ -57,6 +59,7 @@ def rows(
     variants: "pd.DataFrame",
     metrics: "pd.DataFrame",
     capability: tuple[int, int],
+    entries: Mapping[tuple[str, str], Variant],
 ) -> list[Chip]:
     """Returns the rows of the variants whose source is that of the tables, in the order of `variants`.
 
@@ -64,8 +67,9 @@ def rows(
         records: the builds, of any architectures and families.
         variants, metrics: tables of the campaign.
         capability: compute capability of the campaign's GPU.
+        entries: the variants by family and name, for what they state of their dynamic shared memory.
     """
-    reserved = LIMITS[capability].reserved_shared_bytes if capability in LIMITS else None
+    own = LIMITS.get(capability)
     wanted = metrics["metric"].isin(_LAUNCHED) | metrics["metric"].str.startswith("sass_")
     by_variant: dict[tuple[str, str], list[Row]] = {}
     for row in as_rows(metrics[wanted & metrics["value"].notna()]):
@@ -76,7 +80,7 @@ def rows(
     chips = []
     for row in as_rows(variants):
         family, name = str(row["family"]), str(row["variant"])
-        launch = _launch(row, by_variant.get((family, name), ()), reserved)
+        launch = _launch(row, by_variant.get((family, name), ()), own)
         builds = [
             (record, build)
             for record in made.get(family, ())
@@ -84,13 +88,14 @@ def rows(
         ]
         is_own = any(of_name(build.kernels, launch.kernel) for _, build in builds)
         for record, build in builds:
-            gpus = GPUS.get(record.arch, "")
-            chip = _row(Chip(family, name, record.arch, gpus, build.status, ""), build, launch, is_own)
+            chip = Chip(family, name, record.arch, GPUS.get(record.arch, ""), build.status, "")
+            there = _there(launch, entries.get((family, name)), own, LIMITS[_capability(record.arch)])
+            chip = _row(chip, build, there, is_own)
             chips.append(replace(chip, nvcc=record.nvcc, source_sha256=build.source_sha256))
     return chips
 
 
-def _launch(variant: Row, metrics: Sequence[Row], reserved: int | None) -> _Launch:
+def _launch(variant: Row, metrics: Sequence[Row], sm: SmLimits | None) -> _Launch:
     """Returns how a variant was launched: at its headline case if that was captured, else at the last one that was."""
     opcodes = frozenset(str(row["metric"])[5:] for row in metrics if str(row["metric"]).startswith("sass_"))
     kernel = text(variant, "kernel")
@@ -99,9 +104,22 @@ def _launch(variant: Row, metrics: Sequence[Row], reserved: int | None) -> _Laun
     case = headline if (headline := text(variant, "headline_case")) in cases else (cases or [""])[-1]
     values = {str(row["metric"]): int(number(row, "value")) for row in own if row["case"] == case}
     dynamic = -1
-    if reserved is not None and {"shared_bytes_per_block", "static_shared_bytes"} <= values.keys():
-        dynamic = values["shared_bytes_per_block"] - reserved - values["static_shared_bytes"]
+    if sm is not None and {"shared_bytes_per_block", "static_shared_bytes"} <= values.keys():
+        dynamic = values["shared_bytes_per_block"] - sm.reserved_shared_bytes
+        dynamic -= values["static_shared_bytes"]
     return _Launch(kernel, values.get("block_threads", -1), max(dynamic, -1), opcodes)
+
+
+def _there(launch: _Launch, entry: Variant | None, own: SmLimits | None, sm: SmLimits) -> _Launch:
+    """Returns the launch with the dynamic shared memory that it requests on other SMs than those of the campaign."""
+    if launch.dynamic_shared_bytes < 0 or own is None or entry is None:
+        return launch
+    more = entry.dynamic_shared_bytes(sm) - entry.dynamic_shared_bytes(own)
+    return replace(launch, dynamic_shared_bytes=launch.dynamic_shared_bytes + more)
+
+
+def _capability(arch: str) -> tuple[int, int]:
+    return divmod(int(arch.removeprefix("sm_")), 10)
 
 
 def _row(chip: Chip, build: ChipBuild, launch: _Launch, is_own: bool) -> Chip:
@@ -147,7 +165,7 @@ def _with_kernel(chip: Chip, kernel: ChipKernel) -> Chip:
 
 def _with_blocks(chip: Chip, launch: _Launch) -> Chip:
     """Returns the row with the launch and its occupancy, or why it has none."""
-    capability = divmod(int(chip.arch.removeprefix("sm_")), 10)
+    capability = _capability(chip.arch)
     limit = LIMITS[capability].shared_bytes_per_block
     launched = replace(
         chip,

@@ -191,10 +191,11 @@ def read_file(path: Path) -> pd.DataFrame:
 
 def _read_parquet(path: Path) -> pd.DataFrame:
     """Reads a table; the names of its columns, which have no checksum, must be the same in all three places."""
-    about = read_metadata(path)
-    if about.num_rows * about.num_columns > _MOST_VALUES:
-        raise ValueError(f"more than {_MOST_VALUES} values")
-    table = pd.read_parquet(path, page_checksum_verification=True)
+    with path.open("rb") as file:
+        about = read_metadata(file)
+        if about.num_rows * about.num_columns > _MOST_VALUES:
+            raise ValueError(f"more than {_MOST_VALUES} values")
+        table = pd.read_parquet(file, page_checksum_verification=True)
     if noted := json.loads((about.metadata or {}).get(b"pandas", "{}")):
         names = [column["field_name"] for column in noted["columns"]]
         if names != about.schema.names or list(table) != [

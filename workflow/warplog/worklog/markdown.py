@@ -23,8 +23,8 @@ def markdown(page: Page, folder: Path) -> str:
     def address(picture: Picture) -> str:
         return Path(os.path.relpath(picture.path, folder)).as_posix()
 
-    templates.filters.update(diff=_diff, quoted=_quoted, address=address)
-    text = templates.get_template("page.md.j2").render(page=page)
+    templates.filters.update(diff=_diff, quoted=_quoted)
+    text = templates.get_template("page.md.j2").render(page=page, address=address)
     return re.sub(r"\n{3,}", "\n\n", text).strip("\n") + "\n"
 
 

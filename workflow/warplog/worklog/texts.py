@@ -17,6 +17,7 @@ def words(escape: Callable[[str], str]) -> Any:
     return environment(escape).get_template("words.html.j2").module
 
 
+@cache
 def environment(escape: Callable[[str], str]) -> "Environment":
     """Returns an environment in which `escape` makes each value safe, a number as its text; templates are not escaped.
 

@@ -1,6 +1,7 @@
 """Guarded arrays return what was stored, detect writes outside, and round bfloat16 to nearest even."""
 
 import ctypes
+from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 from typing import ClassVar
@@ -49,6 +50,27 @@ def test_poison_counts_as_never_written_until_it_is_overwritten() -> None:
     assert array.never_written() == 4
     array.store(np.array([1, 2, 3, 2**32 - 1], dtype=np.uint32))
     assert array.never_written() == 1
+
+
+@pytest.mark.parametrize(
+    ("dtype", "words"),
+    [
+        ("float32", "never written or come from reads outside an input"),
+        ("float8_e4m3", "never written or come from reads outside an input"),
+        ("int32", "never written or are -1"),
+        ("uint32", "never written or are 4294967295"),
+        ("bool", "never written or are 255"),
+    ],
+)
+def test_the_reason_names_the_number_that_an_unwritten_integer_cannot_be_told_from(
+    tmp_path: Path, dtype: str, words: str
+) -> None:
+    family = make_family(tmp_path)
+    x, y, *scalars = family.arguments
+    family = structs.replace(family, arguments=(x, structs.replace(y, element=dtype), *scalars))
+    made = Problem(np, family, family.case("odd"))
+    made.fill(1)
+    assert made.verdict().reason == f"y: 127 of 127 elements were {words}"
 
 
 @pytest.mark.parametrize(

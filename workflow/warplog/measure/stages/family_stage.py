@@ -19,7 +19,7 @@ from warplog.measure.job import Job, Refusal, Settings
 from warplog.measure.results import Result
 from warplog.measure.task import CaseRun, Task, Work
 from warplog.measure.worker.case_data import SHARED_DATA
-from warplog.metrics.occupancy import LIMITS
+from warplog.metrics.occupancy import LIMITS, SmLimits
 from warplog.records.build import Build
 from warplog.records.check import Check
 from warplog.records.family_file import FamilyRecord
@@ -206,13 +206,13 @@ def refuse(job: Job[Any]) -> Refusal | None:
     if refusal := refuse_build(job.build):
         return refusal
     limits = LIMITS.get(job.gpu.compute_capability)
-    most = limits.shared_bytes_per_block if limits else None
-    if most is None or _shared_bytes(job) <= most:
+    if limits is None or _shared_bytes(job, limits) <= limits.shared_bytes_per_block:
         return None
-    return "unsupported", f"cannot be launched: a block has at most {most / 1000:.3g} kB of shared memory"
+    most_kb = limits.shared_bytes_per_block / 1000
+    return "unsupported", f"cannot be launched: a block has at most {most_kb:.3g} kB of shared memory"
 
 
-def _shared_bytes(job: Job[Any]) -> int:
+def _shared_bytes(job: Job[Any], sm: SmLimits) -> int:
     """Returns the least shared memory that a block of the variant's largest kernel requests.
 
     Which kernel gets the dynamic shared memory of family.yaml is unknown; that of Triton's kernels is in the build.
@@ -220,7 +220,7 @@ def _shared_bytes(job: Job[Any]) -> int:
     kernels = job.build.kernels
     static = min((kernel.static_shared_bytes for kernel in kernels), default=0)
     own = [kernel.static_shared_bytes + (kernel.dynamic_shared_bytes or 0) for kernel in kernels]
-    return max(static + job.variant.dynamic_shared_bytes, *own, 0)
+    return max(static + job.variant.dynamic_shared_bytes(sm), *own, 0)
 
 
 def refuse_build(build: Build) -> Refusal | None:

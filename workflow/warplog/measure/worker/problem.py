@@ -104,13 +104,18 @@ class GuardedArray:
         return bool(over_all(xp, "all", xp.asarray(self._body).view(bits) == expected))
 
     def poison(self) -> None:
-        """Fills the array with the NaN that marks elements as never written."""
+        """Fills the array with the value that marks elements as never written, see `poison_value`."""
         self._body[:] = GUARD_VALUE
 
     def never_written(self) -> int:
         """Returns the number of elements that still contain the poison."""
         rows = self._body.reshape(-1, self.dtype.itemsize)
         return int((rows == GUARD_VALUE).all(axis=1).sum())
+
+    def poison_value(self) -> Any:
+        """Returns the value of an element that was never written: NaN, or -1 or the largest one of an integer type."""
+        bits = np.full(self.dtype.itemsize, GUARD_VALUE, np.uint8).view(self.dtype)
+        return encoding.decoded(np, bits, self._type)[0]
 
     def damage(self) -> str:
         """Returns '' if both guard bands are intact, else how many bytes were written and where."""
@@ -244,9 +249,9 @@ class Problem:
         if count == 0:
             return Verdict("", largest, worst, worst * bound)
         if left := array.never_written():
-            return Verdict(
-                f"{name}: {left} of {got.size} elements were never written or come from reads outside an input"
-            )
+            poison = array.poison_value()
+            other = "come from reads outside an input" if np.isnan(poison) else f"are {poison:.0f}"
+            return Verdict(f"{name}: {left} of {got.size} elements were never written or {other}")
         if not bool(over_all(xp, "any", got)):
             return Verdict(f"{name} is all zero")
         if odd := int(over_all(xp, "sum", ~xp.isfinite(got))):
