@@ -7,7 +7,7 @@ recorded campaigns.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from warplog.catalog.assertions import claimed
@@ -40,7 +40,8 @@ def text() -> str:
     parts: list[str] = []
     for author, title in ARTICLES.items():
         parts += [f"## {title}", ""]
-        if kernels := [line for family in families for line in _kernels(family, author)]:
+        measured = _measured(families, author)
+        if kernels := [line for family in families for line in _kernels(family, author, measured)]:
             parts += [*markdown_table(Table(("in the article", "page", "variant"), tuple(kernels))), ""]
         if claims := [line for family in families for line in _claims(family, author, judged)]:
             titles = ("claim", "", "page", "variant", *(name.upper() for name in CAMPAIGNS))
@@ -54,15 +55,29 @@ def _verdicts(campaign: str) -> dict[tuple[str, str], Row]:
     return {(str(row["family"]), str(row["id"])): row for row in rows}
 
 
-def _kernels(family: Family, author: str) -> Iterator[tuple[str, ...]]:
-    """Yields the variants that are credited to an article, or whose speed it publishes, with their names there."""
-    claims = [claim for claim in family.claims if author in claim.source]
-    names = {variant: kernel for claim in claims for kernel, variant in claim.kernels.items()}
+def _measured(families: Collection[Family], author: str) -> dict[tuple[str, str], str]:
+    """Returns the variants in the claims of an article, by family and name, with their names there."""
+    names: dict[tuple[str, str], str] = {}
+    for family in families:
+        for claim in family.claims:
+            if claim.formula and author in claim.source:
+                kernels = {variant.rpartition(".")[2]: kernel for kernel, variant in claim.kernels.items()}
+                for term in claim.formula.terms.values():
+                    key = term.family, term.variant
+                    names[key] = names.get(key) or kernels.get(term.variant, "")
+    return names
+
+
+def _kernels(
+    family: Family, author: str, measured: Mapping[tuple[str, str], str]
+) -> Iterator[tuple[str, ...]]:
+    """Yields the variants of an article with their names there: credited, measured, or with a published speed."""
     for variant in family.variants:
         credited = [part.strip() for part in variant.credit.split(";") if part.strip().startswith(author)]
-        if credited or any(figure.source.startswith(author) for figure in variant.published):
-            named = re.search(r"\b(kernels? \d.*|bank conflicts)$", "".join(credited))
-            yield named[1] if named else names.get(variant.name, ""), family.name, variant.name
+        published = any(figure.source.startswith(author) for figure in variant.published)
+        if credited or published or (family.name, variant.name) in measured:
+            named = re.search(r"\b((?:kernel|chapter|figure)s? \d.*|bank conflicts|warp-tiling)$", "".join(credited))
+            yield named[1] if named else measured.get((family.name, variant.name), ""), family.name, variant.name
 
 
 def _claims(
