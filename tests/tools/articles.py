@@ -62,10 +62,19 @@ def _measured(families: Collection[Family], author: str) -> dict[tuple[str, str]
         for claim in family.claims:
             if claim.formula and author in claim.source:
                 kernels = {variant.rpartition(".")[2]: kernel for kernel, variant in claim.kernels.items()}
+                place = _place(claim.source, author)
                 for term in claim.formula.terms.values():
                     key = term.family, term.variant
-                    names[key] = names.get(key) or kernels.get(term.variant, "")
+                    names[key] = names.get(key) or kernels.get(term.variant, place)
     return names
+
+
+def _place(credit: str, author: str) -> str:
+    """Returns where in an article something is, as a text that names articles ends: "kernel 3", "chapter 4.1"."""
+    named = re.search(
+        rf"\b{author}[^;]*, ((?:kernel|chapter|exercise|figure)s? \d[^;]*|bank conflicts|warp-tiling)", credit
+    )
+    return named[1] if named else ""
 
 
 def _kernels(
@@ -73,11 +82,10 @@ def _kernels(
 ) -> Iterator[tuple[str, ...]]:
     """Yields the variants of an article with their names there: credited, measured, or with a published speed."""
     for variant in family.variants:
-        credited = [part.strip() for part in variant.credit.split(";") if part.strip().startswith(author)]
+        key = family.name, variant.name
         published = any(figure.source.startswith(author) for figure in variant.published)
-        if credited or published or (family.name, variant.name) in measured:
-            named = re.search(r"\b((?:kernel|chapter|figure)s? \d.*|bank conflicts|warp-tiling)$", "".join(credited))
-            yield named[1] if named else measured.get((family.name, variant.name), ""), family.name, variant.name
+        if author in variant.credit or published or key in measured:
+            yield _place(variant.credit, author) or measured.get(key, ""), *key
 
 
 def _claims(

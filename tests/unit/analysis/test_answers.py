@@ -253,7 +253,7 @@ def test_a_claim_is_answered_with_its_range_and_the_variant_that_it_is_about(
     made = family(
         "draft: false",
         f'{{id: A, {said}, unit: x, confirmed_if: ">= 3"}}, {{id: B, {said}, about: an A6000, confirmed_if: "== 2"}},'
-        f' {{id: C, {said}, about: an H200, not_judged: an opinion}},'
+        f" {{id: C, {said}, about: an H200, not_judged: an opinion}},"
         f' {{id: D, {said}, about: an H200, confirmed_if: "== 2"}}',
     )
     answers = rows(made, {"right": 20.0, "left": 10.0}, floor=0.0)
