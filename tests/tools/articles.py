@@ -23,6 +23,7 @@ from warplog.tables.files import as_rows, read_table
 ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "workflow" / "docs" / "articles.md"
 CAMPAIGNS = ("h200", "h100")
+NOT_THERE = ("missing", "not_compiled")  # reasons of `answers`: the campaign is older than a variant
 ARTICLES = {  # how `credit` and `source` begin that name it
     "S. Boehm": "S. Boehm, How to optimize a CUDA matmul kernel for cuBLAS-like performance: a worklog",
     "A. Gordic": "A. Gordic, Inside NVIDIA GPUs: Anatomy of high performance matmul kernels",
@@ -50,9 +51,12 @@ def text() -> str:
 
 
 def _verdicts(campaign: str) -> dict[tuple[str, str], Row]:
-    """Returns the verdicts on the claims in a recorded campaign, by family and claim."""
-    rows = as_rows(read_table(ROOT / "results" / "recorded" / campaign / "tables", "claims"))
-    return {(str(row["family"]), str(row["id"])): row for row in rows}
+    """Returns the verdicts on the claims whose variants are in a recorded campaign, by family and claim."""
+    tables = ROOT / "results" / "recorded" / campaign / "tables"
+    claims, answers = (as_rows(read_table(tables, name)) for name in ("claims", "answers"))
+    codes = {(row["family"], row["id"]): row["reason"] for row in answers if row["kind"] == "claim"}
+    keys = [(str(row["family"]), str(row["id"])) for row in claims]
+    return {key: row for key, row in zip(keys, claims, strict=True) if codes[key] not in NOT_THERE}
 
 
 def _measured(families: Collection[Family], author: str) -> dict[tuple[str, str], str]:
