@@ -7,7 +7,7 @@ recorded campaigns.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from warplog.catalog.assertions import claimed
@@ -23,6 +23,7 @@ from warplog.tables.files import as_rows, read_table
 ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "workflow" / "docs" / "articles.md"
 CAMPAIGNS = ("h200", "h100")
+NOT_THERE = ("missing", "not_compiled")  # reasons of `answers`: the campaign is older than a variant
 ARTICLES = {  # how `credit` and `source` begin that name it
     "S. Boehm": "S. Boehm, How to optimize a CUDA matmul kernel for cuBLAS-like performance: a worklog",
     "A. Gordic": "A. Gordic, Inside NVIDIA GPUs: Anatomy of high performance matmul kernels",
@@ -40,7 +41,8 @@ def text() -> str:
     parts: list[str] = []
     for author, title in ARTICLES.items():
         parts += [f"## {title}", ""]
-        if kernels := [line for family in families for line in _kernels(family, author)]:
+        measured = _measured(families, author)
+        if kernels := [line for family in families for line in _kernels(family, author, measured)]:
             parts += [*markdown_table(Table(("in the article", "page", "variant"), tuple(kernels))), ""]
         if claims := [line for family in families for line in _claims(family, author, judged)]:
             titles = ("claim", "", "page", "variant", *(name.upper() for name in CAMPAIGNS))
@@ -49,20 +51,45 @@ def text() -> str:
 
 
 def _verdicts(campaign: str) -> dict[tuple[str, str], Row]:
-    """Returns the verdicts on the claims in a recorded campaign, by family and claim."""
-    rows = as_rows(read_table(ROOT / "results" / "recorded" / campaign / "tables", "claims"))
-    return {(str(row["family"]), str(row["id"])): row for row in rows}
+    """Returns the verdicts on the claims whose variants are in a recorded campaign, by family and claim."""
+    tables = ROOT / "results" / "recorded" / campaign / "tables"
+    claims, answers = (as_rows(read_table(tables, name)) for name in ("claims", "answers"))
+    codes = {(row["family"], row["id"]): row["reason"] for row in answers if row["kind"] == "claim"}
+    keys = [(str(row["family"]), str(row["id"])) for row in claims]
+    return {key: row for key, row in zip(keys, claims, strict=True) if codes[key] not in NOT_THERE}
 
 
-def _kernels(family: Family, author: str) -> Iterator[tuple[str, ...]]:
-    """Yields the variants that are credited to an article, or whose speed it publishes, with their names there."""
-    claims = [claim for claim in family.claims if author in claim.source]
-    names = {variant: kernel for claim in claims for kernel, variant in claim.kernels.items()}
+def _measured(families: Collection[Family], author: str) -> dict[tuple[str, str], str]:
+    """Returns the variants in the claims of an article, by family and name, with their names there."""
+    names: dict[tuple[str, str], str] = {}
+    for family in families:
+        for claim in family.claims:
+            if claim.formula and author in claim.source:
+                kernels = {variant.rpartition(".")[2]: kernel for kernel, variant in claim.kernels.items()}
+                place = _place(claim.source, author)
+                for term in claim.formula.terms.values():
+                    key = term.family, term.variant
+                    names[key] = names.get(key) or kernels.get(term.variant, place)
+    return names
+
+
+def _place(credit: str, author: str) -> str:
+    """Returns where in an article something is, as a text that names articles ends: "kernel 3", "chapter 4.1"."""
+    named = re.search(
+        rf"\b{author}[^;]*, ((?:kernel|chapter|exercise|figure)s? \d[^;]*|bank conflicts|warp-tiling)", credit
+    )
+    return named[1] if named else ""
+
+
+def _kernels(
+    family: Family, author: str, measured: Mapping[tuple[str, str], str]
+) -> Iterator[tuple[str, ...]]:
+    """Yields the variants of an article with their names there: credited, measured, or with a published speed."""
     for variant in family.variants:
-        credited = [part.strip() for part in variant.credit.split(";") if part.strip().startswith(author)]
-        if credited or any(figure.source.startswith(author) for figure in variant.published):
-            named = re.search(r"\b(kernels? \d.*|bank conflicts)$", "".join(credited))
-            yield named[1] if named else names.get(variant.name, ""), family.name, variant.name
+        key = family.name, variant.name
+        published = any(figure.source.startswith(author) for figure in variant.published)
+        if author in variant.credit or published or key in measured:
+            yield _place(variant.credit, author) or measured.get(key, ""), *key
 
 
 def _claims(

@@ -189,6 +189,8 @@ def test_of_another_gpu_the_number_is_shown_and_not_judged(only: Callable[..., R
         ("RTX A6000", "NVIDIA RTX 6000 Ada Generation", False),
         ("H200", "NVIDIA H100 80GB HBM3", False),
         ("h200", "NVIDIA H200", True),
+        ("an H100", "NVIDIA H100 80GB HBM3", True),
+        ("an A6000", "NVIDIA H100 80GB HBM3", False),
     ],
 )
 def test_a_gpu_is_known_by_the_words_of_its_name(said: str, name: str, same: bool) -> None:
@@ -250,8 +252,9 @@ def test_a_claim_is_answered_with_its_range_and_the_variant_that_it_is_about(
     said = "claim: It is so., source: somebody, measure: median_us(right) / median_us(left)"
     made = family(
         "draft: false",
-        f'{{id: A, {said}, unit: x, confirmed_if: ">= 3"}}, {{id: B, {said}, about: an A6000}},'
-        f' {{id: C, {said}, not_judged: an opinion}}, {{id: D, {said}, confirmed_if: "== 2"}}',
+        f'{{id: A, {said}, unit: x, confirmed_if: ">= 3"}}, {{id: B, {said}, about: an A6000, confirmed_if: "== 2"}},'
+        f" {{id: C, {said}, about: an H200, not_judged: an opinion}},"
+        f' {{id: D, {said}, about: an H200, confirmed_if: "== 2"}}',
     )
     answers = rows(made, {"right": 20.0, "left": 10.0}, floor=0.0)
     assert [(row["id"], row["word"], row["reason"]) for row in answers] == [

@@ -95,7 +95,7 @@ def test_what_is_no_formula_is_refused_by_name(measure, why):
         {"measure": "median_us(a)"},
         {"confirmed_if": "> 1"},
         {"measure": "median_us(a)", "confirmed_if": "> 1", "not_judged": "of another GPU"},
-        {"measure": "median_us(a)", "confirmed_if": "> 1", "about": "an H100"},
+        {"measure": "median_us(a)", "about": "an H100"},
     ],
 )
 def test_a_claim_has_a_condition_or_says_why_not(entry):
@@ -194,9 +194,6 @@ def test_a_claim_about_another_gpu_is_not_called_unmeasurable(verdict, measured,
     assert verdict_words(verdict, measured, about) == words
 
 
-@pytest.mark.parametrize(
-    ("more", "why"), [({}, "about an H100"), ({"not_judged": "a time"}, "about an H100: a time")]
-)
-def test_a_claim_about_another_gpu_needs_no_other_reason(more, why):
-    claim = made(measure="median_us(a)", about="an H100", **more)
-    assert (claim.about, claim.not_judged) == ("an H100", why)
+def test_a_claim_about_a_gpu_has_a_condition_for_that_gpu():
+    claim = made(measure="median_us(a)", about="an H100", confirmed_if="> 1")
+    assert (claim.about, claim.allowed.low) == ("an H100", 1.0)

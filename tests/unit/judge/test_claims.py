@@ -83,10 +83,10 @@ def floors_of(variants, floor):
     return pd.DataFrame([row | {"variant": variant} for variant in variants])
 
 
-def verdict(measure, confirmed_if="", not_judged="", **times):
+def verdict(measure, confirmed_if="", not_judged="", about="", **times):
     data = {"id": "X1", "claim": "c", "source": "s", "confirmed_if": confirmed_if, "not_judged": not_judged}
-    claim = make_claim(ClaimEntry(**data, measure=measure), "f", "1", "family.yaml")
-    return claims.judge(claim, {"n": 8.0}, numbers(**({"a": 2.0, "b": 1.0} | times)), GPU)
+    claim = make_claim(ClaimEntry(**data, measure=measure, about=about), "f", "1", "family.yaml")
+    return claims.judge(claim, {"n": 8.0}, numbers(**({"a": 2.0, "b": 1.0} | times)), GPU, "NVIDIA H200")
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,8 @@ def noisy(measure, condition, a_us, b_us, floor):
     none = pd.DataFrame(columns=["family", "variant", "case", "metric", "value", "kernel", "launch", "unit"])
     data = {"id": "X1", "claim": "c", "source": "s", "confirmed_if": condition, "measure": measure}
     claim = make_claim(ClaimEntry(**data), "f", "1", "family.yaml")
-    return claims.judge(claim, {}, Quantities(pd.DataFrame(rows), none, floors_of("ab", floor)), GPU)
+    of_both = Quantities(pd.DataFrame(rows), none, floors_of("ab", floor))
+    return claims.judge(claim, {}, of_both, GPU, "NVIDIA H200")
 
 
 def test_a_claim_whose_threshold_lies_inside_the_noise_is_neither_confirmed_nor_refuted():
@@ -287,14 +288,32 @@ def test_many_reasons_are_cut():
     assert judged.reason.endswith("and 3 more")
 
 
-def test_another_gpus_figure_is_shown_beside_ours_and_not_judged():
-    judged = verdict("median_us(a)", not_judged="a figure of another GPU")
-    assert (judged.verdict, judged.measured, judged.reason) == (
-        "not_measurable",
-        2.0,
-        "a figure of another GPU",
-    )
-    assert verdict("median_us(c)", not_judged="another GPU").reason == "another GPU; c was not measured at 1"
+def test_a_claim_that_is_not_judged_shows_its_number():
+    judged = verdict("median_us(a)", not_judged="an opinion")
+    assert (judged.verdict, judged.measured, judged.reason) == ("not_measurable", 2.0, "an opinion")
+    assert verdict("median_us(c)", not_judged="an opinion").reason == "an opinion; c was not measured at 1"
+
+
+@pytest.mark.parametrize(
+    ("about", "expected", "said", "reason"),
+    [
+        ("an H200", "refuted", "", ""),
+        ("an H100", "not_measurable", "an H100", "about an H100"),
+        ("PCIe 5", "not_measurable", "PCIe 5", "about PCIe 5"),
+    ],
+)
+def test_a_gpus_figure_is_judged_on_that_gpu_and_shown_beside_ours_elsewhere(about, expected, said, reason):
+    judged = verdict("median_us(a)", ">= 3", about=about)
+    assert (judged.verdict, judged.measured) == (expected, 2.0)
+    assert (judged.about, judged.reason) == (said, reason)
+
+
+@pytest.mark.parametrize(
+    ("about", "reason"), [("an H100", "about an H100: an opinion"), ("an H200", "an opinion")]
+)
+def test_a_reason_not_to_judge_holds_on_every_gpu(about, reason):
+    judged = verdict("median_us(a)", not_judged="an opinion", about=about)
+    assert (judged.verdict, judged.reason) == ("not_measurable", reason)
 
 
 @pytest.fixture(scope="module")
@@ -310,7 +329,7 @@ def recorded():
     [
         ("B1", "confirmed", 11.518), ("B4a", "confirmed", 32), ("B6b", "refuted", 0.51222),
         ("B8a", "refuted", 42.701), ("B9a", "refuted", 1.9383), ("B10a", "confirmed", 1),
-        ("B10b", "confirmed", 1), ("B17", "not_measurable", 86.635), ("B3", "confirmed", 0),
+        ("B10b", "confirmed", 1), ("B20", "not_measurable", 396.66), ("B3", "confirmed", 0),
         ("B7c", "confirmed", 66.667), ("B18b", "confirmed", 2),
     ],
 )  # fmt: skip
@@ -374,7 +393,7 @@ ANOTHER_GPU = re.compile(r"\b(A\d{4}|[AHLV]\d{2,3}|RTX \d+|PCIe \d)\b")
 
 @pytest.mark.parametrize(("family", "claim"), ALL, ids=lambda v: getattr(v, "id", getattr(v, "name", "")))
 def test_of_figures_of_another_gpu_only_ratios_between_kernels_are_judged(family, claim):
-    if not ANOTHER_GPU.search(claim.published) or not claim.confirmed_if:
+    if claim.about or not ANOTHER_GPU.search(claim.published) or not claim.confirmed_if:
         assert not claim.about or claim.published
         return
     terms = claim.formula.terms.values()
@@ -408,7 +427,7 @@ def test_the_figure_shows_every_claim_with_its_verdict(recorded, tmp_path):
     shown = words(picture)
     assert set(recorded) <= set(shown)
     assert shown.count("✗") == number_of["refuted"]
-    assert {"11.5 x (exceeded)", ">= 5.4x", "86.6 %"} <= set(shown)
+    assert {"11.5 x (exceeded)", ">= 5.4x", "397 MB"} <= set(shown)
     style.save(picture, tmp_path / "x.png", tmp_path / "x.svg")
     box = picture.get_tightbbox()
     assert box.x1 < picture.get_figwidth() + 0.05

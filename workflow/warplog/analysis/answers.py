@@ -142,7 +142,7 @@ def answer(assertion: Assertion, family: Family, campaign: Campaign, gpu_name: s
     if assertion.formula is not None:
         values = family.cases[assertion.case].values if assertion.case else {}
         evaluation = evaluate(assertion.formula, {**campaign.gpu, **values}, campaign.numbers)
-    if assertion.said_of and not (allowed and is_same_gpu(assertion.said_of, gpu_name)):
+    if assertion.said_of and not is_same_gpu(assertion.said_of, gpu_name):
         reason, reason_of = OTHER_GPU, assertion.said_of
     elif assertion.formula is None or allowed is None:
         reason, reason_of = NOT_JUDGED, ""
@@ -178,9 +178,9 @@ def answer(assertion: Assertion, family: Family, campaign: Campaign, gpu_name: s
 
 
 def is_same_gpu(said: str, name: str) -> bool:
-    """Returns whether the driver's name of a GPU has all words of what a text calls one: "RTX A6000", "H100"."""
+    """Returns whether the driver's name of a GPU has all words of what a text calls one: "RTX A6000", "an H100"."""
     of_said, of_name = (set(re.findall(r"\w+", text.lower())) for text in (said, name))
-    return of_said <= of_name
+    return of_said - {"a", "an"} <= of_name
 
 
 def evaluate(formula: Formula, names: Mapping[str, float], numbers: Quantities) -> Evaluation:

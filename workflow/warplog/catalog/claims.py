@@ -189,7 +189,6 @@ class Claim(ClaimEntry, frozen=True, kw_only=True):
     Attributes:
         formula: the parsed formula of the measured number; None if it cannot be measured.
         allowed: the numbers that confirm the claim; None if it is not judged.
-        not_judged: why there is no condition, with `about`; the number, if any, is then only shown.
     """
 
     formula: Formula | None
@@ -232,23 +231,17 @@ def make_claim(entry: ClaimEntry, family: str, headline_case: str, where: str) -
     """Makes a claim from its entry in family.yaml; its case defaults to the headline case.
 
     Raises:
-        WarplogError: The formula or the condition is invalid, or missing without `about` or `not_judged`.
+        WarplogError: The formula or the condition is invalid, or missing without `not_judged`.
     """
     where, case = f"{where}: claims: {entry.id}", entry.case or headline_case
-    not_judged = ": ".join(filter(None, (f"about {entry.about}" if entry.about else "", entry.not_judged)))
-    if bool(entry.confirmed_if) == bool(not_judged) or (entry.confirmed_if and not entry.measure):
-        raise WarplogError(
-            f"{where}: requires measure and confirmed_if, or not_judged with the reason,"
-            " or about with the GPU of the number"
-        )
+    if bool(entry.confirmed_if) == bool(entry.not_judged) or (entry.confirmed_if and not entry.measure):
+        raise WarplogError(f"{where}: requires measure and confirmed_if, or not_judged with the reason")
     try:
         allowed = parse_range(entry.confirmed_if) if entry.confirmed_if else None
     except WarplogError as error:
         raise WarplogError(f"{where}: confirmed_if: {error}") from None
     formula = parse_formula(entry.measure, family, case, f"{where}: measure") if entry.measure else None
-    return Claim(
-        **{**asdict(entry), "case": case, "not_judged": not_judged}, formula=formula, allowed=allowed
-    )
+    return Claim(**{**asdict(entry), "case": case}, formula=formula, allowed=allowed)
 
 
 def check_claims(

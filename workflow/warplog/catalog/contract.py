@@ -451,8 +451,8 @@ class ClaimEntry(Frozen, frozen=True, kw_only=True):
         unit: unit of the number (default the unit of a single quantity).
         case: timed case of the claim (default the headline case).
         confirmed_if: condition on the number that confirms the claim, such as >= 5 or 4 .. 6; otherwise it is refuted.
-        about: GPU or machine of the published number, such as `an A6000`, if others cannot share it; the claim is then
-            not judged, the number only shown.
+        about: GPU or machine of the published number, such as `an A6000`, if others cannot share it: the claim is
+            judged on that GPU only, and elsewhere the number is shown.
         not_judged: why the claim is not judged; the number, if any, is only shown.
     """
 

@@ -574,7 +574,9 @@ CLAIMS: Mapping[str, Column] = {
     "cases": Column("str", "", "cases of the numbers behind the verdict, comma-separated"),
     "evidence": Column("str", "", "values of the terms in the formula"),
     "about": Column(
-        "str", "", "GPU or machine of the published number, if the claim is therefore not judged"
+        "str",
+        "",
+        "other GPU or machine that the published number is of, if the claim is therefore not judged",
     ),
     "reason": Column("str", "", "why the claim is not measurable; else notes on the rows behind the verdict"),
     **ORIGIN,

@@ -39,7 +39,7 @@ class Judgement:
     `reason` states why there is no verdict; if there is one, it holds the tables' remarks on the rows used. `margin` is
     EXCEEDED if a confirmed speed or time is at least 1.5 times as far as the condition requires (a bound of 1 only says
     which is faster), or a gain 1.5 times the published one, of which the condition asks for half; else "". `cases` are
-    those of the numbers that are known.
+    those of the numbers that are known. `about` is the GPU of the claim, if another; the claim is then not judged.
     """
 
     verdict: str
@@ -49,19 +49,27 @@ class Judgement:
     reason: str
     margin: str = ""
     cases: tuple[str, ...] = ()
+    about: str = ""
 
 
 def judge(
-    claim: Claim, values: Mapping[str, float], numbers: Quantities, gpu: Mapping[str, float]
+    claim: Claim,
+    values: Mapping[str, float],
+    numbers: Quantities,
+    gpu: Mapping[str, float],
+    gpu_name: str,
 ) -> Judgement:
     """Judges a claim by the numbers of a campaign.
 
     Args:
         values: the parameters of the claim's case.
         gpu: the numbers of the table `gpus`; NaN for an unknown one.
+        gpu_name: what the driver calls the GPU.
     """
+    about = "" if answers.is_same_gpu(claim.about, gpu_name) else claim.about
+    not_judged = ": ".join(filter(None, (f"about {about}" if about else "", claim.not_judged)))
     if claim.formula is None:
-        return Judgement(NOT_MEASURABLE, math.nan, "", "", claim.not_judged)
+        return Judgement(NOT_MEASURABLE, math.nan, "", "", not_judged, about=about)
     terms, evaluation = claim.formula.terms, answers.evaluate(claim.formula, {**gpu, **values}, numbers)
     reasons = [number.reason for number in evaluation.numbers.values() if number.reason]
     reasons += [
@@ -74,8 +82,8 @@ def judge(
     evidence += [f"{name} = {value:.6g}" for name, value in evaluation.named.items() if not math.isnan(value)]
     verdict, margin = NOT_MEASURABLE, ""
     searched = answers.not_searched(evaluation)
-    if claim.not_judged:
-        reasons = [claim.not_judged, *reasons]
+    if not_judged:
+        reasons = [not_judged, *reasons]
     elif searched and not reasons:
         reasons = [f"{terms[searched].variant} has default parameters: there is no search on this GPU"]
     elif not reasons and claim.allowed:
@@ -95,6 +103,7 @@ def judge(
         _joined(reasons),
         margin,
         cases,
+        about,
     )
 
 
@@ -110,7 +119,7 @@ def judge_all(families: Mapping[str, Family], tables: Path) -> list[dict[str, Ce
             origin = campaign.origin(name)
             for claim in family.claims:
                 values = family.cases[claim.case].values
-                judged = judge(claim, values, campaign.numbers, campaign.gpu)
+                judged = judge(claim, values, campaign.numbers, campaign.gpu, str(origin["gpu_name"]))
                 rows.append(_row(claim, name, judged) | origin)
     return rows
 
@@ -151,7 +160,7 @@ def _row(claim: Claim, family: str, judged: Judgement) -> dict[str, Cell]:
         "case": claim.case,
         "cases": ", ".join(judged.cases) or claim.case,
         "evidence": judged.evidence,
-        "about": claim.about,
+        "about": judged.about,
         "reason": judged.reason,
     }
 

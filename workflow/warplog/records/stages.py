@@ -200,7 +200,7 @@ CLAIMS = Stage(
     word="claims",
     about="claims, predictions and expectations are judged",
     code=("judge.claims", "analysis.answers"),
-    version=2,
+    version=3,
     file="tables/claims.parquet",
     seconds=2,
 )
