@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.ft2font import LoadFlags
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from scipy.optimize import isotonic_regression
 
@@ -212,7 +213,10 @@ def drawn_as(colour: str, marker: str, dashes: tuple[float, ...] | None) -> dict
 
 
 def _labels_below(axes: Axes, labels: Sequence[SideLabel]) -> None:
-    """Writes labels below the axes, highest point first, with samples but without leader lines; makes room for them."""
+    """Writes labels between axes and notes, highest point first, with samples but without leader lines.
+
+    The figure becomes taller by their height.
+    """
     order = sorted(labels, key=lambda label: -np.nan_to_num(label.y, nan=-np.inf))
     handles = [
         Line2D([], [], label=label.text, **drawn_as(label.colour, label.marker, label.dashes))
@@ -220,12 +224,20 @@ def _labels_below(axes: Axes, labels: Sequence[SideLabel]) -> None:
     ]
     figure = axes.get_figure(root=True)
     assert figure is not None
+    engine = figure.get_layout_engine()
+    assert isinstance(engine, ConstrainedLayoutEngine)
     rows = legend_rows([label.text for label in order])
-    figure.set_figheight(figure.get_figheight() + line_in() * 1.15 * rows + 0.1)
-    figure.legend(
-        handles=handles, loc="outside lower left", ncols=-(-len(order) // rows), frameon=False, handlelength=1.8,
-        columnspacing=1.0, borderpad=0.1, labelspacing=0.25,
+    room_in, notes_in = line_in() * 1.15 * rows + 0.1, line_in() * len(figure.get_supxlabel().splitlines())
+    figure.set_figheight(figure.get_figheight() + room_in)
+    # The layout has room at the bottom for the higher of a legend and notes, not for both.
+    room = room_in / figure.get_figheight()
+    engine.set(rect=(0, room, 1, 1 - room))
+    legend = figure.legend(
+        handles=handles, loc="lower left", bbox_to_anchor=(0.0, notes_in), bbox_transform=figure.dpi_scale_trans,
+        ncols=-(-len(order) // rows), frameon=False, handlelength=1.8, columnspacing=1.0, borderpad=0.1,
+        labelspacing=0.25,
     )  # fmt: skip
+    legend.set_in_layout(False)
 
 
 def bar_rows(axes: Axes, names: Iterable[object], baseline: Iterable[object]) -> None:
