@@ -150,20 +150,21 @@ def side_labels(axes: Axes, labels: Sequence[SideLabel], height: float, width: f
     """Writes labels to the right of the axes, in the order of their points and without overlap; below if narrow.
 
     `height` and `width` in inches are the approximate size of the axes. Labels without a point are placed at the
-    bottom, in italics. Set the limits and scales of the axes first.
+    bottom, in italics; from points in the left half no leader line is drawn, which would pass for data. Set the limits
+    and scales of the axes first.
     """
     if is_narrow():
         _labels_below(axes, labels)
         return
     to_fraction = axes.transData + axes.transAxes.inverted()
     has_point = [np.isfinite(label.x) and np.isfinite(label.y) for label in labels]
-    heights = [
-        float(to_fraction.transform((label.x, label.y))[1]) if ok else -1.0 - rank
+    points = [
+        to_fraction.transform((label.x, label.y)) if ok else (0.0, -1.0 - rank)
         for rank, (label, ok) in enumerate(zip(labels, has_point, strict=True))
     ]
     start, sample = 1 + 0.2 / width, 0.26 / width
-    places = spread(heights, line_in() / height, 0.0, 1.0)
-    for label, ok, place in zip(labels, has_point, places, strict=True):
+    places = spread([float(up) for _, up in points], line_in() / height, 0.0, 1.0)
+    for label, ok, (across, _), place in zip(labels, has_point, points, places, strict=True):
         arrow = {
             "arrowstyle": "-",
             "color": label.colour,
@@ -185,14 +186,15 @@ def side_labels(axes: Axes, labels: Sequence[SideLabel], height: float, width: f
         )
         if not ok:
             continue
-        axes.annotate(
-            "",
-            (label.x, label.y),
-            (start, place),
-            textcoords="axes fraction",
-            annotation_clip=False,
-            arrowprops=arrow,
-        )
+        if across > 0.5:
+            axes.annotate(
+                "",
+                (label.x, label.y),
+                (start, place),
+                textcoords="axes fraction",
+                annotation_clip=False,
+                arrowprops=arrow,
+            )
         axes.plot(
             [start, start + sample / 2, start + sample],
             [place] * 3,
