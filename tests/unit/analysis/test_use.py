@@ -73,6 +73,12 @@ def test_traffic_is_told_of_the_busiest_unit_from_five_percent_on_and_of_another
     assert [one.name for one in use(BEFORE, after, 132.0).traffic] == told
 
 
+@pytest.mark.parametrize(("used_pct", "told"), [(0.002, []), (0.9, []), (1.1, ["dram_bytes"])])
+def test_traffic_of_a_unit_that_is_not_in_use_is_not_told_even_if_it_is_the_busiest(used_pct, told):
+    before = {"dram_throughput_pct": used_pct, "dram_bytes": 14.8e3}
+    assert [one.name for one in use(before, before | {"dram_bytes": 13.6e3}, 132.0).traffic] == told
+
+
 def test_what_does_not_change_or_was_not_counted_is_left_out():
     assert use(BEFORE, BEFORE, 132.0) == Use(idle=True)
     assert use({}, {}, 132.0) == Use()

@@ -16,6 +16,7 @@ from made_up_tables import write
 from warplog import figures
 from warplog.core.errors import WarplogError
 from warplog.figures.shared import style
+from warplog.figures.shared.labels import TITLE_PT
 from warplog.figures.shared.settings import for_pages, settings_of
 from warplog.records import door
 from warplog.records.config import Config, FigureSettings
@@ -57,10 +58,12 @@ def overlapping(figure):
     ]
 
 
+@pytest.mark.parametrize("titles", [False, True], ids=["untitled", "titled"])
 @pytest.mark.parametrize("name", [*FIGURES, "memory_chart"])
-def test_text_of_a_figure_for_one_column_is_inside_of_it_legible_and_apart(name, good):
-    figure = drawn(name, good, COLUMN)
-    with style.theme(COLUMN):
+def test_text_of_a_figure_for_one_column_is_inside_of_it_legible_and_apart(name, titles, good):
+    settings = replace(COLUMN, titles=titles)
+    figure = drawn(name, good, settings)
+    with style.theme(settings):
         FigureCanvasAgg(figure).draw()
         inside = figure.bbox.padded(2)
         outside = [
@@ -68,7 +71,8 @@ def test_text_of_a_figure_for_one_column_is_inside_of_it_legible_and_apart(name,
         ]
         assert (overlapping(figure), outside) == ([], [])
     assert figure.get_figwidth() == 3.3
-    assert {text.get_fontsize() for text in figure.findobj(Text) if text.get_text().strip()} == {7.0}
+    sizes = {text.get_fontsize() for text in figure.findobj(Text) if text.get_text().strip()}
+    assert sizes == ({7.0, TITLE_PT} if titles else {7.0})
 
 
 def written(name, tables, stem, **chosen):

@@ -305,6 +305,20 @@ def test_a_failed_variant_has_its_reason_and_no_numbers(recorded):
     assert "Wrong: max error 3.1e+02 times the tolerance." in Page(html(page)).text
 
 
+def test_a_variant_that_needs_other_cases_than_the_headline_case_is_not_called_unsupported(recorded):
+    rows = recorded.measurements.copy()
+    hit = (rows["variant"] == "cublas") & (rows["case"] == recorded.case)
+    rows.loc[hit, ["status", "reason"]] = "unsupported", "needs n < 4096"
+    rows.loc[hit, ["median_us", "gflops", "ratio_to_baseline"]] = math.nan
+    page = uncharted(replace(recorded, measurements=rows))
+    assert section(page, "cublas").badges == ("other_cases", "baseline")
+    assert f"At {recorded.case}, unsupported: needs n < 4096." in Page(html(page)).text
+    rows.loc[rows["variant"] == "cublas", "status"] = "unsupported"
+    page = uncharted(replace(recorded, measurements=rows))
+    assert section(page, "cublas").badges == ("unsupported", "baseline")
+    assert "Unsupported: needs n < 4096." in Page(html(page)).text
+
+
 def test_a_size_beyond_a_variants_own_limit_is_not_run_and_the_table_says_why(recorded):
     rows = recorded.measurements.copy()
     hit = (rows["variant"] == "naive") & (rows["case"] == "1024")

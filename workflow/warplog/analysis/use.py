@@ -40,7 +40,11 @@ def use(before: Values, after: Values, sms: float) -> Use:
     tensor = all(ceilings.get(_TENSOR, 0.0) >= _IN_USE_PCT for ceilings in used_pct)
     units = _changes([*tops, *([_TENSOR] if tensor else [])], used_pct)
     moved = {change.name: change for change in _changes(["l2_bytes", "dram_bytes"], pair)}
-    near = {TRAFFIC_OF.get(top) for top in tops}
+    near = {
+        TRAFFIC_OF.get(top)
+        for top, ceilings in zip(tops, used_pct, strict=True)
+        if ceilings.get(top, 0.0) >= _IN_USE_PCT
+    }
     traffic = [
         change
         for change in moved.values()

@@ -206,10 +206,10 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     axes.scatter(others["intensity_flop_per_byte"], others["rate"], s=60, color=GREY, zorder=2)
     for point in as_rows(coloured):
         _draw_levels(axes, point, look.style(str(point["variant"])))
+    side_labels(axes, labels, body - 0.7, width)
     if len(coloured):
         named = [name for level, name in LEVELS.items() if coloured[_intensity(level)].notna().any()]
         legend_above(axes, [Line2D([], [], label=name, **_mark(name, MUTED, "o")) for name in named])
-    side_labels(axes, labels, body - 0.7, width)
     axes.set_xlabel("arithmetic intensity (FLOP per byte, log scale)")
     axes.set_ylabel(f"throughput ({first['unit']}, log scale)")
     return figure
@@ -309,13 +309,13 @@ def _draw_roofs(axes: Axes, data: pd.DataFrame, width: float, height: float) -> 
     for roof in as_rows(compute):
         rate = columns.number(roof, "rate")
         start = max(low, rate / steepest)
-        text = f"{roof['label']} {number(rate)} {roof['unit']}"
+        text = f"{_roof_name(roof)} {number(rate)} {roof['unit']}"
         if roof["kind"] == "clock":
             _clock_roof(axes, (start, rate), text, f"at {columns.number(roof, 'sm_mhz'):.0f} MHz", width)
         roofs.append((text if roof["kind"] == "compute" else "", (start, rate), (high, rate)))
     for roof in as_rows(memory):
         slope = columns.number(roof, "slope")
-        text = f"{roof['label']} {number(columns.number(roof, 'gbytes_per_s'))} GB/s"
+        text = f"{_roof_name(roof)} {number(columns.number(roof, 'gbytes_per_s'))} GB/s"
         foot = max(low, axes.get_ylim()[0] / slope)
         roofs.append((text, (foot, foot * slope), (top / slope, top)))
     for text, begin, end in roofs:
@@ -324,6 +324,12 @@ def _draw_roofs(axes: Axes, data: pd.DataFrame, width: float, height: float) -> 
     for mark in as_rows(data.loc[data["kind"] == "algorithm"]):
         _algorithm(axes, str(mark["label"]), columns.number(mark, "intensity_flop_per_byte"))
     _label_roofs(axes, data, roofs, (width, height))
+
+
+def _roof_name(roof: Row) -> str:
+    """Returns the label of a roof; in a narrow figure, the note alone says whether its height was measured."""
+    label = str(roof["label"])
+    return label.removesuffix(" peak").removesuffix(" measured") if is_narrow() else label
 
 
 def _label_roofs(axes: Axes, data: pd.DataFrame, roofs: Sequence[_Roof], size: tuple[float, float]) -> None:

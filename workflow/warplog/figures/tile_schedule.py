@@ -8,6 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter
 
 from warplog.figures.shared.labels import (
     INK,
@@ -17,6 +18,7 @@ from warplog.figures.shared.labels import (
     legend_rows,
     number,
     row_in,
+    tick,
     width_in,
 )
 from warplog.figures.shared.style import Look, new_figure, styled
@@ -184,5 +186,6 @@ def _bytes(axes: Axes, totals: pd.DataFrame) -> None:
     axes.tick_params(axis="y", length=0)
     axes.margins(x=0.2)
     axes.set_xlabel("read in all waves (MB)")
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: tick(value)))
     axes.grid(axis="x")
     axes.spines["left"].set_visible(False)

@@ -209,7 +209,7 @@ ANALYSIS = Stage(
     word="analysis",
     about="what follows from the tables becomes tables: verdicts, ladder, steps, changes, bounds",
     code=("analysis.conclude",),
-    version=1,
+    version=2,
     file="tables/steps.parquet",
     seconds=5,
 )
@@ -242,7 +242,7 @@ PAGE = Stage(
     word="page",
     about="the page of a family, as HTML, Markdown and LaTeX",
     code=("worklog",),
-    version=2,
+    version=3,
     file="worklog/{family}.html",
 )
 SITE = Stage(

@@ -75,6 +75,8 @@ def _magnitude(value: float, unit: str) -> str:
         if value >= 1e3:
             return f"{value / 1e3:.2f} ms" if value >= 1e4 else f"{value / 1e3:.3f} ms"
         return f"{value:.1f} µs" if value >= 100 else f"{value:.2f} µs"
+    if unit == "ns" and value >= 1e4:
+        return _magnitude(value / 1e3, "us")
     if unit in ("MHz", "W", "degC"):
         return f"{value:.0f} {'°C' if unit == 'degC' else unit}"
     if unit == "GFLOP/s" and value >= LARGE_GFLOPS:

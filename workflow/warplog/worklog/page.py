@@ -96,7 +96,8 @@ class Section(Conclusions):
 
     Attributes:
         language: of the source if the family has several, else "".
-        badges: The status if it is not ok, "baseline", "draft".
+        badges: The status if it is not ok, or "other_cases" if it is unsupported at the headline case alone;
+            "baseline", "draft".
         gap: Why there are no numbers, as the record says it; "" if there are.
         note: What a ratio to its time must say.
         header: The fields of the source's header; `expected` is what the campaign recorded.

@@ -30,6 +30,7 @@ from warplog.worklog.page import Conclusions, Origin, Section
 
 _MOST_LINES, _MOST_NAMED = 5, 3
 _LAUNCH = ("registers_per_thread", "block_threads", "shared_bytes_per_block")
+_OTHER_CASES = "other_cases"  # badge of a variant that has times, but cannot run the headline case
 _OVERLAP = ("wall_us", "kernel_us", "to_device_us", "to_host_us", "copy_hidden_pct")
 
 
@@ -78,6 +79,12 @@ class Rows:
             by_variant.setdefault(answered.get(str(row["id"])) or self._about(row), []).append(row)
         return by_variant
 
+    @cached_property
+    def _timed(self) -> set[str]:
+        """The variants that have a time at any case."""
+        measurements = self.tables.measurements
+        return set(measurements.loc[measurements["status"] == "ok", "variant"])
+
     def _about(self, claim: Row) -> str:
         """Returns the last variant that a claim's formula names, the baseline only if it is the only one."""
         words = re.findall(r"\w+", text(claim, "measure"))
@@ -106,12 +113,17 @@ class Rows:
         conclusions = self._conclusions[name]
         is_same, root = bool(conclusions.same_kernel), conclusions.same_kernel or place.kernel_of or name
         heat = HeatMap() if is_same else self._heat[name]
+        badges = _badges(row, name in self._timed, variant.draft or self.family.draft)
         return Section(
             **vars(conclusions),
             name=name,
             language=variant.language if len({other.language for other in self.family.variants}) > 1 else "",
-            badges=_badges(row, variant.draft or self.family.draft),
-            gap="" if is_ok else str(row["gap"]),
+            badges=badges,
+            gap=""
+            if is_ok
+            else f"at {self.tables.case}, {row['gap']}"
+            if _OTHER_CASES in badges
+            else str(row["gap"]),
             idea=text(self.built[name], "idea"),
             note=text(self.built[name], "note"),
             origin=self._origin(variant, is_same, root),
@@ -269,8 +281,10 @@ def _bare(kernel: str) -> str:
     return bare_name(kernel.replace("<unnamed>::", ""))
 
 
-def _badges(row: Row, is_draft: bool) -> tuple[str, ...]:
+def _badges(row: Row, is_timed: bool, is_draft: bool) -> tuple[str, ...]:
+    """Returns the codes of a variant's badges; `is_timed` says whether it has a time at any case."""
     status = "not_run" if text(row, "own_limits") else str(row["status"])
+    status = _OTHER_CASES if status == "unsupported" and is_timed else status
     badges = (status != "ok", status), (bool(row["is_baseline"]), "baseline"), (is_draft, "draft")
     return tuple(code for holds, code in badges if holds)
 

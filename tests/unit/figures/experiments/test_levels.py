@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from matplotlib.text import Annotation
 
 from levels_tables import MHZ, ilp, memory
 from warplog import figures
@@ -82,6 +83,9 @@ def test_latency_is_drawn_over_the_size_with_the_capacity_of_the_caches(levels, 
     assert {256 * 2**10, 50 * 2**20} <= set(marked)
     assert {"L1 256Ki", "L2 50Mi", "chase_host"} <= set(words(figure))
     assert "38.0 cycles in 16Ki, 645 in 256Mi" in figure.get_suptitle()
+    led = [text.xy[0] for text in axes.texts if isinstance(text, Annotation) and text.arrow_patch]
+    assert 256 * 2**20 in led, "from the end of a line at the right"
+    assert min(led) > 2**20, "not across the figure, from lines that end in caches"
     assert "chase_shared: wrong" in words(drawn("latency_vs_footprint", broken))
 
 

@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.ft2font import LoadFlags
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from scipy.optimize import isotonic_regression
 
@@ -149,20 +150,21 @@ def side_labels(axes: Axes, labels: Sequence[SideLabel], height: float, width: f
     """Writes labels to the right of the axes, in the order of their points and without overlap; below if narrow.
 
     `height` and `width` in inches are the approximate size of the axes. Labels without a point are placed at the
-    bottom, in italics. Set the limits and scales of the axes first.
+    bottom, in italics; from points in the left half no leader line is drawn, which would pass for data. Set the limits
+    and scales of the axes first.
     """
     if is_narrow():
         _labels_below(axes, labels)
         return
     to_fraction = axes.transData + axes.transAxes.inverted()
     has_point = [np.isfinite(label.x) and np.isfinite(label.y) for label in labels]
-    heights = [
-        float(to_fraction.transform((label.x, label.y))[1]) if ok else -1.0 - rank
+    points = [
+        to_fraction.transform((label.x, label.y)) if ok else (0.0, -1.0 - rank)
         for rank, (label, ok) in enumerate(zip(labels, has_point, strict=True))
     ]
     start, sample = 1 + 0.2 / width, 0.26 / width
-    places = spread(heights, line_in() / height, 0.0, 1.0)
-    for label, ok, place in zip(labels, has_point, places, strict=True):
+    places = spread([float(up) for _, up in points], line_in() / height, 0.0, 1.0)
+    for label, ok, (across, _), place in zip(labels, has_point, points, places, strict=True):
         arrow = {
             "arrowstyle": "-",
             "color": label.colour,
@@ -184,14 +186,15 @@ def side_labels(axes: Axes, labels: Sequence[SideLabel], height: float, width: f
         )
         if not ok:
             continue
-        axes.annotate(
-            "",
-            (label.x, label.y),
-            (start, place),
-            textcoords="axes fraction",
-            annotation_clip=False,
-            arrowprops=arrow,
-        )
+        if across > 0.5:
+            axes.annotate(
+                "",
+                (label.x, label.y),
+                (start, place),
+                textcoords="axes fraction",
+                annotation_clip=False,
+                arrowprops=arrow,
+            )
         axes.plot(
             [start, start + sample / 2, start + sample],
             [place] * 3,
@@ -212,7 +215,10 @@ def drawn_as(colour: str, marker: str, dashes: tuple[float, ...] | None) -> dict
 
 
 def _labels_below(axes: Axes, labels: Sequence[SideLabel]) -> None:
-    """Writes labels below the axes, highest point first, with samples but without leader lines; makes room for them."""
+    """Writes labels between axes and notes, highest point first, with samples but without leader lines.
+
+    The figure becomes taller by their height.
+    """
     order = sorted(labels, key=lambda label: -np.nan_to_num(label.y, nan=-np.inf))
     handles = [
         Line2D([], [], label=label.text, **drawn_as(label.colour, label.marker, label.dashes))
@@ -220,12 +226,20 @@ def _labels_below(axes: Axes, labels: Sequence[SideLabel]) -> None:
     ]
     figure = axes.get_figure(root=True)
     assert figure is not None
+    engine = figure.get_layout_engine()
+    assert isinstance(engine, ConstrainedLayoutEngine)
     rows = legend_rows([label.text for label in order])
-    figure.set_figheight(figure.get_figheight() + line_in() * 1.15 * rows + 0.1)
-    figure.legend(
-        handles=handles, loc="outside lower left", ncols=-(-len(order) // rows), frameon=False, handlelength=1.8,
-        columnspacing=1.0, borderpad=0.1, labelspacing=0.25,
+    room_in, notes_in = line_in() * 1.15 * rows + 0.1, line_in() * len(figure.get_supxlabel().splitlines())
+    figure.set_figheight(figure.get_figheight() + room_in)
+    # The layout has room at the bottom for the higher of a legend and notes, not for both.
+    room = room_in / figure.get_figheight()
+    engine.set(rect=(0, room, 1, 1 - room))
+    legend = figure.legend(
+        handles=handles, loc="lower left", bbox_to_anchor=(0.0, notes_in), bbox_transform=figure.dpi_scale_trans,
+        ncols=-(-len(order) // rows), frameon=False, handlelength=1.8, columnspacing=1.0, borderpad=0.1,
+        labelspacing=0.25,
     )  # fmt: skip
+    legend.set_in_layout(False)
 
 
 def bar_rows(axes: Axes, names: Iterable[object], baseline: Iterable[object]) -> None:

@@ -48,7 +48,7 @@ def _finding(good: pd.DataFrame) -> str:
             ends = own.sort_values("size").iloc[[0, -1]]
             low, high = ends["hop_cycles"]
             small, large = map(short_bytes, ends["size"])
-            return f"{TITLE} of {name}: {number(low)} cycles in {small}, {number(high)} in {large}"
+            return f"A load of {name} takes {number(low)} cycles in {small}, {number(high)} in {large}"
     return TITLE
 
 
