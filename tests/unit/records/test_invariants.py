@@ -89,6 +89,17 @@ def test_a_time_is_above_zero() -> None:
     assert "cold.median_us is 0, not above 0" in invariants.inconsistent(case)
 
 
+def test_so_is_the_median_of_each_process_but_not_every_sample() -> None:
+    def case(*first_us: float) -> TimeCase:
+        samples_us = [*first_us, 0.2, 0.2, 0.2]
+        medians = [process(1, sorted(first_us)[1], 3), process(2, 0.2, 3)]
+        median_us = (sorted(first_us)[1] + 0.2) / 2
+        return made_up_records.time_case("64", made_up_records.cold(samples_us, median_us=median_us), medians)
+
+    assert invariants.inconsistent(case(-0.128, 0.1, 0.1)) == ""
+    assert invariants.inconsistent(case(-0.1, -0.1, 0.1)) == "processes.1.median_us is -0.1, not above 0"
+
+
 @pytest.mark.parametrize(
     ("check", "build", "words"),
     [

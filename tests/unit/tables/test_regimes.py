@@ -37,6 +37,11 @@ def test_the_range_between_processes_replaces_the_quartiles():
     assert regimes.interval_us(wide | {"processes": math.nan}) == (99.0, 101.0)
 
 
+@pytest.mark.parametrize("q1_us", [-0.5, 0.0, math.nan])
+def test_a_quartile_that_is_no_time_is_replaced_by_the_median(q1_us: float) -> None:
+    assert regimes.interval_us(COLD | {"processes": 1, "q1_us": q1_us}) == (COLD["median_us"], 101.0)
+
+
 def test_a_sustained_run_is_told_with_clock_power_and_limit():
     run = regimes.long_run(SUSTAINED)
     assert run == regimes.LongRun("sustained", 100.0, 120.0, "power", 1980.0, 1500.0, 695.0)

@@ -385,7 +385,7 @@ CHIPS = Stage(
     word="chips",
     about="registers, spills, shared memory and occupancy of each variant on each of these architectures",
     code=("tables.chips",),
-    version=1,
+    version=2,
     file="tables/chips.parquet",
 )
 

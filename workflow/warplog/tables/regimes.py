@@ -46,11 +46,14 @@ class LongRun:
 
 
 def interval_us(row: Row) -> tuple[float, float]:
-    """Returns the interval in which the row's median lies: between processes, or the quartiles of a single process."""
+    """Returns the interval in which the row's median lies: between processes, or the quartiles of a single process.
+
+    An end that is unknown is the median; so is one that is not above 0, as a ratio to it says nothing.
+    """
     median = number(row, "median_us")
     names = ("process_min_us", "process_max_us") if number(row, "processes") > 1 else ("q1_us", "q3_us")
     low, high = (number(row, name) for name in names)
-    return (median if math.isnan(low) else low), (median if math.isnan(high) else high)
+    return (low if low > 0 else median), (high if high > 0 else median)
 
 
 def has_processes(rows: Iterable[Row]) -> bool:

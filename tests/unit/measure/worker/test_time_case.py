@@ -170,6 +170,19 @@ def test_the_empty_interval_is_subtracted_and_the_clocks_are_those_of_the_launch
     assert cold.samples == len(cold.samples_us) == len(cold.sm_mhz_samples) >= 10
 
 
+@pytest.mark.parametrize("shorter_us", [0.0, 0.1])
+def test_a_case_as_short_as_the_empty_interval_has_no_time_and_says_why(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, shorter_us: float
+) -> None:
+    interval_us = EMPTY_US - shorter_us
+    samples = [ColdSample(interval_us, 1755.0, FULL, True)] * 10
+    monkeypatch.setattr(FakeTimer, "cold", lambda *_: samples)
+    with pytest.raises(LaunchFailed) as failed:
+        bench.rest()
+    assert failed.value.status == "unsupported", "the campaign goes on, and the other cases count"
+    assert f"{interval_us:.4g} us, is not longer than the empty one, {EMPTY_US:.4g} us" in failed.value.reason
+
+
 def test_the_warm_up_is_as_configured(bench: Bench) -> None:
     result = bench.rest(warmup_launches=4, warmup_ms=7.0)
     assert bench.timer.warmed == (4, 7.0)

@@ -45,7 +45,7 @@ def time_case(
             a limit shows. Processes beyond the configured ones show the spread alone.
 
     Raises:
-        LaunchFailed: The launcher or the device reports an error, or the results are wrong.
+        LaunchFailed: The launcher or the device reports an error, the results are wrong, or the case is too short.
     """
     if process > settings.processes:
         settings = replace(settings, max_samples=settings.min_samples)
@@ -55,6 +55,14 @@ def time_case(
     rule = StopRule(settings.min_samples, settings.max_samples, seconds, settings.rel_error)
     begin_s = time.monotonic()
     run = sampling.sample_at_rest(timer, launcher, problem.arguments, rule, warm.fastest_us)
+    cold = _cold(run, timer)
+    if cold.median_us <= 0:
+        took_us = cold.median_us + timer.empty_us
+        raise LaunchFailed(
+            "unsupported",
+            f"too short to time: the median interval with its launch, {took_us:.4g} us, is not longer than the empty"
+            f" one, {timer.empty_us:.4g} us",
+        )
     host_us = launcher.host_us([sample.host_us for sample in run.kept])  # before launches are captured
     no_hot, hot = why_no_hot(problem, settings), None
     if not no_hot and process <= settings.processes:
@@ -69,7 +77,7 @@ def time_case(
         warmup_launches=warm.launches,
         first_launch_us=warm.first_us if launcher.prepared_us is None else launcher.prepared_us,
         launch_host_us=median(host_us),
-        cold=_cold(run, timer),
+        cold=cold,
         pause_us=run.pause_us,
         held=run.held,
         full_mhz=timer.full_mhz or None,

@@ -80,6 +80,7 @@ def inconsistent(case: Case) -> str:
 
     Every statistic must be that of the samples. With several processes, whose samples follow each other, the median of
     the case is that of the process medians, and the sustained time that of their means. Medians and means are above 0.
+    A single sample need not be, since the empty interval is subtracted from it.
     """
     if isinstance(case, TimelineCase):
         return marked_launch.inconsistent(case)
@@ -123,6 +124,8 @@ def _of_processes(samples_us: Sequence[float], processes: Sequence[Process]) -> 
         start += process.samples
         if part and (why := _differs("median_us", process.median_us, median(part), "its samples give")):
             return f"processes.{number}.{why}"
+        if part and process.median_us <= 0:
+            return f"processes.{number}.median_us is {process.median_us:g}, not above 0"
     return ""
 
 
