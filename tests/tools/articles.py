@@ -23,7 +23,6 @@ from warplog.tables.files import as_rows, read_table
 ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "workflow" / "docs" / "articles.md"
 CAMPAIGNS = ("h200", "h100")
-NOT_THERE = ("missing", "not_compiled")  # reasons of `answers`: the campaign is older than a variant
 ARTICLES = {  # how `credit` and `source` begin that name it
     "S. Boehm": "S. Boehm, How to optimize a CUDA matmul kernel for cuBLAS-like performance: a worklog",
     "A. Gordic": "A. Gordic, Inside NVIDIA GPUs: Anatomy of high performance matmul kernels",
@@ -56,7 +55,7 @@ def _verdicts(campaign: str) -> dict[tuple[str, str], Row]:
     claims, answers = (as_rows(read_table(tables, name)) for name in ("claims", "answers"))
     codes = {(row["family"], row["id"]): row["reason"] for row in answers if row["kind"] == "claim"}
     keys = [(str(row["family"]), str(row["id"])) for row in claims]
-    return {key: row for key, row in zip(keys, claims, strict=True) if codes[key] not in NOT_THERE}
+    return {key: row for key, row in zip(keys, claims, strict=True) if codes[key] != "not_measured"}
 
 
 def _measured(families: Collection[Family], author: str) -> dict[tuple[str, str], str]:

@@ -65,6 +65,19 @@ def test_the_tables_follow_the_code_of_today_and_the_records_stay(
     assert not Path("results", "build").exists(), "nothing is compiled"
 
 
+def test_a_variant_that_is_newer_than_the_campaign_is_not_in_its_tables(kept: dict[str, bytes]) -> None:
+    family = Path("kernels/transpose/family.yaml")
+    text = family.read_text()
+    entry = text[text.index("  - name: naive\n") : text.index("  - name: smem_conflict\n")]
+    newer = entry.replace("name: naive\n", "name: newer\n    file: naive.cu\n")
+    family.write_text(text.replace(entry, entry + newer))
+    assert main(["record", "small", "--from-records"]) == 0
+    for name in ("measurements", "variants", "verdicts"):
+        variants = set(pd.read_parquet(ROOT / "tables" / f"{name}.parquet")["variant"])
+        assert "naive" in variants
+        assert "newer" not in variants
+
+
 def test_the_campaign_names_the_commit_that_measured_and_the_one_that_evaluated(
     kept: dict[str, bytes],
 ) -> None:

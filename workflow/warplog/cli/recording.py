@@ -10,6 +10,7 @@ from warplog.core import paths
 from warplog.core.errors import WarplogError
 
 if TYPE_CHECKING:
+    from warplog.catalog.family import Variant
     from warplog.plan.plan import Plan
     from warplog.records.campaign import Campaign
 
@@ -86,7 +87,8 @@ def record_campaign(project: Path, name: str, replaces: bool = False) -> tuple[P
 def evaluate_anew(project: Path, name: str, chips: bool = False) -> tuple[Path, int]:
     """Makes the tables and the manifest of a recorded campaign anew; its records stay as they are.
 
-    The record of the campaign then names the commit that evaluated it. Returns folder and size in bytes.
+    Variants that are newer than the campaign are not in its tables. The record of the campaign then names the commit
+    that evaluated it. Returns folder and size in bytes.
 
     Args:
         chips: whether the builds in results/chips become part of it.
@@ -124,7 +126,7 @@ def evaluate_anew(project: Path, name: str, chips: bool = False) -> tuple[Path, 
         recorded.write(target, recorded.kept(target, figures) | _chips(project, plan), source.campaign)
     files = {n: data for n, data in recorded.kept(target, figures).items() if not n.startswith("tables/")}
     with temporary_folder() as place:
-        evaluate.write_all(plan, source, place / "tables")
+        evaluate.write_all(replace(plan, chosen=_measured(plan)), source, place / "tables")
         files |= recorded.kept(place, ())
     about = target / "campaign" / f"{plan.gpu}.json"
     campaign, commit = door.read(about, Campaign), commit_of(project)
@@ -133,6 +135,23 @@ def evaluate_anew(project: Path, name: str, chips: bool = False) -> tuple[Path, 
     )
     files[str(about.relative_to(target))] = f"{door.as_json(evaluated, indent=1)}\n".encode()
     return target, recorded.write(target, files, evaluated)
+
+
+def _measured(plan: "Plan") -> dict[str, tuple["Variant", ...]]:
+    """Returns the chosen variants that a recorded campaign has timed or tried to."""
+    from warplog.records import stages
+    from warplog.records.family_file import FamilyRecord
+
+    timed = {
+        (record.family, record.variant)
+        for path in stages.TIME.files(plan.root)
+        for record in FamilyRecord.read(path, stages.TIME.record).variants.values()
+    }
+    measured = {
+        family: tuple(v for v in variants if (family, v.name) in timed)
+        for family, variants in plan.chosen.items()
+    }
+    return {family: variants for family, variants in measured.items() if variants}
 
 
 def _chips(project: Path, plan: "Plan") -> dict[str, bytes]:
