@@ -35,15 +35,17 @@ from warplog.worklog.html import html
 
 PROJECT = Path(__file__).parents[2]
 RECORDED = PROJECT / "results" / "recorded" / Config().recorded
-FAMILIES = {
-    name: family
-    for name, family in shipped_families.FAMILIES.items()
-    if not (family.draft or family.probes or name in NEW_FAMILIES)
+ALL = {
+    name: family for name, family in shipped_families.FAMILIES.items() if not (family.draft or family.probes)
 }
+FAMILIES = {name: family for name, family in ALL.items() if name not in NEW_FAMILIES}
 # Of the variants that are not recorded yet, one is compiled here.
 ADDED = set(sorted(NEW - {(f, v) for f, v in NEW if f in NEW_FAMILIES})[:1])
 VARIANTS = [
-    f"{f.name}/{v.name}" for f in FAMILIES.values() for v in f.variants if (f.name, v.name) not in NEW - ADDED
+    f"{family.name}/{variant.name}"
+    for family in FAMILIES.values()
+    for variant in family.variants
+    if not variant.draft and (family.name, variant.name) not in NEW - ADDED
 ]
 # What the main command shows here: two families with figures of their own, which have all other figures, too.
 SHOWN = {name: FAMILIES[name] for name in ("overlap", "quantization")}
@@ -175,7 +177,7 @@ def test_every_figure_that_shows_something_has_its_three_files(
     monkeypatch.chdir(place)
     expected = {
         f"{family}/{name}"
-        for family, names in choose_figures(SHOWN, FAMILIES).items()
+        for family, names in choose_figures(SHOWN, ALL).items()
         for name in names
         if len(figures.data(name, view.load(place / "results" / "tables", family)))
     }

@@ -39,7 +39,6 @@ REPORTED = (
     "throughput_vs_size",
     "roofline",
     "warp_stalls",
-    "bank_conflicts",
     "overlap",
     "power_trace",
     "quantization",
