@@ -12,7 +12,7 @@ from warplog.tables.files import write_parquet
 from warplog.worklog.audit import audit
 
 OWN = replace(DRAM, family="sgemm", variant="naive", measure='gbytes_per_s(naive, "512")', value=3987.4)
-ODD = replace(OWN, ceiling="step_ns", value=0.1, unit="ns", low=1.0, high=9.0, word="missed")
+ODD = replace(OWN, ceiling="step_ns", value=0.1, unit="ns", low=1.0, high=2e4, word="missed")
 NONE = replace(
     OWN, ceiling="far_us", value=NAN, value_low=NAN, value_high=NAN, word="not_measurable", reason="no_time"
 )
@@ -27,6 +27,7 @@ def test_a_page_lists_what_its_kernels_show_and_each_number_is_a_cell(recorded, 
         "dram_gbytes_per_s reading device memory 3987 GB/s 3990 GB/s to 4010 GB/s at least 100 GB/s" in text
     )
     assert text.count("reading device memory") == 3, "not those of another family"
+    assert "1 ns to 20.00 µs" in text
     assert "not used, since it is outside of what is expected" in text
     assert "far_us reading device memory n/a" in text
     assert "not measured: no time" in text

@@ -89,6 +89,21 @@ def test_a_step_says_in_one_sentence_what_it_brought_and_by_what(page):
     assert text.index("Why it is faster") < text.index("gmem_coalesced.cu") < text.index("What bounds it")
 
 
+@pytest.mark.parametrize(
+    ("blocks", "words"),
+    [
+        (1, "1 block for 132 SMs;"),
+        (66, "66 blocks for 132 SMs;"),
+        (132, "132 blocks for 132 SMs, which hold more at a time;"),
+    ],
+)
+def test_a_grid_of_less_than_a_wave_is_said_to_be_too_small(recorded, blocks, words):
+    rows = recorded.bounds.copy()
+    rows.loc[rows["variant"] == "vectorized", ["kind", "blocks", "sms"]] = "launch", blocks, 132
+    text = shown(uncharted(replace(recorded, bounds=rows)), "vectorized")
+    assert f"The grid does not fill the GPU: {words}" in text
+
+
 def test_what_bounds_a_kernel_names_unit_stall_occupancy_traffic_and_conflicts(page):
     text = shown(page, "vectorized").partition("What bounds it")[2]
     for words in (
