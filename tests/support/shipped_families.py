@@ -41,7 +41,7 @@ NEW: set[tuple[str, str]] = {
     ("transfer", "staged_pinned"),
     ("vector_add", "scalar_occupancy_api"),
 }
-# What compute-sanitizer 2025.3 reports although it is no fault of the variant, see workflow/docs/recording.md.
+# What compute-sanitizer 2025.3 reports although no source here is at fault, see workflow/docs/recording.md.
 FOUND = {
     ("epilogue", "three_passes", "initcheck"),
     ("epilogue", "one_pass", "initcheck"),

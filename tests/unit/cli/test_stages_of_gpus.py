@@ -42,10 +42,10 @@ def examined(gpu, families, found=ALL_WELL):
 @pytest.mark.parametrize(
     ("gpu", "unsupported", "without"),
     [
-        (RTX_4090, {"sm_90a", "sm_90"}, ("oracle_sm90",)),
+        (RTX_4090, {"sm_90a", "sm_90"}, ("oracle_sm90", "tma_swizzle")),
         (RTX_5090, {"sm_90a"}, ("oracle_sm90",)),
-        (A100, {"sm_90a", "sm_90"}, ("oracle_sm90",)),
-        (L40S, {"sm_90a", "sm_90"}, ("oracle_sm90",)),
+        (A100, {"sm_90a", "sm_90"}, ("oracle_sm90", "tma_swizzle")),
+        (L40S, {"sm_90a", "sm_90"}, ("oracle_sm90", "tma_swizzle")),
         (B200, {"sm_90a"}, ("oracle_sm90",)),
         (H200, set(), ()),
     ],
