@@ -14,7 +14,6 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.ft2font import LoadFlags
 from matplotlib.lines import Line2D
-from scipy.optimize import isotonic_regression
 
 TITLE_PT = 10.0
 _NARROW_IN = 5.0
@@ -129,6 +128,8 @@ def tick(value: float) -> str:
 
 def spread(targets: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     """Returns positions `gap` apart, closest to `targets` (least squares), in [low, high] if they fit."""
+    from scipy.optimize import isotonic_regression  # takes 0.3 s, and pages import this module, too
+
     if not len(targets):
         return []
     ideal = np.asarray(targets, dtype=float)
