@@ -186,9 +186,13 @@ def main(folder: Path, tests: int) -> None:
     for module in pkgutil.walk_packages(warplog.__path__, "warplog."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-    templates = importlib.import_module("warplog.worklog.html")._environment()
-    for name in templates.list_templates(filter_func=lambda name: name.endswith(".html.j2")):
-        templates.get_template(name)  # compiling takes half of the time of a page
+    for kind, suffix in ("html", ".html.j2"), ("markdown", ".md.j2"):
+        templates = importlib.import_module(f"warplog.worklog.{kind}")._environment()
+        for name in templates.list_templates(filter_func=lambda name, suffix=suffix: name.endswith(suffix)):
+            templates.get_template(name)  # compiling takes half of the time of a page
+    # What the plan of each run reads: what figures need, and the shipped families, whose YAML is kept by its text.
+    importlib.import_module("warplog.figures").needs()
+    importlib.import_module("warplog.catalog.family").load([Path(CHECKOUT).parent / "kernels"])
     mlflow_tables.copy_tables()
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(folder / "socket"))

@@ -14,6 +14,7 @@ import pytest
 import snakemake_runs
 from report_files import Launch, Nsys, write_ncu
 from small_campaign import FOLDER as SMALL
+from warplog.analysis import answers
 from warplog.catalog import family as catalog
 from warplog.cli import main as commands
 from warplog.cli.main import main
@@ -93,7 +94,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_tables(rows, tables)
     noise = [row | source.labels() for row in floors.table_rows(samples.load(folder, counted=False))]
     write_table(noise, FLOORS, tables / "floors")
-    judged = claims.judge_all({"sgemm": sgemm}, tables)
+    judged = claims.judge_all({"sgemm": sgemm}, answers.read(tables))
     write_table([{**row, "reason": PLANTED, "claim": PLANTED} for row in judged], CLAIMS, tables / "claims")
     (place / "results" / "worklog").mkdir()
     (place / "results" / "worklog" / "sgemm.html").write_text(f"<p>{PLANTED} is 41.5 % faster</p>")

@@ -105,7 +105,7 @@ def test_regions_lie_within_their_block_and_do_not_overlap(launch):
 def test_the_trace_holds_every_region_in_its_order(launch):
     written = trace(launch, ABOUT, 10_000)
     regions = [event for event in written["traceEvents"] if event.get("cat") == "region"]
-    spans = [span for tracks in launch.tracks.values() for track in tracks for span in track.spans()]
+    spans = [span for tracks in launch.tracks.values() for track in tracks for span in track.spans]
     assert [event["name"] for event in regions] == [span.region for span in spans]
     assert [event["args"]["clocks"] for event in regions] == [span.clocks for span in spans]
 

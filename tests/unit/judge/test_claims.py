@@ -14,6 +14,7 @@ from msgspec import structs
 import small_campaign
 from shipped_families import FAMILIES
 from warplog import figures
+from warplog.analysis import answers
 from warplog.analysis.quantities import Quantities
 from warplog.catalog.claims import KERNELS_PER_LAUNCH, SASS, counts, make_claim
 from warplog.catalog.contract import ClaimEntry
@@ -175,9 +176,9 @@ def test_the_floors_of_the_campaign_decide_its_claims(tmp_path):
         for row in times.to_dict("records")
         for rest in [{"regime": "rest", "processes": 3, "deviation": 1.0, "freedom": 100.0, "groups": 0.0}]
     ]
-    before = {row["id"]: row["verdict"] for row in claims.judge_all(FAMILIES, tmp_path)}
+    before = {row["id"]: row["verdict"] for row in claims.judge_all(FAMILIES, answers.read(tmp_path))}
     files.write_table(rows, FLOORS, tmp_path / "floors")
-    after = {row["id"]: row["verdict"] for row in claims.judge_all(FAMILIES, tmp_path)}
+    after = {row["id"]: row["verdict"] for row in claims.judge_all(FAMILIES, answers.read(tmp_path))}
     assert (before["B1"], after["B1"]) == (
         "confirmed",
         "within_noise",
@@ -261,7 +262,7 @@ def test_a_verdict_repeats_what_the_tables_remark_on_its_rows(tmp_path):
             table["remarks"] = table["remarks"].where(table["variant"] != "gmem_coalesced", "")
             table.loc[table["variant"] == "naive", "remarks"] = '[{"code": "earlier_source"}]'
         table.to_parquet(tmp_path / f"{name}.parquet")
-    rows = {row["id"]: row for row in claims.judge_all(FAMILIES, tmp_path)}
+    rows = {row["id"]: row for row in claims.judge_all(FAMILIES, answers.read(tmp_path))}
     assert rows["B1"]["verdict"] == "confirmed"
     assert rows["B1"]["reason"] == "note on naive: recorded for an earlier source"
     assert rows["B9a"]["reason"] == ""
@@ -318,7 +319,7 @@ def test_a_reason_not_to_judge_holds_on_every_gpu(about, reason):
 
 @pytest.fixture(scope="module")
 def recorded():
-    return {row["id"]: row for row in claims.judge_all({"sgemm": FAMILIES["sgemm"]}, TABLES)}
+    return {row["id"]: row for row in claims.judge_all({"sgemm": FAMILIES["sgemm"]}, answers.read(TABLES))}
 
 
 # By hand from results/recorded/h200/tables: 275808.19 / 23946.80 us; 2 * 16.5 - 1; 4.33298e9 / 8.45928e9 B;
@@ -344,8 +345,8 @@ def test_rows_fit_the_table_and_families_without_claims_have_none(recorded):
     frame = files.as_frame(list(recorded.values()), CLAIMS, "claims")
     assert len(frame) == len(FAMILIES["sgemm"].claims)
     bare = structs.replace(FAMILIES["sgemm"], claims=())
-    assert claims.judge_all({"sgemm": bare}, TABLES) == []
-    assert claims.judge_all({}, TABLES) == []
+    assert claims.judge_all({"sgemm": bare}, answers.read(TABLES)) == []
+    assert claims.judge_all({}, answers.read(TABLES)) == []
 
 
 def test_an_empty_table_of_claims_can_be_read_back(tmp_path):

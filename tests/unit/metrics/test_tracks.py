@@ -95,12 +95,12 @@ def test_a_kernel_without_regions_has_no_numbers():
 
 def test_regions_that_end_at_an_unknown_time_are_left_out():
     cut = track((0, "wait"), (10, "compute"), end=1000, lost=7)
-    assert cut.spans() == [Span("wait", 0, 10)]
+    assert cut.spans == [Span("wait", 0, 10)]
     assert shares([cut]) == {"wait": 100.0}
 
 
 def test_none_separates_regions():
-    assert track((0, "compute"), (10, "none"), (30, "store"), end=40).spans() == [
+    assert track((0, "compute"), (10, "none"), (30, "store"), end=40).spans == [
         Span("compute", 0, 10),
         Span("store", 30, 40),
     ]

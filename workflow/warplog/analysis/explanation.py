@@ -178,8 +178,12 @@ class Explanation:
         codes = self._opcodes.get((variant, bare_name(str(values["kernel"]))), {})
         count = sum(times for code, times in codes.items() if _ATOMIC.match(code))
         counted = {**_numbers(values), bounds.GLOBAL_ATOMICS: count}
-        measured = {name: self.tables.ceiling(name)[0] for name in bounds.CEILINGS.values()}
-        return bounds.bound(variant, counted, self.tables.peak("sms"), measured)
+        return bounds.bound(variant, counted, self.tables.peak("sms"), self._ceilings)
+
+    @cached_property
+    def _ceilings(self) -> dict[str, float]:
+        """What the campaign measured as ceilings of the GPU, by name; NaN if it was not measured."""
+        return {name: self.tables.ceiling(name)[0] for name in bounds.CEILINGS.values()}
 
     @cached_property
     def _opcodes(self) -> dict[tuple[str, str], dict[str, float]]:

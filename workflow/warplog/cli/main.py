@@ -376,13 +376,14 @@ def _best_of(options: argparse.Namespace) -> int:
 
 
 def _claims(options: argparse.Namespace) -> int:
+    from warplog.analysis import answers
     from warplog.judge import claims
 
     folder = _tables(options)
     rows: Sequence[Row]
     if (_project() / "kernels").is_dir():
         families = {family.name: family for family in _families([options.family] if options.family else None)}
-        rows = claims.judge_all(families, folder)
+        rows = claims.judge_all(families, answers.read(folder))
     else:
         rows = _recorded_verdicts(folder, options.family)
         _to_stderr(f"no kernels/ here: these are the verdicts in {folder}/claims")

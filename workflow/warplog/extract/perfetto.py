@@ -100,5 +100,5 @@ def _slices(track: Track, thread: int, launch: Launch) -> Iterator[Slice]:
         )
 
     yield slice_of(f"block {track.block}", "block", track.begin, track.end)
-    for span in track.spans():
+    for span in track.spans:
         yield slice_of(span.region, "region", span.begin, span.end)

@@ -3,11 +3,10 @@
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TextIO
 
 from warplog.analysis import answers
-from warplog.analysis.answers import MET, MISSED, Evaluation
+from warplog.analysis.answers import MET, MISSED, Campaign, Evaluation
 from warplog.analysis.quantities import Number, Quantities
 from warplog.catalog.claims import (
     CONFIRMED,
@@ -107,13 +106,9 @@ def judge(
     )
 
 
-def judge_all(families: Mapping[str, Family], tables: Path) -> list[dict[str, Cell]]:
-    """Returns the rows of the table `claims` for each family in the tables that is also in `families`.
-
-    Raises:
-        WarplogError: a table is not readable.
-    """
-    campaign, rows = answers.read(tables), []
+def judge_all(families: Mapping[str, Family], campaign: Campaign) -> list[dict[str, Cell]]:
+    """Returns the rows of the table `claims` for each family in the campaign that is also in `families`."""
+    rows = []
     for name in dict.fromkeys(campaign.measurements["family"]):
         if family := families.get(name):
             origin = campaign.origin(name)

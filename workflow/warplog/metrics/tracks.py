@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby, pairwise
 from statistics import median
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,8 +15,7 @@ _TILE_ENDS = ("store", "handover")
 WORKING = ("consumer", "worker")  # the roles of warps that compute or store
 
 
-@dataclass(frozen=True)
-class Span:
+class Span(NamedTuple):
     """A region of a warp, from clock `begin` to clock `end`."""
 
     region: str
@@ -51,8 +52,9 @@ class Track:
     regions: tuple[int, ...]
     lost: int = 0
 
+    @cached_property
     def spans(self) -> list[Span]:
-        """Returns the regions in their order, without `none`."""
+        """The regions in their order, without `none`."""
         ends = self.starts[1:] if self.lost else (*self.starts[1:], self.end)
         regions = zip(self.regions, self.starts, ends, strict=False)
         return [Span(REGIONS[region], begin, end) for region, begin, end in regions if region]
@@ -122,9 +124,9 @@ def numbers(tracks: Sequence[Track], sm_mhz: float) -> Numbers:
     consumers = [track for track in tracks if role(track) in WORKING]
     producers = [track for track in tracks if role(track) == "producer"]
     leads = _leads(producers, consumers)
-    ends, starved, busy = _gaps(span for track in consumers for span in track.spans())
+    ends, starved, busy = _gaps(span for track in consumers for span in track.spans)
     bubbles_us = [(end - begin) / sm_mhz for begin, end in ends]
-    spans = [span for track in tracks for span in track.spans()]
+    spans = [span for track in tracks for span in track.spans]
     lookbacks = [span.clocks / sm_mhz for span in spans if span.region == "lookback"]
     return Numbers(
         region_us=sum(span.clocks for span in spans) / len(spans) / sm_mhz if spans else None,
@@ -156,11 +158,11 @@ def shares(tracks: Iterable[Track]) -> dict[str, float]:
 
 def _leads(producers: Iterable[Track], consumers: Iterable[Track]) -> list[int]:
     """Returns, for each step of each consumer, how many further steps were requested when it began to compute."""
-    loads = {track.block: [s.begin for s in track.spans() if s.region == "load"] for track in producers}
+    loads = {track.block: [s.begin for s in track.spans if s.region == "load"] for track in producers}
     leads = []
     for track in consumers:
         requested = loads.get(track.block, [])
-        steps = [span.begin for span in track.spans() if span.region == "compute"]
+        steps = [span.begin for span in track.spans if span.region == "compute"]
         done = 0
         for step, begin in enumerate(steps, 1):
             while done < len(requested) and requested[done] <= begin:

@@ -72,8 +72,8 @@ def write_floors(plan: Plan, source: Source, folder: Path) -> None:
 
 def write_claims(plan: Plan, folder: Path) -> None:
     """Writes the verdicts on claims, the answers to all assertions, and the GPU's ceilings, by the tables there."""
-    write_table(claims.judge_all(plan.families, folder), CLAIMS, folder / "claims")
     campaign = answers.read(folder)
+    write_table(claims.judge_all(plan.families, campaign), CLAIMS, folder / "claims")
     answered = answers.answer_all(plan.families, campaign)
     write_parquet(answered, conclusions.columns(conclusions.Answer), folder / "answers")
     ceilings = answers.ceilings(plan.families, campaign)

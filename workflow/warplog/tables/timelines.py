@@ -74,7 +74,7 @@ def _spans(case: str, launch: Launch, tracks: Sequence[Track]) -> Iterator[Row]:
     for track in tracks:
         place: Row = {"case": case, "role": role(track)}
         place = {**place, "sm": track.sm, "slot": track.slot, "block": track.block, "warp": track.warp}
-        for span in track.spans():
+        for span in track.spans:
             yield {
                 **place,
                 "region": span.region,

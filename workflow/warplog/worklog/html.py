@@ -159,7 +159,7 @@ def _pieces(file: str, lines: tuple[str, ...]) -> tuple[tuple[tuple[str, str], .
     lexer = PythonLexer if file.endswith(".py") else CudaLexer
     rows: list[list[tuple[str, str]]] = [[]]
     for token, text in lex("\n".join(visible(line) for line in lines), lexer(stripnl=False, ensurenl=False)):
-        kind = next((css for name, css in _COLOURS.items() if str(token).startswith(f"Token.{name}")), "")
+        kind = _kind(str(token))
         for number, part in enumerate(text.split("\n")):
             if number:
                 rows.append([])
@@ -168,6 +168,11 @@ def _pieces(file: str, lines: tuple[str, ...]) -> tuple[tuple[tuple[str, str], .
             elif part:
                 rows[-1].append((kind, part))
     return tuple(tuple(row) for row in rows)
+
+
+@cache
+def _kind(token: str) -> str:
+    return next((css for name, css in _COLOURS.items() if token.startswith(f"Token.{name}")), "")
 
 
 @dataclass(frozen=True)

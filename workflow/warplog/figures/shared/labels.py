@@ -15,7 +15,6 @@ from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.ft2font import LoadFlags
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
-from scipy.optimize import isotonic_regression
 
 TITLE_PT = 10.0
 _NARROW_IN = 5.0
@@ -130,6 +129,8 @@ def tick(value: float) -> str:
 
 def spread(targets: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     """Returns positions `gap` apart, closest to `targets` (least squares), in [low, high] if they fit."""
+    from scipy.optimize import isotonic_regression  # takes 0.3 s, and pages import this module, too
+
     if not len(targets):
         return []
     ideal = np.asarray(targets, dtype=float)
