@@ -4,7 +4,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
@@ -73,6 +72,8 @@ def _best(record: Tune) -> Setting:
 
 
 def _panel(axes: Axes, record: Tune, across: str, down: str, is_lowest: bool, is_first: bool) -> None:
+    import seaborn as sns  # takes 0.7 s with scipy.stats, and only heat maps need it
+
     grid = best_of_pair(record, across, down)
     sns.heatmap(
         grid,
