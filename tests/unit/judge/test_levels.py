@@ -28,7 +28,7 @@ def test_a_slow_decline_is_a_step_and_other_conditions_begin_a_level():
     for us, driver in ((100.0, "1"), (100.9, "1"), (101.8, "1"), (101.9, "1"), (150.0, "2"), (147.0, "2")):
         times = {"rest": Timed(us, Noise(0.003))}
         one = replace(measured(Samples((us,) * 3)), conditions=CONDITIONS | {"driver": driver}, times=times)
-        history.add(Campaign(f"at {us:g}", {(*VARIANT, CASE): one}), {VARIANT})
+        history.add(Campaign(f"at {us:g}", {(*VARIANT, CASE): one}), {VARIANT}, sms=132)
     rows = history.table().to_dict("records")
     assert [row["step"] for row in rows] == ["", "", "SLOWER", "", "REFUSED", "FASTER"]
     assert [row["against"] for row in rows[1:]] == ["at 100", "at 100", "at 101.8", "at 101.8", "at 150"]
