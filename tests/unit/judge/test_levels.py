@@ -18,7 +18,7 @@ FAMILY = SimpleNamespace(
     baseline="",
     cases={CASE: {}},
     work=SimpleNamespace(flops=2e9, bytes=4e6),
-    value=lambda amount, _: amount,
+    amount=lambda amount, _, sms: amount,
 )
 
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from warplog.worklog.page import Page, Picture
 from warplog.worklog.texts import environment
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
     from markupsafe import Markup
 
 _SIGNS = {"new": "+", "gone": "-", "same": " "}
@@ -18,14 +20,19 @@ _SIGNS = {"new": "+", "gone": "-", "same": " "}
 
 def markdown(page: Page, folder: Path) -> str:
     """Returns the page as Markdown for a file in `folder`; links to figures are relative to it."""
-    templates = environment(escape_markdown)
 
     def address(picture: Picture) -> str:
         return Path(os.path.relpath(picture.path, folder)).as_posix()
 
-    templates.filters.update(diff=_diff, quoted=_quoted)
-    text = templates.get_template("page.md.j2").render(page=page, address=address)
+    text = _environment().get_template("page.md.j2").render(page=page, address=address)
     return re.sub(r"\n{3,}", "\n\n", text).strip("\n") + "\n"
+
+
+@cache  # a site compiles the template once
+def _environment() -> "Environment":
+    templates = environment(escape_markdown)
+    templates.filters.update(diff=_diff, quoted=_quoted)
+    return templates
 
 
 def _quoted(text: str) -> "Markup":
