@@ -28,6 +28,7 @@ __global__ void nothing() {}
 extern "C" int launch(const unsigned* x, unsigned* y, int n, int rounds, cudaStream_t stream) {
     static const Lanes<STREAMS> lanes(NONBLOCKING ? cudaStreamNonBlocking : cudaStreamDefault);
     const size_t count = static_cast<size_t>(n), half = (count + 1) / 2;
+    // [excerpt]
     cudaError_t error = lanes.fork(stream);
     if (error == cudaSuccess) error = start_rounds(x, y, half, rounds, BLOCKS_PER_KERNEL, lanes[0]);
     if (error == cudaSuccess && LEGACY) {
@@ -37,4 +38,5 @@ extern "C" int launch(const unsigned* x, unsigned* y, int n, int rounds, cudaStr
     if (error == cudaSuccess && count > half)
         error = start_rounds(x + half, y + half, count - half, rounds, BLOCKS_PER_KERNEL, lanes[1]);
     return lanes.join(stream, error);
+    // [/excerpt]
 }

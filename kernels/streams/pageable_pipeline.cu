@@ -37,10 +37,12 @@ extern "C" int launch(const unsigned* x, unsigned* y, int n, int rounds, cudaStr
     cudaError_t error = workspace(sizeof(unsigned) * count, &memory);
     if (error != cudaSuccess) return error;
     unsigned* data = static_cast<unsigned*>(memory);
+    // [excerpt]
     error = lanes.fork(stream);
     for (size_t c = 0; c < CHUNKS && error == cudaSuccess; ++c) {
         const size_t first = count * c / CHUNKS, last = count * (c + 1) / CHUNKS;
         if (first < last) error = one_chunk(x + first, y + first, data + first, last - first, rounds, lanes[c]);
     }
     return lanes.join(stream, error);
+    // [/excerpt]
 }
