@@ -21,8 +21,8 @@ L1 = "l1_throughput_pct"  # the use of the busiest sub-unit of L1/TEX, whichever
 DRAM, L2 = "dram_throughput_pct", "l2_throughput_pct"
 _MEMORY = (DRAM, L2, L1)
 # The bytes of a unit, and the measured ceiling of their rate.
-_RATES = {DRAM: ("dram_bytes", "dram_gbytes_per_s"), L2: ("l2_bytes", "l2_gbytes_per_s")}
-CEILINGS = {metric: ceiling for metric, (_, ceiling) in _RATES.items()}
+RATES = {DRAM: ("dram_bytes", "dram_gbytes_per_s"), L2: ("l2_bytes", "l2_gbytes_per_s")}
+CEILINGS = {metric: ceiling for metric, (_, ceiling) in RATES.items()}
 OF_MEMORY = frozenset((*CEILINGS, *CEILINGS.values()))
 PIPES = tuple(f"pipe_{pipe}_pct" for pipe in ("fma", "alu", "lsu", "fp64", "tensor", "xu"))
 SM = "sm_throughput_pct"  # the use of the busiest unit of an SM, whichever that is
@@ -117,7 +117,7 @@ def bound(
 
 def _reached(values: Mapping[str, float], measured: Mapping[str, float]) -> Iterator[tuple[str, float]]:
     """Yields how much of the measured ceilings a kernel uses, by the metric of the unit, in percent."""
-    for metric, (moved, ceiling) in _RATES.items():
+    for metric, (moved, ceiling) in RATES.items():
         rate = values.get(moved, math.nan) / (1e3 * values.get("duration_us", math.nan))
         if measured.get(ceiling, math.nan) > 0:
             yield metric, 100 * rate / measured[ceiling]

@@ -13,8 +13,7 @@ COUNTERS = (*bounds.COUNTERS, *_SECTORS, _BLOCKS, bounds.ISSUE, "dram_bytes", _E
 BLOCKS = "blocks_per_sm"
 _TENSOR = "pipe_tensor_pct"
 # The traffic of a unit, which is told with it from a change of 5 % on; that of others only from a factor of 1.5 on.
-TRAFFIC_OF = {name: moved for unit, moved in ((bounds.DRAM, "dram_bytes"), (bounds.L2, "l2_bytes"))
-              for name in (unit, bounds.CEILINGS[unit])}  # fmt: skip
+TRAFFIC_OF = {name: moved for unit, (moved, ceiling) in bounds.RATES.items() for name in (unit, ceiling)}
 _LEAST_TRAFFIC, _LARGE_TRAFFIC = 1.05, 1.5
 _LEAST_POINTS = 2.0
 _LEAST_EXCESS = (
