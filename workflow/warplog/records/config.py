@@ -170,6 +170,20 @@ class TimelineSettings(Frozen, frozen=True, kw_only=True):
     timeout_s: Annotated[Positive, Meta(description="time limit per variant")] = 120.0
 
 
+class AccessSettings(Frozen, frozen=True, kw_only=True):
+    """Settings of `snakemake accesses`."""
+
+    most_entries: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=1 << 28,
+            description="accesses by lanes that the trace of a launch holds; if there are more, fewer blocks are traced",
+        ),
+    ] = 1 << 23
+    timeout_s: Annotated[Positive, Meta(description="time limit per variant")] = 60.0
+
+
 Choice = int | str | tuple[int | str, ...]
 Source = Annotated[str, Meta(min_length=1, max_length=4096)]
 Gpus = (
@@ -319,6 +333,7 @@ class Config(Frozen, frozen=True, kw_only=True):
     profile: ProfileSettings = ProfileSettings()
     sanitize: SanitizeSettings = SanitizeSettings()
     timeline: TimelineSettings = TimelineSettings()
+    accesses: AccessSettings = AccessSettings()
     tune: TuneSettings = TuneSettings()
     figures: FigureSettings = FigureSettings()
     track: TrackSettings = TrackSettings()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from warplog.core import store
+from warplog.records.accesses import Accesses
 from warplog.records.build import Build, Chips
 from warplog.records.campaign import Campaign
 from warplog.records.check import Check
@@ -309,6 +310,33 @@ TIMELINE = Recorded(
     record=Timeline,
     seconds=20,
 )
+TRACER = Stage(
+    rule="build_tracer",
+    word="tracer",
+    about="nvcc and the host compiler make the tracer of memory accesses",
+    code=("measure.building.tracer",),
+    version=1,
+    file="accesses/build/{arch}/tracer.so",
+    seconds=8,
+)
+ACCESSES = Recorded(
+    rule="trace_accesses",
+    word="accesses",
+    about="every address of one launch on a small case is traced, and counted by instruction",
+    code=("measure.stages.accesses", "measure.worker.access_case"),
+    version=1,
+    file="accesses/{gpu}/{family}.json",
+    record=Accesses,
+    seconds=30,
+)
+LIST_ACCESSES = Stage(
+    rule="list_accesses",
+    word="accesses",
+    about="the traced accesses become a table, beside what the counters say",
+    code=("tables.accesses",),
+    version=1,
+    file="tables/accesses.parquet",
+)
 TUNE = Recorded(
     rule="tune_variant",
     word="tune",
@@ -393,12 +421,12 @@ CHIPS = Stage(
 STAGES = (
     *(START, TRIAL, TIMER, BUILD, CHECK, TIME, NCU, NSYS, EXTRACT),
     *(TABLES, FLOORS, CLAIMS, ANALYSIS, SUMMARY, FIGURES, CHARTS, PAGE, TRACK, ATTACH),
-    *(SITE, SANITIZE, FINDINGS, MARKED, TIMELINE, TUNE, TUNED, ROUND, ROUNDS, COMPARISON, HISTORY, ORACLE),
+    *(SITE, SANITIZE, FINDINGS, MARKED, TIMELINE, TRACER, ACCESSES, LIST_ACCESSES, TUNE, TUNED, ROUND, ROUNDS, COMPARISON, HISTORY, ORACLE),
     *(FOR_CHIPS, CHIPS),
 )
 BY_RULE = {stage.rule: stage for stage in STAGES}
 # The stages of a campaign that measure a variant; the records of a family are in one file each.
-MEASURING: tuple[Recorded, ...] = (CHECK, TIME, NCU, NSYS, SANITIZE, TIMELINE)
+MEASURING: tuple[Recorded, ...] = (CHECK, TIME, NCU, NSYS, SANITIZE, TIMELINE, ACCESSES)
 
 RECORDED = tuple(stage for stage in STAGES if isinstance(stage, Recorded))
 KINDS = tuple(dict.fromkeys(stage.record for stage in RECORDED))
