@@ -9,7 +9,7 @@ from one_variant import sanitize_variant
 from warplog.catalog.family import load_family
 from warplog.machine import toolchain
 from warplog.records.config import SanitizeSettings
-from warplog.records.sanitize import Sanitize
+from warplog.records.requested.sanitize import Sanitize
 
 FAMILY = load_family(Path(__file__).parents[1] / "data" / "wrong_kernels" / "wrong_sgemm" / "family.yaml")
 PLANTED = {

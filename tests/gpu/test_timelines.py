@@ -15,7 +15,7 @@ from warplog.measure.stages.check import check_family
 from warplog.records.check import Check
 from warplog.records.config import CheckSettings, TimelineSettings
 from warplog.records.family_file import FamilyRecord
-from warplog.records.timeline import Timeline
+from warplog.records.requested.timeline import Timeline
 from warplog.tables import timelines
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(900)]

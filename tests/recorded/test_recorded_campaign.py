@@ -19,8 +19,8 @@ from warplog.records.campaign import Campaign
 from warplog.records.config import Config, SanitizeSettings
 from warplog.records.family_file import FamilyRecord
 from warplog.records.measured import Identity, Measured
+from warplog.records.requested.tune import Tune
 from warplog.records.stages import RECORDED, START
-from warplog.records.tune import Tune
 from warplog.records.verification import campaign_folder, manifest
 
 PROJECT = Path(__file__).parents[2]

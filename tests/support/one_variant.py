@@ -14,7 +14,7 @@ from warplog.measure.stages.timing import time_family
 from warplog.records.check import Check
 from warplog.records.config import CheckSettings, SanitizeSettings, TimeSettings
 from warplog.records.family_file import FamilyRecord
-from warplog.records.sanitize import Sanitize
+from warplog.records.requested.sanitize import Sanitize
 from warplog.records.time import Time
 
 _T = TypeVar("_T")

@@ -16,7 +16,7 @@ from warplog.core.hashing import sha256_file, sha256_of
 from warplog.machine import device, toolchain
 from warplog.measure import job as jobs
 from warplog.measure.building import build, python_build
-from warplog.measure.worker import python_arrays, python_launcher
+from warplog.measure.worker.python import arrays, launcher
 from warplog.records import door
 from warplog.records.campaign import Gpu
 
@@ -88,5 +88,5 @@ build.build_variant = build_variant
 build.build_timer = build_timer
 python_build.why_not_here = lambda *_: ""
 python_build._compile = lambda *_: []
-python_launcher.import_languages = lambda _: None
-python_launcher.make_caller = lambda *_: python_arrays.HostCaller()
+launcher.import_languages = lambda _: None
+launcher.make_caller = lambda *_: arrays.HostCaller()

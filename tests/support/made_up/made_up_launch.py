@@ -11,7 +11,7 @@ import numpy as np
 from warplog.measure.stages.timeline import launch_record
 from warplog.metrics.tracks import REGIONS
 from warplog.parsers.timeline_buffer import EVENT, HEAD, WARP, Launch, read
-from warplog.records.timeline import Overhead, TimelineCase
+from warplog.records.requested.timeline import Overhead, TimelineCase
 
 MHZ, STEP_NS = 1750, 32
 STAGES, STEPS, TILES = 4, 8, 3

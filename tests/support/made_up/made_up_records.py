@@ -12,8 +12,8 @@ from warplog.records.config import CheckSettings, TimelineSettings, TimeSettings
 from warplog.records.extract import Event, Extract, HotLoop, Launched, MetricRow
 from warplog.records.measured import Provenance, Session
 from warplog.records.profile import CapturedCase, Profile
+from warplog.records.requested.timeline import Timeline, TimelineCase
 from warplog.records.time import Board, Cold, Hot, Process, Sustained, SustainedRun, Time, TimeCase
-from warplog.records.timeline import Timeline, TimelineCase
 
 LIBRARY, SOURCE = "a" * 64, "b" * 64
 _PROVENANCE = (

@@ -17,7 +17,7 @@ from warplog.machine import device, packages, toolchain
 from warplog.measure.building import python_build
 from warplog.measure.results import Compiled, LaunchFailed, Result
 from warplog.measure.task import CaseRun, Task
-from warplog.measure.worker import compile_case as compiling
+from warplog.measure.worker.python import compile_case as compiling
 from warplog.parsers import sass, usage
 from warplog.plan.parameters import attempt
 from warplog.records import door

@@ -20,7 +20,7 @@ from warplog import figures
 from warplog.figures.shared import style
 from warplog.figures.shared.settings import settings_of
 from warplog.records.config import FigureSettings
-from warplog.records.timeline import TimelineCase
+from warplog.records.requested.timeline import TimelineCase
 from warplog.tables import timelines, view
 
 pytestmark = pytest.mark.filterwarnings("error:.*constrained_layout.*")

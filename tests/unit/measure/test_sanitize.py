@@ -13,7 +13,7 @@ from warplog.core.locks import PATIENCE_S
 from warplog.machine.toolchain import Tool
 from warplog.measure.stages import sanitize
 from warplog.records.config import SanitizeSettings
-from warplog.records.sanitize import Sanitize
+from warplog.records.requested.sanitize import Sanitize
 
 # Options come first, each with a value; then the worker's command. Like the real tool, it reports failed API calls of
 # libraries unless an option turns that off.

@@ -18,7 +18,7 @@ from warplog.records.build import Build
 from warplog.records.config import TimelineSettings
 from warplog.records.family_file import FamilyRecord
 from warplog.records.measured import Absent
-from warplog.records.timeline import Timeline
+from warplog.records.requested.timeline import Timeline
 from warplog.records.verification import invariants, marked_launch
 from warplog.records.verification.campaign_folder import record_problems
 from warplog.tables import timelines as tables

@@ -29,7 +29,7 @@ from warplog.measure.tuning.search import Search
 from warplog.records import door, remarks
 from warplog.records.config import TuneSettings
 from warplog.records.measured import Session
-from warplog.records.tune import Tune
+from warplog.records.requested.tune import Tune
 from warplog.tables import rows as table_rows
 from warplog.tables.verified_records import Source
 

@@ -9,7 +9,7 @@ import pytest
 import made_up_records
 from warplog.figures.shared import style
 from warplog.measure.tuning import figure as tuning_figure
-from warplog.records.tune import Look, Setting, Tune, TuneCheck, TunedCase
+from warplog.records.requested.tune import Look, Setting, Tune, TuneCheck, TunedCase
 
 
 def record(scores: dict[tuple[int, int, int], float | None]) -> Tune:

@@ -6,7 +6,7 @@ from warplog.figures.shared import style
 from warplog.measure.tuning import figure
 from warplog.plan.script import job
 from warplog.records import door
-from warplog.records.tune import Tune
+from warplog.records.requested.tune import Tune
 
 with job(snakemake.log[0]):
     drawn = figure.draw(door.read(Path(snakemake.input.record), Tune))

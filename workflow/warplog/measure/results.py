@@ -2,9 +2,9 @@
 
 from warplog.measure.task import CaseRun
 from warplog.records.fields import Count, Frozen, Status
+from warplog.records.requested.timeline import Overhead
+from warplog.records.requested.tune import TunedCase
 from warplog.records.time import Board, Cold, Hot, NoHot, SustainedRun, Trace
-from warplog.records.timeline import Overhead
-from warplog.records.tune import TunedCase
 
 
 class LaunchFailed(Exception):

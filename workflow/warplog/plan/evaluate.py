@@ -25,7 +25,7 @@ from warplog.records import door, stages
 from warplog.records.build import Chips
 from warplog.records.family_file import FamilyRecord
 from warplog.records.fields import Origin
-from warplog.records.sanitize import Sanitize
+from warplog.records.requested.sanitize import Sanitize
 from warplog.tables import chips, conclusions, view
 from warplog.tables.costs import summary as costs
 from warplog.tables.files import as_frame, as_rows, read_table, write_parquet, write_table, write_tables

@@ -178,7 +178,7 @@ class AccessSettings(Frozen, frozen=True, kw_only=True):
         Meta(
             ge=1,
             le=1 << 28,
-            description="accesses by lanes that the trace of a launch holds; if there are more, fewer blocks are traced",
+            description="accesses by lanes that the trace of a launch holds; beyond it, fewer blocks are traced",
         ),
     ] = 1 << 23
     timeout_s: Annotated[Positive, Meta(description="time limit per variant")] = 60.0

@@ -13,17 +13,17 @@ from pathlib import Path
 from typing import Any
 
 from warplog.core import store
-from warplog.records.accesses import Accesses
 from warplog.records.build import Build, Chips
 from warplog.records.campaign import Campaign
 from warplog.records.check import Check
 from warplog.records.extract import Extract
 from warplog.records.fields import Frozen
 from warplog.records.profile import Profile
-from warplog.records.sanitize import Sanitize
+from warplog.records.requested.accesses import Accesses
+from warplog.records.requested.sanitize import Sanitize
+from warplog.records.requested.timeline import Timeline
+from warplog.records.requested.tune import Tune
 from warplog.records.time import Time
-from warplog.records.timeline import Timeline
-from warplog.records.tune import Tune
 
 _KEY = re.compile(r"{(\w+)}")
 
@@ -132,7 +132,7 @@ CHECK = Recorded(
     rule="check_family",
     word="check",
     about="all check cases are compared with the float64 reference",
-    code=("measure.stages.check", "measure.worker.check_case", "measure.worker.python_launcher"),
+    code=("measure.stages.check", "measure.worker.check_case", "measure.worker.python.launcher"),
     version=1,
     file="check/{gpu}/{family}.json",
     record=Check,
@@ -142,7 +142,7 @@ TIME = Recorded(
     rule="time_family",
     word="time",
     about="the timed cases, at rest, hot and sustained",
-    code=("measure.stages.timing", "measure.worker.time_case", "measure.worker.python_launcher"),
+    code=("measure.stages.timing", "measure.worker.time_case", "measure.worker.python.launcher"),
     version=1,
     file="time/{gpu}/{family}.json",
     record=Time,
@@ -152,7 +152,7 @@ NCU = Recorded(
     rule="profile_ncu",
     word="ncu",
     about="Nsight Compute collects the counters of the captured cases",
-    code=("measure.stages.capture", "measure.worker.capture_case", "measure.worker.python_launcher"),
+    code=("measure.stages.capture", "measure.worker.capture_case", "measure.worker.python.launcher"),
     version=2,
     file="profile/{gpu}/{family}.ncu.json",
     record=Profile,
@@ -275,7 +275,7 @@ SANITIZE = Recorded(
     rule="sanitize_family",
     word="sanitize",
     about="compute-sanitizer runs over the small check cases",
-    code=("measure.stages.sanitize", "measure.worker.sanitize_case", "measure.worker.python_launcher"),
+    code=("measure.stages.sanitize", "measure.worker.sanitize_case", "measure.worker.python.launcher"),
     version=1,
     file="sanitize/{gpu}/{family}.json",
     record=Sanitize,
@@ -421,7 +421,23 @@ CHIPS = Stage(
 STAGES = (
     *(START, TRIAL, TIMER, BUILD, CHECK, TIME, NCU, NSYS, EXTRACT),
     *(TABLES, FLOORS, CLAIMS, ANALYSIS, SUMMARY, FIGURES, CHARTS, PAGE, TRACK, ATTACH),
-    *(SITE, SANITIZE, FINDINGS, MARKED, TIMELINE, TRACER, ACCESSES, LIST_ACCESSES, TUNE, TUNED, ROUND, ROUNDS, COMPARISON, HISTORY, ORACLE),
+    *(
+        SITE,
+        SANITIZE,
+        FINDINGS,
+        MARKED,
+        TIMELINE,
+        TRACER,
+        ACCESSES,
+        LIST_ACCESSES,
+        TUNE,
+        TUNED,
+        ROUND,
+        ROUNDS,
+        COMPARISON,
+        HISTORY,
+        ORACLE,
+    ),
     *(FOR_CHIPS, CHIPS),
 )
 BY_RULE = {stage.rule: stage for stage in STAGES}

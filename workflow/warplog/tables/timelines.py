@@ -7,10 +7,10 @@ from warplog.catalog.family import Variant
 from warplog.core.columns import Cell, Row
 from warplog.metrics.tracks import Numbers, Track, numbers, roles
 from warplog.records import remarks
-from warplog.records import timeline as records
 from warplog.records.measured import Absent
 from warplog.records.remarks import EarlierSource
-from warplog.records.timeline import Launch, Timeline
+from warplog.records.requested import timeline as records
+from warplog.records.requested.timeline import Launch, Timeline
 
 _FACTS = (
     "sm",

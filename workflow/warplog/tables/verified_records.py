@@ -18,8 +18,8 @@ from warplog.records.family_file import Entry, FamilyRecord, misplaced
 from warplog.records.fields import Origin, Tool
 from warplog.records.measured import Absent, Measured
 from warplog.records.profile import Profile
+from warplog.records.requested.timeline import Timeline
 from warplog.records.time import Time
-from warplog.records.timeline import Timeline
 from warplog.records.verification.invariants import Stage, believed, unproven
 
 

@@ -12,7 +12,7 @@ from warplog.core.errors import WarplogError
 from warplog.measure.results import LaunchFailed
 from warplog.measure.worker.backend import NumpyBackend
 from warplog.measure.worker.problem import Problem
-from warplog.measure.worker.python_launcher import PythonLauncher, failure_of, first_message
+from warplog.measure.worker.python.launcher import PythonLauncher, failure_of, first_message
 from warplog.records.config import TimeSettings
 
 TIMING = TimeSettings(processes=1, most_processes=1, max_seconds=0.2, timeout_s=20.0)

@@ -13,7 +13,7 @@ from warplog.records.build import Build
 from warplog.records.check import Check
 from warplog.records.family_file import FamilyRecord
 from warplog.records.profile import Profile
-from warplog.records.sanitize import Sanitize
+from warplog.records.requested.sanitize import Sanitize
 from warplog.records.time import Time
 from warplog.tables.verified_records import build_record
 

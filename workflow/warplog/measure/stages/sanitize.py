@@ -22,7 +22,7 @@ from warplog.measure.task import SanitizeWork
 from warplog.parsers import sanitizer
 from warplog.records.config import SanitizerTool, SanitizeSettings
 from warplog.records.measured import Session, worst
-from warplog.records.sanitize import Sanitize, SanitizerFinding, ToolCheck
+from warplog.records.requested.sanitize import Sanitize, SanitizerFinding, ToolCheck
 
 # The second is printed under confidential computing: the program then runs unchecked, without any error.
 _NOT_HERE = ("Device not supported", "anitizer will be disabled")

@@ -22,11 +22,11 @@ from warplog.metrics.tracks import shares
 from warplog.parsers import timeline_buffer
 from warplog.parsers.timeline_buffer import Launch
 from warplog.records import door
-from warplog.records import timeline as records
 from warplog.records.build import Build
 from warplog.records.config import TimelineSettings
 from warplog.records.measured import Session
-from warplog.records.timeline import Timeline, TimelineCase
+from warplog.records.requested import timeline as records
+from warplog.records.requested.timeline import Timeline, TimelineCase
 
 _MOST_TRACE_EVENTS = 300_000  # about 3 MB when compressed
 # What a record has from the launch as it is.

@@ -10,7 +10,7 @@ from matplotlib.patches import Rectangle
 
 from warplog.figures.shared.labels import INK, MUTED
 from warplog.figures.shared.style import Look, new_figure, styled
-from warplog.records.tune import Setting, Tune
+from warplog.records.requested.tune import Setting, Tune
 
 _CELL_IN = 0.3
 _LOWEST = 40  # percent; lower values have the same colour

@@ -18,7 +18,7 @@ from warplog.measure.tuning.search import CHECK_ROUNDS, LOOK_TIME, Finding, Sear
 from warplog.metrics import occupancy
 from warplog.records import door
 from warplog.records.config import TimeSettings, TuneSettings
-from warplog.records.tune import Look, Setting, Tune, TuneCheck, TunedCase
+from warplog.records.requested.tune import Look, Setting, Tune, TuneCheck, TunedCase
 from warplog.tables.files import write_table
 
 Row = dict[str, Cell]

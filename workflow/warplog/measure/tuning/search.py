@@ -26,7 +26,7 @@ from warplog.measure.tuning.builds import Builds
 from warplog.records.build import Build
 from warplog.records.config import TimeSettings, TuneSettings
 from warplog.records.measured import Session
-from warplog.records.tune import TunedCase
+from warplog.records.requested.tune import TunedCase
 
 
 @dataclass(frozen=True)

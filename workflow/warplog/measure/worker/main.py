@@ -55,7 +55,7 @@ from warplog.measure.worker.backend import (
 )
 from warplog.measure.worker.case_data import SEEDS, SHARED_DATA, CaseData
 from warplog.measure.worker.problem import Problem
-from warplog.measure.worker.python_launcher import PythonLauncher, import_languages
+from warplog.measure.worker.python.launcher import PythonLauncher, import_languages
 from warplog.records import door
 
 CONTEXT_LOST = 70  # exit status after a device error, after which nothing can run in this process
@@ -243,7 +243,7 @@ class _Runner:
                 sanitize_case(backend, launcher, problem)
                 return Result(run=run)
             case CompileWork():
-                from warplog.measure.worker.compile_case import compile_case
+                from warplog.measure.worker.python.compile_case import compile_case
 
                 assert isinstance(backend, DriverBackend)
                 return Result(run=run, found=compile_case(backend, launcher, problem))

@@ -15,7 +15,7 @@ from warplog.measure.worker.problem import Problem
 from warplog.measure.worker.timer import Timer
 from warplog.parsers.timeline_buffer import EVENT, HEAD, WARP
 from warplog.records.config import TimelineSettings
-from warplog.records.timeline import Overhead
+from warplog.records.requested.timeline import Overhead
 from warplog.records.verification.marked_launch import overhead
 
 _SEED = SEEDS["timeline"]

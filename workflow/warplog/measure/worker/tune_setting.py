@@ -13,7 +13,7 @@ from warplog.measure.worker.check_case import check_case
 from warplog.measure.worker.problem import Problem
 from warplog.measure.worker.time_case import time_case
 from warplog.measure.worker.timer import Timer
-from warplog.records.tune import TunedCase
+from warplog.records.requested.tune import TunedCase
 
 
 class Tuner:

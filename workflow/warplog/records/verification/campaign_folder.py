@@ -14,8 +14,8 @@ from warplog.records.check import Check
 from warplog.records.family_file import FamilyRecord, misplaced
 from warplog.records.measured import Absent
 from warplog.records.profile import Profile
+from warplog.records.requested.timeline import Timeline
 from warplog.records.time import Time
-from warplog.records.timeline import Timeline
 from warplog.records.verification.invariants import consistent, shown_correct
 
 

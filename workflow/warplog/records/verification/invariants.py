@@ -13,8 +13,8 @@ from warplog.records.build import Build
 from warplog.records.check import Check
 from warplog.records.measured import Absent, Case
 from warplog.records.profile import Profile
+from warplog.records.requested.timeline import Timeline, TimelineCase
 from warplog.records.time import Process, Statistics, Time, TimeCase
-from warplog.records.timeline import Timeline, TimelineCase
 from warplog.records.verification import marked_launch
 
 # Statistics are written with all their digits; versions of NumPy may differ in the last ones.

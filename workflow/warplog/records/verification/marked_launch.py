@@ -4,7 +4,7 @@ import math
 from itertools import pairwise
 from statistics import median
 
-from warplog.records.timeline import Launch, Overhead, TimelineCase
+from warplog.records.requested.timeline import Launch, Overhead, TimelineCase
 
 _RELATIVE = 1e-9
 

@@ -20,7 +20,7 @@ from warplog.measure.results import LaunchFailed
 from warplog.measure.worker.backend import Backend, Launcher, classify
 from warplog.measure.worker.encoding import Arrays
 from warplog.measure.worker.problem import Problem
-from warplog.measure.worker.python_arrays import Scalars, arguments_of, make_caller
+from warplog.measure.worker.python.arrays import Scalars, arguments_of, make_caller
 
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 _FAILED = 999  # cudaErrorUnknown; `failure` has the exception

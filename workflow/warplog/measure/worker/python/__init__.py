@@ -1,0 +1,1 @@
+"""Variants in Python languages: their arrays, their launcher, their compilation."""
