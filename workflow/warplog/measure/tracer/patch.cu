@@ -89,12 +89,13 @@ CALLBACK warplog_local(void* data, uint64_t pc, void* address, uint32_t size, ui
 CALLBACK warplog_remote(void* data, uint64_t pc, void* address, uint32_t size, uint32_t flags, const void*) {
     return by_lane(data, pc, reinterpret_cast<uint64_t>(address), size, REMOTE, flags_of(flags));
 }
-CALLBACK warplog_matrix(void* data, uint64_t pc, uint32_t address, uint32_t size, uint32_t flags, uint32_t,
+CALLBACK warplog_matrix(void* data, uint64_t pc, uint32_t address, uint32_t size, uint32_t flags, uint32_t matrices,
                         const void*) {
+    if (linear(threadIdx, blockDim) % 32 >= 8 * matrices) size = 0;
     return by_lane(data, pc, address, size, flags & WRITE ? STMATRIX : LDMATRIX, flags_of(flags));
 }
 CALLBACK warplog_async(void* data, uint64_t pc, void* source, uint32_t target, uint32_t size) {
-    by_lane(data, pc, reinterpret_cast<uint64_t>(source), size, ASYNC_GLOBAL, READ);
+    by_lane(data, pc, reinterpret_cast<uint64_t>(source), source ? size : 0, ASYNC_GLOBAL, READ);
     return by_lane(data, pc, target, size, ASYNC_SHARED, WRITE);
 }
 CALLBACK warplog_async_store(void* data, uint64_t pc, uint32_t address, uint32_t, void*, uint32_t size) {

@@ -15,9 +15,9 @@ enum Kind : uint32_t {
     GLOBAL = 1,
     SHARED = 2,
     LOCAL = 3,
-    LDMATRIX = 4,      // each lane's row of 16 bytes; lanes 0 to 8 * matrices - 1 have the rows that are read
+    LDMATRIX = 4,      // a row of 16 bytes; lanes from 8 * matrices on have no row, and size 0
     STMATRIX = 5,      // the same for what is written
-    ASYNC_GLOBAL = 6,  // cp.async: what is read; address 0 if the lane only fills with zeros
+    ASYNC_GLOBAL = 6,  // cp.async: what is read; size 0 if the lane only fills with zeros
     ASYNC_SHARED = 7,  // cp.async: what is written
     WGMMA_A = 8,       // address in the descriptor; bytes of the whole warpgroup, of which each warp has an entry
     WGMMA_B = 9,
