@@ -142,6 +142,20 @@ NEEDED = {
     "claims": ["family", "id", "claim", "verdict", "measured", "unit", "condition", "reason"],
     "launches": ["family", "variant", "case", "status", "reason", "sm_mhz", "overhead_pct", "noise_pct"],
     "tracks": ["family", "variant", "case", "slot", "warp", "role", "region", "start_us", "duration_us"],
+    "access_lanes": [
+        *("family", "variant", "case", "launch", "offset", "opcode", "file", "line", "text", "space", "kind", "array"),
+        *("requests", "sectors", "sectors_ideal", "wavefronts", "wavefronts_ideal", "ways"),
+        *("block", "warp", "size_bytes", "lane", "address", *ORIGIN_COLUMNS),
+    ],
+    "access_owners": ["family", "variant", "case", "array", "block", "thread", "row", "column", "elements"],
+    "access_tiles": [
+        *("family", "variant", "case", "array", "rows", "columns", "block"),
+        *("first_row", "end_row", "first_column", "end_column"),
+    ],
+    "traced_kernels": [
+        *("family", "variant", "case", "launch", "kernel", "blocks", "traced_blocks", "untraced"),
+        *("block_bytes", "wave_blocks", "wave_bytes", "wave_bytes_of_blocks"),
+    ],
     "floors": ["family", "variant", "case", "gpu", "regime", "deviation", "freedom", "groups"],
     "stages": ["family", "variant", "stage", "seconds"],
     **{kind.TABLE: list(conclusions.columns(kind)) for kind in conclusions.TABLES},

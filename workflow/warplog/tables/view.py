@@ -21,7 +21,10 @@ TABLES = (
     *("power_trace", "lines", "launches", "tracks"),
 )
 # Made by jobs of their own, after the others, or missing in campaigns that an earlier release recorded.
-OPTIONAL = ("claims", "floors", "instructions", *(kind.TABLE for kind in conclusions.TABLES))
+OPTIONAL = (
+    *("claims", "floors", "instructions", *(kind.TABLE for kind in conclusions.TABLES)),
+    *("access_lanes", "access_owners", "access_tiles", "traced_kernels"),
+)
 
 _OF_GPU = ("gpus", "ceilings")
 _USABLE = ("met", "within_noise")  # words of a ceiling
@@ -69,6 +72,10 @@ class FigureTables:
     bounds: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["bounds"]))
     chips: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["chips"]))
     ceilings: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["ceilings"]))
+    access_lanes: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["access_lanes"]))
+    access_owners: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["access_owners"]))
+    access_tiles: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["access_tiles"]))
+    traced_kernels: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["traced_kernels"]))
 
     @property
     def family(self) -> str:

@@ -1,0 +1,131 @@
+"""In which order do blocks take the tiles of the result, and how much does a wave of them read?"""
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
+
+from warplog.core.text import listed
+from warplog.figures.shared.labels import FAINT, INK, MUTED, fit, is_narrow, line_in, number, tick, width_in, wrap
+from warplog.figures.shared.style import Look, new_figure, styled
+from warplog.figures.traced.tiles import not_seen
+from warplog.tables.files import ORIGIN_COLUMNS
+from warplog.tables.view import FigureTables
+
+NEEDS = ("accesses",)
+TITLE = "Order of the blocks' tiles"
+NOTE = (
+    "traced stores to {array} in case {case}; the line follows the tiles in the order of the blocks from the dot on; filled "
+    "are the tiles of the first wave, the blocks that fit on the GPU at once; bytes are the distinct ones that it reads from "
+    "global memory, in sectors of 32 bytes{hidden}"
+)
+_MOST, _LEAST_TILES = 3, 4
+_WAVE, _PATH = "#f3c9a8", "#d55e00"
+_READ = ["wave_blocks", "wave_bytes", "wave_bytes_of_blocks"]
+
+
+def data(tables: FigureTables, variant: str = "") -> pd.DataFrame:
+    """Returns a row per block of the variants that take their tiles in different orders; none if all take the same.
+
+    With `variant` it is that one and its parent. A variant whose blocks write fewer than four tiles has no order.
+    """
+    tiles = tables.access_tiles
+    orders = {
+        str(name): _order(own) for name, own in tiles.groupby("variant") if len(own) >= _LEAST_TILES
+    }
+    names = _shown(tables, orders, variant)
+    rows = tiles[tiles["variant"].isin(names)].reset_index(drop=True)
+    reuse = tables.traced_kernels.dropna(subset=_READ).sort_values("wave_bytes").drop_duplicates("variant", keep="last")
+    rows = rows.merge(reuse[["variant", *_READ]], on="variant", how="left")
+    place = {name: at for at, name in enumerate(names)}
+    rows = rows.assign(panel=rows["variant"].map(place), hidden=not_seen(tables))
+    columns = ["family", "variant", "case", "panel", "array", "rows", "columns", "block"]
+    columns += ["first_row", "end_row", "first_column", "end_column", *_READ, "hidden", *ORIGIN_COLUMNS]
+    return rows.sort_values(["panel", "block"], kind="stable").reindex(columns=columns).reset_index(drop=True)
+
+
+def _shown(tables: FigureTables, orders: dict[str, tuple[tuple[int, int], ...]], variant: str) -> list[str]:
+    ladder = tables.variants.sort_values("order", kind="stable")
+    parents = dict(zip(ladder["variant"], ladder["parent"].fillna(""), strict=True))
+    if variant:
+        before = orders.get(parents.get(variant, ""))
+        return [parents[variant], variant] if before and orders.get(variant, before) != before else []
+    changed = [name for name, parent in parents.items() if orders.get(name, ()) != orders.get(parent, orders.get(name, ()))]
+    names: list[str] = []
+    for name in (near for own in changed for near in (parents[own], own)):
+        if orders[name] not in [orders[other] for other in names]:
+            names.append(name)
+    return names[:_MOST]
+
+
+def _order(own: pd.DataFrame) -> tuple[tuple[int, int], ...]:
+    """Returns row and column of each tile in the order of the blocks, counted in tiles."""
+    placed = own.sort_values("block", kind="stable")[["first_row", "first_column"]].rank(method="dense").astype(int)
+    return tuple(placed.itertuples(index=False, name=None))
+
+
+@styled
+def draw(data: pd.DataFrame, look: Look) -> Figure:
+    """Draws a panel per variant with the way through the tiles."""
+    groups = [own for _, own in data.groupby("panel")]
+    first, columns = data.iloc[0], max(2, len(groups))
+    room_in = width_in() / columns - 0.2
+    texts = [[line for text in _about(own) for line in wrap(text, room_in)] for own in groups]
+    above = 1 + max(map(len, texts))
+    hidden = f"; {first['hidden']}" if first["hidden"] else ""
+    note = NOTE.format(array=first["array"], case=first["case"], hidden=hidden)
+    body_in = room_in + 1.1 * line_in() * above + 0.25
+    figure = new_figure(f"{_finding(groups)} · {first['family']}", body_in, note, look)
+    grid = figure.add_gridspec(1, columns)
+    for at, own in enumerate(groups):
+        axes = figure.add_subplot(grid[0, at])
+        _way(axes, own)
+        for place, line in enumerate([fit(str(own["variant"].iloc[0]), room_in), *texts[at]]):
+            axes.annotate(
+                line, (0, 1), (0, 5 + 72 * 1.1 * line_in() * (above - 1 - place)), xycoords="axes fraction",
+                textcoords="offset points", va="bottom", weight="normal" if place else "bold", annotation_clip=False,
+            )  # fmt: skip
+    return figure
+
+
+def _finding(groups: list[pd.DataFrame]) -> str:
+    """Returns how much the first wave reads in each order, if that is known, and how large the wave is."""
+    read = {str(own["variant"].iloc[0]): float(own["wave_bytes"].iloc[0]) for own in groups}
+    if any(pd.isna(value) for value in read.values()):
+        return f"{TITLE}: {listed(list(read))}"
+    parts = [f"{_bytes(value)} in {name}" for name, value in read.items()]
+    return f"{TITLE}: the first wave reads {', '.join(parts)}"
+
+
+def _about(own: pd.DataFrame) -> list[str]:
+    first = own.iloc[0]
+    lines = [f"{tick(len(own))} blocks over {tick(first['rows'])} × {tick(first['columns'])}"]
+    if pd.isna(first["wave_bytes"]):
+        return [*lines, "bytes of a wave not known"]
+    times = first["wave_bytes_of_blocks"] / first["wave_bytes"]
+    wave = min(first["wave_blocks"], len(own))
+    return [*lines, f"first {tick(wave)} read {_bytes(first['wave_bytes'])}", f"each byte by {number(times)} blocks"]
+
+
+def _bytes(value: float) -> str:
+    return f"{number(value / 1e6)} MB" if value >= 1e6 else f"{number(value / 1e3)} kB"
+
+
+def _way(axes: Axes, own: pd.DataFrame) -> None:
+    """Draws the array, the tiles of the first wave, and the way through the middles of all tiles."""
+    first = own.iloc[0]
+    boxes = [
+        [(left, top), (right, top), (right, bottom), (left, bottom)]
+        for top, bottom, left, right in own[["first_row", "end_row", "first_column", "end_column"]].itertuples(index=False)
+    ]
+    wave = int(first["wave_blocks"]) if pd.notna(first["wave_blocks"]) else 0
+    edges = {"ec": FAINT, "lw": 0.5, "clip_on": False}
+    axes.add_collection(PolyCollection(boxes[wave:], fc="none", **edges))
+    axes.add_collection(PolyCollection(boxes[:wave], fc=_WAVE, **edges))
+    across = (own["first_column"] + own["end_column"]) / 2
+    down = (own["first_row"] + own["end_row"]) / 2
+    axes.plot(across, down, color=_PATH, lw=0.9)
+    axes.plot(across.iloc[:1], down.iloc[:1], "o", color=INK, ms=3)
+    axes.set(xlim=(0, first["columns"]), ylim=(first["rows"], 0), xticks=[], yticks=[])
+    axes.set_aspect("equal", anchor="NW")
+    axes.spines[:].set_visible(False)
