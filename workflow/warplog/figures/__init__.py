@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from warplog.figures.shared.style import Look
     from warplog.tables.view import FigureTables
 
+OF_VARIANT = "@"  # in the name of a file, between a figure and the variant that it is about
 _FOLDER = Path(__file__).parent
 _FOLDERS = (_FOLDER, _FOLDER / "special", _FOLDER / "traced")
 
@@ -51,13 +52,18 @@ def module(figure: str) -> ModuleType:
     return importlib.import_module(f"warplog.figures.{package}{figure}")
 
 
-def data(figure: str, tables: "FigureTables") -> "pd.DataFrame":
-    """Returns the numbers that a figure shows; no rows if it has nothing to show.
+def has_variants(figure: str) -> bool:
+    """Returns whether a figure can also be about one variant."""
+    return "accesses" in needs()[figure]
+
+
+def data(figure: str, tables: "FigureTables", variant: str = "") -> "pd.DataFrame":
+    """Returns the numbers that a figure shows, of the family or of one variant; no rows if it has nothing to show.
 
     Raises:
         WarplogError: if the figure does not exist.
     """
-    rows: pd.DataFrame = module(figure).data(tables)
+    rows: pd.DataFrame = module(figure).data(tables, *([variant] if variant else []))
     return rows
 
 

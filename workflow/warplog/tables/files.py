@@ -154,7 +154,7 @@ NEEDED = {
     ],
     "traced_kernels": [
         *("family", "variant", "case", "launch", "kernel", "blocks", "traced_blocks", "untraced"),
-        *("block_bytes", "wave_blocks", "wave_bytes", "wave_bytes_of_blocks"),
+        *("block_bytes", "wave_blocks", "wave_bytes", "wave_bytes_of_blocks", "source_sha256"),
     ],
     "floors": ["family", "variant", "case", "gpu", "regime", "deviation", "freedom", "groups"],
     "stages": ["family", "variant", "stage", "seconds"],

@@ -14,6 +14,7 @@ from warplog.core.numbers import with_unit
 from warplog.core.text import listed
 from warplog.figures.shared.labels import FAINT, MUTED, fit, is_narrow, line_in, tick, width_in, wrap
 from warplog.figures.shared.style import Look, new_figure, ordered_style
+from warplog.figures.traced.seen import current
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
 
@@ -45,7 +46,7 @@ def compared(tables: FigureTables, space: str, cost: str, variant: str = "") -> 
         space: global or shared.
         cost: the column of `access_lanes` that is counted, sectors or wavefronts.
     """
-    rows = tables.access_lanes
+    rows = current(tables.access_lanes, tables)
     rows = rows[(rows["space"] == space) & rows[cost].notna() & (rows["requests"] > 0)]
     rows = rows.assign(
         per_request=rows[cost] / rows["requests"], ideal_per_request=rows[f"{cost}_ideal"] / rows["requests"]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from warplog.core.numbers import with_unit
 from warplog.figures.shared.labels import INK, MUTED, fit, is_narrow, line_in, tick, width_in, wrap
 from warplog.figures.shared.style import Look, new_figure, ordered_style, styled
-from warplog.figures.traced.tiles import not_seen
+from warplog.figures.traced.seen import current, stored_unseen
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
 
@@ -38,8 +38,8 @@ def data(tables: FigureTables, variant: str = "") -> pd.DataFrame:
 
     Shown are variants that divide their tiles in different ways; with `variant`, that one and its parent.
     """
-    runs, tiles = tables.access_owners, tables.access_tiles
-    names = _shown(tables, variant)
+    runs, tiles = current(tables.access_owners, tables), current(tables.access_tiles, tables)
+    names = _shown(runs, tables, variant)
     kept = ["family", "variant", "case", "array", "block", *ORIGIN_COLUMNS]
     own = runs[runs["variant"].isin(names)]
     own = own[[*kept, "thread", "row", "column"]].assign(height=1, width=own["elements"], kind="thread")
@@ -50,16 +50,16 @@ def data(tables: FigureTables, variant: str = "") -> pd.DataFrame:
     )  # fmt: skip
     rows = pd.concat([own, boxes]) if len(own) else boxes.iloc[:0]
     place = {name: at for at, name in enumerate(names)}
-    rows = rows.assign(panel=rows["variant"].map(place), hidden=not_seen(tables))
+    rows = rows.assign(panel=rows["variant"].map(place), hidden=stored_unseen(tables))
     columns = ["family", "variant", "case", "panel", "array", "rows", "columns", "kind", "block", "thread"]
     columns += ["row", "column", "height", "width", "hidden", *ORIGIN_COLUMNS]
     return rows.sort_values("panel", kind="stable").reindex(columns=columns).reset_index(drop=True)
 
 
-def _shown(tables: FigureTables, variant: str) -> list[str]:
+def _shown(runs: pd.DataFrame, tables: FigureTables, variant: str) -> list[str]:
     """Returns the variants to show: of the main path if there is one, the first and the last of those that differ."""
     ladder = tables.variants.sort_values("order", kind="stable")
-    ways = {name: _way(own) for name, own in tables.access_owners.groupby("variant")}
+    ways = {name: _way(own) for name, own in runs.groupby("variant")}
     if variant:
         parent = str(ladder.set_index("variant")["parent"].get(variant, ""))
         before = ways.get(parent)

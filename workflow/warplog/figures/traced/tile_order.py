@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from warplog.core.text import listed
 from warplog.figures.shared.labels import FAINT, INK, MUTED, fit, is_narrow, line_in, number, tick, width_in, wrap
 from warplog.figures.shared.style import Look, new_figure, styled
-from warplog.figures.traced.tiles import not_seen
+from warplog.figures.traced.seen import current, stored_unseen
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
 
@@ -29,7 +29,7 @@ def data(tables: FigureTables, variant: str = "") -> pd.DataFrame:
 
     With `variant` it is that one and its parent. A variant whose blocks write fewer than four tiles has no order.
     """
-    tiles = tables.access_tiles
+    tiles = current(tables.access_tiles, tables)
     orders = {
         str(name): _order(own) for name, own in tiles.groupby("variant") if len(own) >= _LEAST_TILES
     }
@@ -38,7 +38,7 @@ def data(tables: FigureTables, variant: str = "") -> pd.DataFrame:
     reuse = tables.traced_kernels.dropna(subset=_READ).sort_values("wave_bytes").drop_duplicates("variant", keep="last")
     rows = rows.merge(reuse[["variant", *_READ]], on="variant", how="left")
     place = {name: at for at, name in enumerate(names)}
-    rows = rows.assign(panel=rows["variant"].map(place), hidden=not_seen(tables))
+    rows = rows.assign(panel=rows["variant"].map(place), hidden=stored_unseen(tables))
     columns = ["family", "variant", "case", "panel", "array", "rows", "columns", "block"]
     columns += ["first_row", "end_row", "first_column", "end_column", *_READ, "hidden", *ORIGIN_COLUMNS]
     return rows.sort_values(["panel", "block"], kind="stable").reindex(columns=columns).reset_index(drop=True)
