@@ -144,6 +144,8 @@ NEEDED = {
     "tracks": ["family", "variant", "case", "slot", "warp", "role", "region", "start_us", "duration_us"],
     "floors": ["family", "variant", "case", "gpu", "regime", "deviation", "freedom", "groups"],
     "stages": ["family", "variant", "stage", "seconds"],
+    "accesses": ["family", "variant", "case", "status", "reason", "source_sha256"],
+    "traced_kernels": ["family", "variant", "blocks", "traced_blocks", "untraced", "wave_bytes"],
     **{kind.TABLE: list(conclusions.columns(kind)) for kind in conclusions.TABLES},
 }
 
