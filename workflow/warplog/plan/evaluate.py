@@ -90,7 +90,7 @@ def write_analysis(chosen: Mapping[str, Iterable[Variant]], folder: Path) -> Non
         *view.TABLES,
         "floors",
         "instructions",
-        *(["ceilings"] if any(folder.glob("ceilings.*")) else []),
+        *(name for name in ("ceilings", *view.TRACED) if any(folder.glob(f"{name}.*"))),
     ]
     read = {name: read_table(folder, name) for name in names}
     concluded = [

@@ -152,12 +152,13 @@ NEEDED = {
         *("family", "variant", "case", "array", "rows", "columns", "block"),
         *("first_row", "end_row", "first_column", "end_column"),
     ],
+    "floors": ["family", "variant", "case", "gpu", "regime", "deviation", "freedom", "groups"],
+    "stages": ["family", "variant", "stage", "seconds"],
+    "accesses": ["family", "variant", "case", "status", "reason", "source_sha256"],
     "traced_kernels": [
         *("family", "variant", "case", "launch", "kernel", "blocks", "traced_blocks", "untraced"),
         *("block_bytes", "wave_blocks", "wave_bytes", "wave_bytes_of_blocks", "source_sha256"),
     ],
-    "floors": ["family", "variant", "case", "gpu", "regime", "deviation", "freedom", "groups"],
-    "stages": ["family", "variant", "stage", "seconds"],
     **{kind.TABLE: list(conclusions.columns(kind)) for kind in conclusions.TABLES},
 }
 
