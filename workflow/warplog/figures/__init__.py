@@ -54,7 +54,7 @@ def module(figure: str) -> ModuleType:
 
 def has_variants(figure: str) -> bool:
     """Returns whether a figure can also be about one variant."""
-    return "accesses" in needs()[figure]
+    return "accesses" in needs().get(figure, ())
 
 
 def data(figure: str, tables: "FigureTables", variant: str = "") -> "pd.DataFrame":

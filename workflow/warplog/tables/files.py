@@ -13,6 +13,9 @@ from pyarrow.parquet import read_metadata
 
 from warplog.core import paths
 from warplog.core.columns import (
+    ACCESS_LANES,
+    ACCESS_OWNERS,
+    ACCESS_TILES,
     ACCESSES,
     CLAIMS,
     FLOORS,
@@ -64,6 +67,9 @@ def columns() -> str:
         "oracle": ORACLE,
         "accesses": ACCESSES,
         "traced_kernels": TRACED_KERNELS,
+        "access_lanes": ACCESS_LANES,
+        "access_owners": ACCESS_OWNERS,
+        "access_tiles": ACCESS_TILES,
         **{kind.TABLE: conclusions.columns(kind) for kind in conclusions.TABLES},
     }
     lines += [
@@ -158,14 +164,40 @@ NEEDED = {
     "launches": ["family", "variant", "case", "status", "reason", "sm_mhz", "overhead_pct", "noise_pct"],
     "tracks": ["family", "variant", "case", "slot", "warp", "role", "region", "start_us", "duration_us"],
     "access_lanes": [
-        *("family", "variant", "case", "launch", "offset", "opcode", "file", "line", "text", "space", "kind", "array"),
+        *(
+            "family",
+            "variant",
+            "case",
+            "launch",
+            "offset",
+            "opcode",
+            "file",
+            "line",
+            "text",
+            "space",
+            "kind",
+            "array",
+        ),
         *("requests", "sectors", "sectors_ideal", "wavefronts", "wavefronts_ideal", "ways"),
         *("block", "warp", "size_bytes", "lane", "address", *ORIGIN_COLUMNS),
     ],
-    "access_owners": ["family", "variant", "case", "array", "block", "thread", "row", "column", "elements"],
+    "access_owners": [
+        *(
+            "family",
+            "variant",
+            "case",
+            "array",
+            "block",
+            "thread",
+            "row",
+            "column",
+            "elements",
+            *ORIGIN_COLUMNS,
+        ),
+    ],
     "access_tiles": [
         *("family", "variant", "case", "array", "rows", "columns", "block"),
-        *("first_row", "end_row", "first_column", "end_column"),
+        *("first_row", "end_row", "first_column", "end_column", *ORIGIN_COLUMNS),
     ],
     "floors": ["family", "variant", "case", "gpu", "regime", "deviation", "freedom", "groups"],
     "stages": ["family", "variant", "stage", "seconds"],

@@ -95,7 +95,11 @@ def log_figures(
     figures = {
         # The ladder, from which a reader starts, before the others.
         folder.name: sorted(
-            (path for path in folder.glob("*") if path.suffix in (".png", ".svg") and OF_VARIANT not in path.stem),
+            (
+                path
+                for path in folder.glob("*")
+                if path.suffix in (".png", ".svg") and OF_VARIANT not in path.stem
+            ),
             key=lambda path: (path.stem != "ladder", path.name),
         )
         for folder in folders

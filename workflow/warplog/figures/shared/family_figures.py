@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 def draw(data: "FigureTables", names: Sequence[str], settings: Settings, folder: Path, version: int) -> None:
     """Draws the named figures into `folder`, each with a CSV file of its numbers; deletes others.
 
-    Those that can be about one variant are drawn for each of them, too, as `<figure>@<variant>`. A figure that has nothing to show is not drawn. `.drawn.json` holds a hash of what each was drawn from.
+    Those that can be about one variant are drawn for each of them, too, as `<figure>@<variant>`. A figure
+    that has nothing to show is not drawn. `.drawn.json` holds a hash of what each was drawn from.
 
     Args:
         version: of the code that draws.
@@ -29,7 +30,9 @@ def draw(data: "FigureTables", names: Sequence[str], settings: Settings, folder:
     look = style.look(data, settings)
     suffixes = {".csv", *look.settings.suffixes}
     drawn = {}
-    of_variants = [(name, v) for name in names if figures.has_variants(name) for v in data.variants["variant"]]
+    of_variants = [
+        (name, v) for name in names if figures.has_variants(name) for v in data.variants["variant"]
+    ]
     for figure, variant in (*((name, "") for name in names), *of_variants):
         numbers = figures.data(figure, data, variant)
         if numbers.empty:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,8 +11,9 @@ from matplotlib.figure import Figure
 
 from warplog.core.numbers import with_unit
 from warplog.core.text import listed
-from warplog.figures.shared.labels import FAINT, MUTED, fit, is_narrow, line_in, tick, width_in, wrap
+from warplog.figures.shared.labels import FAINT, MUTED, fit, is_narrow, line_in, tick, width_in
 from warplog.figures.shared.style import Look, new_figure, ordered_style
+from warplog.figures.traced.above import Line, height_in, lines_above, write_above
 from warplog.figures.traced.seen import current
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
@@ -55,6 +55,8 @@ def compared(tables: FigureTables, space: str, cost: str, variant: str = "") -> 
     worst = rows.drop_duplicates(_ACCESS).sort_values(["excess", "requests"], ascending=False, kind="stable")
     worst = worst.drop_duplicates(["variant", *_SAME])
     names = _side_by_side(worst, tables.variants, variant)
+    if not names:
+        return rows.iloc[:0].reindex(columns=[*_COLUMNS, *ORIGIN_COLUMNS])
     shown = worst[worst["variant"].isin(names)]
     kept = _most_different(shown, names)
     places = {name: place for place, name in enumerate(names)}
@@ -79,7 +81,11 @@ def _side_by_side(worst: pd.DataFrame, variants: pd.DataFrame, variant: str) -> 
     def change(name: str) -> float:
         own, before = costs.get(name, {}), costs.get(parents[name], {})
         improved = excess.get(name, 0) > 0 or excess.get(parents[name], 0) > 0
-        return max((abs(own[key] - before[key]) for key in own if key in before), default=0.0) if improved else 0.0
+        return (
+            max((abs(own[key] - before[key]) for key in own if key in before), default=0.0)
+            if improved
+            else 0.0
+        )
 
     chosen = variant or max(parents, key=change)
     if not change(chosen):
@@ -95,7 +101,10 @@ def _side_by_side(worst: pd.DataFrame, variants: pd.DataFrame, variant: str) -> 
 def _most_different(shown: pd.DataFrame, names: Names) -> Mapping[tuple[str, str], int]:
     """Returns the rows of the accesses that differ the most, in the order of the source lines."""
     spread = shown.groupby(_SAME).agg(
-        least=("per_request", "min"), most=("per_request", "max"), excess=("excess", "max"), line=("line", "min")
+        least=("per_request", "min"),
+        most=("per_request", "max"),
+        excess=("excess", "max"),
+        line=("line", "min"),
     )
     spread["shown"] = np.maximum(spread["most"] - spread["least"], spread["excess"])
     kept = spread[spread["shown"] > 0].nlargest(_MOST_ROWS, "shown").sort_values("line", kind="stable")
@@ -150,23 +159,22 @@ def draw(
     """
     title, note = heading
     columns, rows = int(data["column"].max()) + 1, int(data["row"].max()) + 1
-    groups = {(int(row), int(column)): own for (row, column), own in data.groupby(["row", "column"])}
+    groups = {
+        (int(own["row"].iloc[0]), int(own["column"].iloc[0])): own
+        for _, own in data.groupby(["row", "column"])
+    }
     panels = {place: panel(own) for place, own in groups.items()}
     depths = [max(own.tops[-1] + 1 for (row, _), own in panels.items() if row == at) for at in range(rows)]
     room_in = width_in() / columns - _LEFT_IN
     above = {place: _above(own, place[0] == 0, about(own), room_in) for place, own in groups.items()}
     lines = [max(len(text) for (row, _), text in above.items() if row == at) for at in range(rows)]
-    texts_in = sum(_line_in() * count + 0.2 for count in lines)
+    texts_in = height_in(sum(lines)) + 0.2 * rows
     figure = new_figure(title, _PITCH_IN * sum(depths) + texts_in + 0.45, note, look)
     grid = figure.add_gridspec(rows, columns, height_ratios=depths)
     for (row, column), own in panels.items():
         axes = figure.add_subplot(grid[row, column])
         _memory(axes, own, depths[row])
-        for place, (line, shown) in enumerate(above[row, column]):
-            axes.annotate(
-                line, (0, 1), (0, 4 + 72 * _line_in() * (lines[row] - 1 - place)), xycoords="axes fraction",
-                textcoords="offset points", va="bottom", annotation_clip=False, **shown,
-            )  # fmt: skip
+        write_above(axes, above[row, column], lines[row])
         is_last = row == max(at for at, beside in panels if beside == column)
         places, label = ticks
         axes.set_xticks(list(places), list(places.values()) if is_last else [])
@@ -176,23 +184,12 @@ def draw(
     return figure
 
 
-def _line_in() -> float:
-    return 1.08 * line_in()
-
-
-def _above(
-    own: pd.DataFrame, is_top: bool, about: Names, room_in: float
-) -> list[tuple[str, dict[str, Any]]]:
-    """Returns the lines above a panel with how each is set: variant, request, and source line."""
+def _above(own: pd.DataFrame, is_top: bool, about: Names, room_in: float) -> list[Line]:
+    """Returns the lines above a panel: variant, request, and source line."""
     first = own.iloc[0]
-    lines: list[tuple[str, dict[str, Any]]] = []
-    if is_top:
-        lines += [(fit(str(first["variant"]), room_in + _LEFT_IN / 2), {"weight": "bold"})]
-    lines += [(line, {}) for text in about for line in wrap(text, room_in)]
-    if first["line"]:
-        code = " ".join(str(first["text"]).split())
-        lines += [(fit(f"{first['line']}: {code}", room_in), {"color": MUTED})]
-    return lines
+    lines = lines_above(str(first["variant"]) if is_top else "", [(text, {}) for text in about], room_in)
+    code = " ".join(str(first["text"]).split())
+    return [*lines, (fit(f"{first['line']}: {code}", room_in), {"color": MUTED})] if first["line"] else lines
 
 
 def _memory(axes: Axes, panel: Panel, depth: float) -> None:
@@ -202,7 +199,10 @@ def _memory(axes: Axes, panel: Panel, depth: float) -> None:
     boxes, colours = [], []
     for cell in panel.cells:
         height = 1 / len(cell.lanes)  # a stripe per lane
-        boxes += [_box(panel.tops[cell.row], cell.start, cell.end, n * height, height) for n in range(len(cell.lanes))]
+        boxes += [
+            _box(panel.tops[cell.row], cell.start, cell.end, n * height, height)
+            for n in range(len(cell.lanes))
+        ]
         colours += [COLOURS[lane] for lane in cell.lanes]
     axes.add_collection(PolyCollection(boxes, fc=colours, ec="none"))
     axes.vlines(panel.seams, 0, panel.tops[-1] + 1, color="white", lw=0.8)
@@ -220,7 +220,9 @@ def _memory(axes: Axes, panel: Panel, depth: float) -> None:
     axes.spines["bottom"].set_position(("data", panel.tops[-1] + 1.4))
 
 
-def _box(top: float, start: float, end: float, part: float = 0.0, height: float = 1.0) -> list[tuple[float, float]]:
+def _box(
+    top: float, start: float, end: float, part: float = 0.0, height: float = 1.0
+) -> list[tuple[float, float]]:
     """Returns the corners of a cell, or of a stripe of it."""
     low = top + 0.06 + 0.88 * part
     high = low + 0.88 * height
@@ -274,5 +276,8 @@ def finding(data: pd.DataFrame, title: str, words: Callable[[pd.Series], str]) -
     """Returns what the access that differs the most costs in each variant."""
     own = widest(data)
     costs = {str(row["variant"]): words(row) for _, row in own.iterrows()}
-    parts = [f"{words} in {listed([n for n in costs if costs[n] == words])}" for words in dict.fromkeys(costs.values())]
+    parts = [
+        f"{words} in {listed([n for n in costs if costs[n] == words])}"
+        for words in dict.fromkeys(costs.values())
+    ]
     return f"{title}: {access(own)}, {', '.join(parts)} · {own['family'].iloc[0]}"

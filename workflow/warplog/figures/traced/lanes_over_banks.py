@@ -12,9 +12,9 @@ from warplog.tables.view import FigureTables
 NEEDS = ("accesses",)
 TITLE = "Lanes over banks of shared memory"
 NOTE = (
-    "traced addresses of one request, a median one of its instruction; each row is a wavefront, which can give one word of 4 "
-    "bytes of each of the 32 banks, grey are banks that give none, in colour the words that a lane asks for, from lane 0 "
-    "(green) to 31 (violet), named on the left; which word of a bank comes first is not known; case {case}"
+    "traced addresses of one request, a median one of its instruction; each row is a wavefront, which gives up to one "
+    "word of 4 bytes of each of the 32 banks, grey are banks that give none, in colour the words that a lane asks for, "
+    "from lane 0 (green) to 31 (violet), named on the left; which word of a bank comes first is not known; case {case}"
 )
 
 _GAP = 0.7  # between two passes, in heights of a row
@@ -32,7 +32,7 @@ def data(tables: FigureTables, variant: str = "") -> pd.DataFrame:
 
 
 def _words(own: pd.DataFrame) -> pd.DataFrame:
-    """Returns a row per lane and word, with bank and wavefront: each pass takes as many as its fullest bank has words."""
+    """Returns a row per lane and word, with bank and wavefront: a pass takes as many as its fullest bank has words."""
     size, is_matrix = int(own["size_bytes"].iloc[0]), "matrix" in str(own["kind"].iloc[0])
     address = dict(zip(own["lane"], own["address"], strict=True))
     rows, first = [], 0

@@ -12,9 +12,9 @@ from warplog.tables.view import FigureTables
 NEEDS = ("accesses",)
 TITLE = "Lanes over sectors of memory"
 NOTE = (
-    "traced addresses of one request, a median one of its instruction; each row is a line of 128 bytes of memory, grey are "
-    "its sectors of 32 bytes that are moved, in colour the bytes that a lane asks for, from lane 0 (green) to 31 (violet), "
-    "named on the left; case {case}"
+    "traced addresses of one request, a median one of its instruction; each row is a line of 128 bytes of memory, grey "
+    "are its sectors of 32 bytes that are moved, in colour the bytes that a lane asks for, from lane 0 (green) to 31 "
+    "(violet), named on the left; case {case}"
 )
 _LINE, _SECTOR = 128, 32
 _WORD = _LINE // lanes.ACROSS
@@ -65,4 +65,6 @@ def _panel(own: pd.DataFrame) -> lanes.Panel:
     sectors = {start // _SECTOR * _SECTOR for start, _, _ in pieces}
     cells = lanes.by_place((place(start, end), lane) for start, end, lane in pieces)
     moved = [place(start, start + _SECTOR) for start in sorted(sectors)]
-    return lanes.Panel(range(len(lines)), cells, moved, range(_SECTOR // _WORD, lanes.ACROSS, _SECTOR // _WORD))
+    return lanes.Panel(
+        range(len(lines)), cells, moved, range(_SECTOR // _WORD, lanes.ACROSS, _SECTOR // _WORD)
+    )

@@ -12,8 +12,9 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from warplog.core.numbers import with_unit
-from warplog.figures.shared.labels import INK, MUTED, fit, is_narrow, line_in, tick, width_in, wrap
+from warplog.figures.shared.labels import INK, MUTED, is_narrow, line_in, tick, width_in
 from warplog.figures.shared.style import Look, new_figure, ordered_style, styled
+from warplog.figures.traced.above import Line, height_in, lines_above, write_above
 from warplog.figures.traced.seen import current, stored_unseen
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
@@ -85,33 +86,27 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     groups = [own for _, own in data.groupby("panel")]
     groups = groups[:: len(groups) - 1] if is_narrow() and len(groups) > 2 else groups
     first = data.iloc[0]
-    columns = max(2, len(groups))
+    columns = max(2 if is_narrow() else 3, len(groups))
     room_in = width_in() / columns - 0.45
     owned = [_owned(own) for own in groups]
-    about = [_about(own, of) for own, of in zip(groups, owned, strict=True)]
-    texts = [[(line, shown) for text, shown in lines for line in _wrapped(text, room_in, shown)] for lines in about]
+    texts = [
+        lines_above(str(own["variant"].iloc[0]), _about(of), room_in)
+        for own, of in zip(groups, owned, strict=True)
+    ]
     above = max(map(len, texts))
     shape = [np.clip(of.shape[0] / of.shape[1], _LOWEST, _HIGHEST) for of in owned]
-    height_in = room_in * float(max(shape))
+    panel_in = room_in * float(max(shape))
     hidden = f"; {first['hidden']}" if first["hidden"] else ""
     note = NOTE.format(array=first["array"], case=first["case"], hidden=hidden)
-    body_in = height_in + 1.1 * line_in() * above + _INSET_IN + 0.5
+    body_in = panel_in + height_in(above) + _INSET_IN + 0.5
     figure = new_figure(f"{_finding(groups, owned)} · {first['family']}", body_in, note, look)
-    grid = figure.add_gridspec(2, columns, height_ratios=[height_in, _INSET_IN])
+    grid = figure.add_gridspec(2, columns, height_ratios=[panel_in, _INSET_IN])
     for at, (own, of) in enumerate(zip(groups, owned, strict=True)):
         axes = figure.add_subplot(grid[0, at])
         _tile(axes, own, of)
-        for place, (line, shown) in enumerate(texts[at]):
-            axes.annotate(
-                line, (0, 1), (0, 5 + 72 * 1.1 * line_in() * (above - 1 - place)), xycoords="axes fraction",
-                textcoords="offset points", va="bottom", annotation_clip=False, **shown,
-            )  # fmt: skip
+        write_above(axes, texts[at], above)
         _array(figure.add_subplot(grid[1, at]), own)
     return figure
-
-
-def _wrapped(text: str, room_in: float, shown: dict[str, Any]) -> list[str]:
-    return [fit(text, room_in + 0.2)] if "weight" in shown else wrap(text, room_in)
 
 
 def _tiles(own: pd.DataFrame) -> pd.DataFrame:
@@ -122,20 +117,24 @@ def _owned(own: pd.DataFrame) -> Owned:
     """Returns the thread that writes each element of the first tile, -1 for none."""
     box = _tiles(own).iloc[0]
     owned = np.full((int(box["height"]), int(box["width"])), -1)
-    runs = own.loc[own["kind"] == "thread", ["row", "column", "width", "thread"]] - [box["row"], box["column"], 0, 0]
+    runs = own.loc[own["kind"] == "thread", ["row", "column", "width", "thread"]] - [
+        box["row"],
+        box["column"],
+        0,
+        0,
+    ]
     for row, column, width, thread in runs.astype(int).itertuples(index=False):
         owned[row, column : column + width] = thread
     return owned
 
 
-def _about(own: pd.DataFrame, owned: Owned) -> list[tuple[str, dict[str, Any]]]:
+def _about(owned: Owned) -> list[Line]:
     threads = np.unique(owned[owned >= 0])
-    warp, thread = int((owned[owned >= 0] // WARP == 0).sum()), int((owned == 0).sum())
+    of_warp, of_thread = int((owned[owned >= 0] // WARP == 0).sum()), int((owned == 0).sum())
     return [
-        (str(own["variant"].iloc[0]), {"weight": "bold"}),
         (f"{owned.shape[0]} × {owned.shape[1]} by {tick(len(threads))} threads", {}),
-        (f"warp 0: {with_unit(warp, 'element')}", {}),
-        (f"thread 0: {with_unit(thread, 'element')}", {"color": _THREAD}),
+        (f"warp 0: {with_unit(of_warp, 'element')}", {}),
+        (f"thread 0: {with_unit(of_thread, 'element')}", {"color": _THREAD}),
     ]
 
 
@@ -220,7 +219,11 @@ def _largest(mask: NDArray[np.bool_]) -> tuple[int, int, int, int]:
 def _borders(values: NDArray[Any]) -> Iterator[list[tuple[int, int]]]:
     """Yields the lines between elements with different values, and around them."""
     for turned in (False, True):
-        padded = np.pad(values.T if turned else values, ((1, 1), (0, 0)), constant_values=-2 if values.dtype != bool else 0)
+        padded = np.pad(
+            values.T if turned else values,
+            ((1, 1), (0, 0)),
+            constant_values=-2 if values.dtype != bool else 0,
+        )
         differs = padded[1:] != padded[:-1]
         for place, line in enumerate(differs):
             ends = np.flatnonzero(np.diff(np.concatenate([[0], line, [0]]).astype(np.int8)))

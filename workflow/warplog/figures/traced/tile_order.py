@@ -1,13 +1,23 @@
 """In which order do blocks take the tiles of the result, and how much does a wave of them read?"""
 
+from typing import Any
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
 from warplog.core.text import listed
-from warplog.figures.shared.labels import FAINT, INK, MUTED, fit, is_narrow, line_in, number, tick, width_in, wrap
+from warplog.figures.shared.labels import (
+    FAINT,
+    INK,
+    is_narrow,
+    number,
+    tick,
+    width_in,
+)
 from warplog.figures.shared.style import Look, new_figure, styled
+from warplog.figures.traced.above import height_in, lines_above, write_above
 from warplog.figures.traced.seen import current, stored_unseen
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
@@ -15,9 +25,9 @@ from warplog.tables.view import FigureTables
 NEEDS = ("accesses",)
 TITLE = "Order of the blocks' tiles"
 NOTE = (
-    "traced stores to {array} in case {case}; the line follows the tiles in the order of the blocks from the dot on; filled "
-    "are the tiles of the first wave, the blocks that fit on the GPU at once; bytes are the distinct ones that it reads from "
-    "global memory, in sectors of 32 bytes{hidden}"
+    "traced stores to {array} in case {case}; the line follows the tiles in the order of the blocks from the dot on; "
+    "filled are the tiles of the first wave, the blocks that fit on the GPU at once; bytes are the distinct ones that "
+    "it reads from global memory, in sectors of 32 bytes{hidden}"
 )
 _MOST, _LEAST_TILES = 3, 4
 _WAVE, _PATH = "#f3c9a8", "#d55e00"
@@ -30,12 +40,14 @@ def data(tables: FigureTables, variant: str = "") -> pd.DataFrame:
     With `variant` it is that one and its parent. A variant whose blocks write fewer than four tiles has no order.
     """
     tiles = current(tables.access_tiles, tables)
-    orders = {
-        str(name): _order(own) for name, own in tiles.groupby("variant") if len(own) >= _LEAST_TILES
-    }
+    orders = {str(name): _order(own) for name, own in tiles.groupby("variant") if len(own) >= _LEAST_TILES}
     names = _shown(tables, orders, variant)
     rows = tiles[tiles["variant"].isin(names)].reset_index(drop=True)
-    reuse = tables.traced_kernels.dropna(subset=_READ).sort_values("wave_bytes").drop_duplicates("variant", keep="last")
+    reuse = (
+        tables.traced_kernels.dropna(subset=_READ)
+        .sort_values("wave_bytes")
+        .drop_duplicates("variant", keep="last")
+    )
     rows = rows.merge(reuse[["variant", *_READ]], on="variant", how="left")
     place = {name: at for at, name in enumerate(names)}
     rows = rows.assign(panel=rows["variant"].map(place), hidden=stored_unseen(tables))
@@ -46,21 +58,21 @@ def data(tables: FigureTables, variant: str = "") -> pd.DataFrame:
 
 def _shown(tables: FigureTables, orders: dict[str, tuple[tuple[int, int], ...]], variant: str) -> list[str]:
     ladder = tables.variants.sort_values("order", kind="stable")
-    parents = dict(zip(ladder["variant"], ladder["parent"].fillna(""), strict=True))
+    pairs = zip(ladder["parent"].fillna(""), ladder["variant"], strict=True)
+    changed = [pair for pair in pairs if set(pair) <= set(orders) and orders[pair[0]] != orders[pair[1]]]
     if variant:
-        before = orders.get(parents.get(variant, ""))
-        return [parents[variant], variant] if before and orders.get(variant, before) != before else []
-    changed = [name for name, parent in parents.items() if orders.get(name, ()) != orders.get(parent, orders.get(name, ()))]
-    names: list[str] = []
-    for name in (near for own in changed for near in (parents[own], own)):
-        if orders[name] not in [orders[other] for other in names]:
-            names.append(name)
-    return names[:_MOST]
+        return next((list(pair) for pair in changed if pair[1] == variant), [])
+    names = dict.fromkeys(name for pair in changed for name in pair)
+    return list({orders[name]: name for name in reversed(names)}.values())[::-1][:_MOST]
 
 
 def _order(own: pd.DataFrame) -> tuple[tuple[int, int], ...]:
     """Returns row and column of each tile in the order of the blocks, counted in tiles."""
-    placed = own.sort_values("block", kind="stable")[["first_row", "first_column"]].rank(method="dense").astype(int)
+    placed = (
+        own.sort_values("block", kind="stable")[["first_row", "first_column"]]
+        .rank(method="dense")
+        .astype(int)
+    )
     return tuple(placed.itertuples(index=False, name=None))
 
 
@@ -68,23 +80,22 @@ def _order(own: pd.DataFrame) -> tuple[tuple[int, int], ...]:
 def draw(data: pd.DataFrame, look: Look) -> Figure:
     """Draws a panel per variant with the way through the tiles."""
     groups = [own for _, own in data.groupby("panel")]
-    first, columns = data.iloc[0], max(2, len(groups))
+    first, columns = data.iloc[0], max(2 if is_narrow() else 3, len(groups))
     room_in = width_in() / columns - 0.2
-    texts = [[line for text in _about(own) for line in wrap(text, room_in)] for own in groups]
-    above = 1 + max(map(len, texts))
+    texts = [
+        lines_above(str(own["variant"].iloc[0]), [(text, {}) for text in _about(own)], room_in)
+        for own in groups
+    ]
+    above = max(map(len, texts))
     hidden = f"; {first['hidden']}" if first["hidden"] else ""
     note = NOTE.format(array=first["array"], case=first["case"], hidden=hidden)
-    body_in = room_in + 1.1 * line_in() * above + 0.25
+    body_in = room_in + height_in(above) + 0.25
     figure = new_figure(f"{_finding(groups)} · {first['family']}", body_in, note, look)
     grid = figure.add_gridspec(1, columns)
     for at, own in enumerate(groups):
         axes = figure.add_subplot(grid[0, at])
         _way(axes, own)
-        for place, line in enumerate([fit(str(own["variant"].iloc[0]), room_in), *texts[at]]):
-            axes.annotate(
-                line, (0, 1), (0, 5 + 72 * 1.1 * line_in() * (above - 1 - place)), xycoords="axes fraction",
-                textcoords="offset points", va="bottom", weight="normal" if place else "bold", annotation_clip=False,
-            )  # fmt: skip
+        write_above(axes, texts[at], above)
     return figure
 
 
@@ -104,7 +115,11 @@ def _about(own: pd.DataFrame) -> list[str]:
         return [*lines, "bytes of a wave not known"]
     times = first["wave_bytes_of_blocks"] / first["wave_bytes"]
     wave = min(first["wave_blocks"], len(own))
-    return [*lines, f"first {tick(wave)} read {_bytes(first['wave_bytes'])}", f"each byte by {number(times)} blocks"]
+    return [
+        *lines,
+        f"first {tick(wave)} read {_bytes(first['wave_bytes'])}",
+        f"each byte by {number(times)} blocks",
+    ]
 
 
 def _bytes(value: float) -> str:
@@ -114,12 +129,10 @@ def _bytes(value: float) -> str:
 def _way(axes: Axes, own: pd.DataFrame) -> None:
     """Draws the array, the tiles of the first wave, and the way through the middles of all tiles."""
     first = own.iloc[0]
-    boxes = [
-        [(left, top), (right, top), (right, bottom), (left, bottom)]
-        for top, bottom, left, right in own[["first_row", "end_row", "first_column", "end_column"]].itertuples(index=False)
-    ]
+    sides = own[["first_row", "end_row", "first_column", "end_column"]].itertuples(index=False)
+    boxes = [[(left, top), (right, top), (right, low), (left, low)] for top, low, left, right in sides]
     wave = int(first["wave_blocks"]) if pd.notna(first["wave_blocks"]) else 0
-    edges = {"ec": FAINT, "lw": 0.5, "clip_on": False}
+    edges: Any = {"ec": FAINT, "lw": 0.5, "clip_on": False}
     axes.add_collection(PolyCollection(boxes[wave:], fc="none", **edges))
     axes.add_collection(PolyCollection(boxes[:wave], fc=_WAVE, **edges))
     across = (own["first_column"] + own["end_column"]) / 2

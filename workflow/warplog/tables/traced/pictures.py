@@ -1,13 +1,25 @@
 """Rows of the tables that the figures of traced accesses read: lanes of an example request, owners and tiles."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 
-from warplog.core.columns import Row
+from warplog.core.columns import ACCESS_LANES, ACCESS_OWNERS, ACCESS_TILES, Column, Row
 from warplog.records.measured import Absent
 from warplog.records.requested.accesses import AccessCase, Accesses, Instruction, Owners
 
-BY_LANE = ("load", "store", "atomic", "async_copy", "ldmatrix", "stmatrix")  # each lane has an address of its own
+TABLES: Mapping[str, Mapping[str, Column]] = {
+    "access_lanes": ACCESS_LANES,
+    "access_owners": ACCESS_OWNERS,
+    "access_tiles": ACCESS_TILES,
+}
+BY_LANE = (
+    "load",
+    "store",
+    "atomic",
+    "async_copy",
+    "ldmatrix",
+    "stmatrix",
+)  # each lane has an address of its own
 _FACTS = (
     "launch", "offset", "opcode", "file", "line", "text", "space", "kind", "array", "requests", "sectors",
     "sectors_ideal", "wavefronts", "wavefronts_ideal", "ways",
@@ -22,14 +34,14 @@ def rows(record: Accesses | Absent) -> Iterator[tuple[str, Row]]:
 
 
 def _traced(case: AccessCase) -> Iterator[tuple[str, Row]]:
-    for example in examples(case.instructions or ()):
-        yield from (("access_lanes", row) for row in lanes(example))
+    for example in _examples(case.instructions or ()):
+        yield from (("access_lanes", row) for row in _lanes(example))
     if case.owners:
-        yield from (("access_owners", row) for row in threads(case.owners))
-        yield from (("access_tiles", row) for row in tiles(case.owners))
+        yield from (("access_owners", row) for row in _threads(case.owners))
+        yield from (("access_tiles", row) for row in _tiles(case.owners))
 
 
-def examples(instructions: Iterable[Instruction]) -> Iterator[Instruction]:
+def _examples(instructions: Iterable[Instruction]) -> Iterator[Instruction]:
     """Yields of each line, kind and array the instruction with the most excess per request."""
 
     def place(own: Instruction) -> tuple[int, str, int, str, str, str]:
@@ -47,7 +59,7 @@ def _excess(own: Instruction) -> tuple[float, int]:
     return ((cost or 0) - (ideal or 0)) / own.requests, own.requests
 
 
-def lanes(own: Instruction) -> Iterator[Row]:
+def _lanes(own: Instruction) -> Iterator[Row]:
     facts: Row = {name: getattr(own, name) for name in _FACTS}
     example = own.example
     where: Row = {"block": example.block, "warp": example.warp, "size_bytes": example.size_bytes}
@@ -56,7 +68,7 @@ def lanes(own: Instruction) -> Iterator[Row]:
             yield {**facts, **where, "lane": lane, "address": address}
 
 
-def threads(owners: Owners) -> Iterator[Row]:
+def _threads(owners: Owners) -> Iterator[Row]:
     """Yields the runs of a thread's elements in the first tile, cut at the ends of its rows."""
     if not owners.tiles:
         return
@@ -69,11 +81,17 @@ def threads(owners: Owners) -> Iterator[Row]:
             taken = min(end - place, width - column)
             if thread >= 0:
                 where: Row = {"row": first.rows[0] + row, "column": first.columns[0] + column}
-                yield {"array": owners.array, "block": first.block, "thread": thread, **where, "elements": taken}
+                yield {
+                    "array": owners.array,
+                    "block": first.block,
+                    "thread": thread,
+                    **where,
+                    "elements": taken,
+                }
             place += taken
 
 
-def tiles(owners: Owners) -> Iterator[Row]:
+def _tiles(owners: Owners) -> Iterator[Row]:
     of_array: Row = {"array": owners.array, "rows": owners.rows, "columns": owners.columns}
     for tile in owners.tiles:
         yield {
