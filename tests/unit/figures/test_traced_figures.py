@@ -152,7 +152,7 @@ def test_owners_are_the_threads_of_the_first_tile_and_the_tiles_of_all_blocks(bl
     figure = drawn("owners", blocks)
     words = texts(figure)
     assert {"32 × 32 by 256 threads", "warp 0: 128 elements", "thread 0: 4 elements"} <= set(words)
-    assert "C, 256 × 256:\n64 blocks" in words
+    assert "C: 64 blocks\n256 × 256" in words
     assert "not drawn: by_tma, as stores by TMA are not traced" in figure.get_supxlabel().replace("\n", " ")
 
 

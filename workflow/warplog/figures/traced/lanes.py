@@ -14,7 +14,7 @@ from warplog.core.text import listed
 from warplog.figures.shared.labels import FAINT, MUTED, fit, is_narrow, line_in, tick, width_in
 from warplog.figures.shared.style import Look, new_figure, ordered_style
 from warplog.figures.traced.above import Line, height_in, lines_above, write_above
-from warplog.figures.traced.seen import current
+from warplog.figures.traced.seen import current, parents
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
 
@@ -22,6 +22,7 @@ LANES = 32
 COLOURS = [ordered_style(lane, LANES).colour for lane in range(LANES)]
 ACROSS = 32  # words of a line of memory, or banks
 _MOST_COLUMNS, _MOST_ROWS = 3, 3
+_LEAST = 0.5  # sectors or wavefronts per request that make a difference
 _PITCH_IN, _LEFT_IN = 0.046, 0.36  # of a row of cells; room for the lanes to its left
 _NAMED = 8  # rows beside which there is room for the word lane
 _ACCESS = ["variant", "launch", "offset", "space"]
@@ -39,14 +40,14 @@ def compared(tables: FigureTables, space: str, cost: str, variant: str = "") -> 
     """Returns the lanes of the accesses to show, placed by `row` (the access) and `column` (the variant).
 
     Side by side stand the variant from which a child differs the most, and its children that differ; with `variant`,
-    that one and its parent. A variant with excess stands by itself if its parent has no such access. Of each array and
+    that one and its parent. A variant with excess stands by itself if none differs from its parent. Of each array and
     kind it is the instruction with the most excess per request, of either cost.
 
     Args:
         space: global or shared.
         cost: the column of `access_lanes` that is counted, sectors or wavefronts.
     """
-    rows = current(tables.access_lanes, tables)
+    rows = current(tables.access_lanes, tables, variant)
     rows = rows[(rows["space"] == space) & rows[cost].notna() & (rows["requests"] > 0)]
     rows = rows.assign(
         per_request=rows[cost] / rows["requests"], ideal_per_request=rows[f"{cost}_ideal"] / rows["requests"]
@@ -54,11 +55,11 @@ def compared(tables: FigureTables, space: str, cost: str, variant: str = "") -> 
     rows = rows.assign(excess=rows["per_request"] - rows["ideal_per_request"])
     worst = rows.drop_duplicates(_ACCESS).sort_values(["excess", "requests"], ascending=False, kind="stable")
     worst = worst.drop_duplicates(["variant", *_SAME])
-    names = _side_by_side(worst, tables.variants, variant)
+    names = _side_by_side(worst, parents(tables), variant)
     if not names:
         return rows.iloc[:0].reindex(columns=[*_COLUMNS, *ORIGIN_COLUMNS])
     shown = worst[worst["variant"].isin(names)]
-    kept = _most_different(shown, names)
+    kept = _most_different(shown)
     places = {name: place for place, name in enumerate(names)}
     shown = shown.assign(
         column=shown["variant"].map(places),
@@ -69,36 +70,28 @@ def compared(tables: FigureTables, space: str, cost: str, variant: str = "") -> 
     return placed.reindex(columns=[*_COLUMNS, *ORIGIN_COLUMNS]).reset_index(drop=True)
 
 
-def _side_by_side(worst: pd.DataFrame, variants: pd.DataFrame, variant: str) -> list[str]:
-    ladder = variants.sort_values("order", kind="stable")
-    parents = dict(zip(ladder["variant"], ladder["parent"].fillna(""), strict=True))
-    costs = {
-        name: dict(zip(zip(own["array"], own["kind"], strict=True), own["per_request"], strict=True))
-        for name, own in worst.groupby("variant")
-    }
-    excess = worst.groupby("variant")["excess"].max()
+def _side_by_side(worst: pd.DataFrame, parents: Mapping[str, str], variant: str) -> list[str]:
+    excess: dict[str, dict[tuple[str, str], float]] = {name: {} for name in parents}
+    for name, array, kind, beyond in worst[["variant", *_SAME, "excess"]].itertuples(index=False):
+        excess[name][array, kind] = beyond
 
     def change(name: str) -> float:
-        own, before = costs.get(name, {}), costs.get(parents[name], {})
-        improved = excess.get(name, 0) > 0 or excess.get(parents[name], 0) > 0
-        return (
-            max((abs(own[key] - before[key]) for key in own if key in before), default=0.0)
-            if improved
-            else 0.0
-        )
+        own, before = excess[name], excess.get(parents[name], {})
+        return max((abs(own[access] - before[access]) for access in own if access in before), default=0.0)
+
+    def most(name: str) -> float:
+        return max(excess[name].values(), default=0.0)
 
     chosen = variant or max(parents, key=change)
-    if not change(chosen):
-        chosen = variant or str(excess.idxmax()) if len(excess) else ""
-        return [chosen] if excess.get(chosen, 0) > 0 else []
-    if variant:
-        return [parents[variant], variant]
-    children = [name for name, parent in parents.items() if parent == parents[chosen] and change(name)]
-    children.sort(key=change, reverse=True)
-    return [parents[chosen], *(name for name in parents if name in children[: _MOST_COLUMNS - 1])]
+    if change(chosen) < _LEAST:
+        chosen = variant or max(parents, key=most)
+        return [chosen] if most(chosen) >= _LEAST else []
+    children = [name for name in parents if parents[name] == parents[chosen] and change(name) >= _LEAST]
+    kept = [variant] if variant else sorted(children, key=change, reverse=True)[: _MOST_COLUMNS - 1]
+    return [parents[chosen], *(name for name in children if name in kept)]
 
 
-def _most_different(shown: pd.DataFrame, names: Names) -> Mapping[tuple[str, str], int]:
+def _most_different(shown: pd.DataFrame) -> Mapping[tuple[str, str], int]:
     """Returns the rows of the accesses that differ the most, in the order of the source lines."""
     spread = shown.groupby(_SAME).agg(
         least=("per_request", "min"),

@@ -12,10 +12,11 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from warplog.core.numbers import with_unit
+from warplog.core.text import listed
 from warplog.figures.shared.labels import INK, MUTED, is_narrow, line_in, tick, width_in
 from warplog.figures.shared.style import Look, new_figure, ordered_style, styled
 from warplog.figures.traced.above import Line, height_in, lines_above, write_above
-from warplog.figures.traced.seen import current, stored_unseen
+from warplog.figures.traced.seen import current, parents, stored_unseen
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
 
@@ -39,7 +40,7 @@ def data(tables: FigureTables, variant: str = "") -> pd.DataFrame:
 
     Shown are variants that divide their tiles in different ways; with `variant`, that one and its parent.
     """
-    runs, tiles = current(tables.access_owners, tables), current(tables.access_tiles, tables)
+    runs, tiles = (current(rows, tables, variant) for rows in (tables.access_owners, tables.access_tiles))
     names = _shown(runs, tables, variant)
     kept = ["family", "variant", "case", "array", "block", *ORIGIN_COLUMNS]
     own = runs[runs["variant"].isin(names)]
@@ -59,15 +60,11 @@ def data(tables: FigureTables, variant: str = "") -> pd.DataFrame:
 
 def _shown(runs: pd.DataFrame, tables: FigureTables, variant: str) -> list[str]:
     """Returns the variants to show: of the main path if there is one, the first and the last of those that differ."""
-    ladder = tables.variants.sort_values("order", kind="stable")
-    ways = {name: _way(own) for name, own in runs.groupby("variant")}
+    ways = {str(name): _way(own) for name, own in runs.groupby("variant")}
+    names = [name for name in parents(tables) if name in ways]
     if variant:
-        parent = str(ladder.set_index("variant")["parent"].get(variant, ""))
-        before = ways.get(parent)
-        names = [parent] if before else []
-        return [*names, variant] if variant in ways and ways[variant] != before else []
+        return names if variant in names and len({ways[name] for name in names}) == len(names) else []
     path = set(tables.places.loc[tables.places["step"] > 0, "variant"])
-    names = [name for name in ladder["variant"] if name in ways]
     names = [name for name in names if name in path] or names
     distinct = list({ways[name]: name for name in reversed(names)}.values())[::-1]
     distinct.sort(key=names.index)
@@ -139,9 +136,13 @@ def _about(owned: Owned) -> list[Line]:
 
 
 def _finding(groups: list[pd.DataFrame], owned: list[Owned]) -> str:
-    each = [tick(round((of >= 0).sum() / len(np.unique(of[of >= 0])), 1)) for of in owned]
-    parts = [f"{count} in {own['variant'].iloc[0]}" for count, own in zip(each, groups, strict=True)]
-    return f"{TITLE}: per thread, {', '.join(parts)}"
+    """Returns how many elements a thread has in each variant."""
+    each: dict[float, list[str]] = {}
+    for own, of in zip(groups, owned, strict=True):
+        count = (of >= 0).sum() / len(np.unique(of[of >= 0]))
+        each.setdefault(count, []).append(str(own["variant"].iloc[0]))
+    parts = [f"{with_unit(count, 'element')} in {listed(names)}" for count, names in each.items()]
+    return f"{TITLE}: per thread {', '.join(parts)}"
 
 
 def _tile(axes: Axes, own: pd.DataFrame, owned: Owned) -> None:
@@ -178,7 +179,7 @@ def _array(axes: Axes, own: pd.DataFrame) -> None:
     _frame(axes, rows, columns)
     axes.set(xticks=[], yticks=[], anchor="W")
     axes.annotate(
-        f"{first['array']}, {tick(rows)} × {tick(columns)}:\n{with_unit(len(tiles), 'block')}",
+        f"{first['array']}: {with_unit(len(tiles), 'block')}\n{tick(rows)} × {tick(columns)}",
         (1, 0.5), (4, 0), xycoords="axes fraction", textcoords="offset points", va="center", color=MUTED,
     )  # fmt: skip
 

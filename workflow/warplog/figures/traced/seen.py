@@ -7,11 +7,21 @@ from warplog.figures.shared.style import MOST_NAMED
 from warplog.tables.view import FigureTables
 
 
-def current(rows: pd.DataFrame, tables: FigureTables) -> pd.DataFrame:
-    """Returns the rows of variants whose source is the one that was traced; tables of traces are made on request."""
+def current(rows: pd.DataFrame, tables: FigureTables, variant: str = "") -> pd.DataFrame:
+    """Returns the rows of variants whose source is the one that was traced, as tables of traces are made on request.
+
+    With `variant` it is those of that one and its parent.
+    """
     built = dict(zip(tables.variants["variant"], tables.variants["source_sha256"], strict=True))
     traced = zip(tables.traced_kernels["variant"], tables.traced_kernels["source_sha256"], strict=True)
-    return rows[rows["variant"].isin([name for name, source in traced if built.get(name) == source])]
+    names = {name for name, source in traced if built.get(name) == source}
+    return rows[rows["variant"].isin(names & {variant, parents(tables).get(variant)} if variant else names)]
+
+
+def parents(tables: FigureTables) -> dict[str, str]:
+    """Returns the parent of each variant, "" for none, in the order of the ladder."""
+    ladder = tables.variants.sort_values("order", kind="stable")
+    return dict(zip(ladder["variant"], ladder["parent"].fillna(""), strict=True))
 
 
 def stored_unseen(tables: FigureTables) -> str:

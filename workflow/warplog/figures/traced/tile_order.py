@@ -18,7 +18,7 @@ from warplog.figures.shared.labels import (
 )
 from warplog.figures.shared.style import Look, new_figure, styled
 from warplog.figures.traced.above import height_in, lines_above, write_above
-from warplog.figures.traced.seen import current, stored_unseen
+from warplog.figures.traced.seen import current, parents, stored_unseen
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
 
@@ -39,7 +39,7 @@ def data(tables: FigureTables, variant: str = "") -> pd.DataFrame:
 
     With `variant` it is that one and its parent. A variant whose blocks write fewer than four tiles has no order.
     """
-    tiles = current(tables.access_tiles, tables)
+    tiles = current(tables.access_tiles, tables, variant)
     orders = {str(name): _order(own) for name, own in tiles.groupby("variant") if len(own) >= _LEAST_TILES}
     names = _shown(tables, orders, variant)
     rows = tiles[tiles["variant"].isin(names)].reset_index(drop=True)
@@ -57,8 +57,7 @@ def data(tables: FigureTables, variant: str = "") -> pd.DataFrame:
 
 
 def _shown(tables: FigureTables, orders: dict[str, tuple[tuple[int, int], ...]], variant: str) -> list[str]:
-    ladder = tables.variants.sort_values("order", kind="stable")
-    pairs = zip(ladder["parent"].fillna(""), ladder["variant"], strict=True)
+    pairs = [(parent, name) for name, parent in parents(tables).items()]
     changed = [pair for pair in pairs if set(pair) <= set(orders) and orders[pair[0]] != orders[pair[1]]]
     if variant:
         return next((list(pair) for pair in changed if pair[1] == variant), [])
