@@ -52,7 +52,7 @@ _MOST_ADDRESS = 1 << 57
 _SHARED_WINDOW = 1 << 24  # an address of shared memory has the number of the block in its cluster above it
 _REGIONS = [what for what in What if what.is_region]
 _MOST_REGION = 1 << 24
-_CHUNK = 1 << 18  # entries that are in memory at once
+_CHUNK = 1 << 17  # entries that are in memory at once
 _OF_REQUEST = ("block", "offset", "active", "what")
 
 Array = NDArray[np.void]
