@@ -13,6 +13,9 @@ from shipped_families import FAMILIES
 from small_campaign import FOLDER
 from warplog import figures, worklog
 from warplog.cli.main import main
+from warplog.plan.files import Files
+from warplog.plan.making import make_plan
+from warplog.plan.parameters import Parameters
 from warplog.records import door, stages
 from warplog.records.campaign import Campaign
 from warplog.records.check import Check
@@ -86,6 +89,19 @@ def pages(tables):
         )
         (folder / "worklog" / f"{family}.html").write_text(worklog.html(made[family], ""), encoding="utf-8")
     return made
+
+
+def test_a_run_from_the_campaign_lists_its_accesses_before_it_analyses_them(tables, monkeypatch):
+    monkeypatch.chdir(tables.parents[3])
+    made = make_plan({"mode": "recorded", "recorded": "small"})
+    assert Files(made).accesses_analysed() == ["results/tables/accesses.parquet"]
+    live = make_plan({"mode": "live", "gpu": "h200"})
+    assert Files(live).accesses_analysed() == [], "the analysis traces nothing"
+    assert Parameters(Files(live)).accesses_listed() == ""
+    shutil.copytree(tables, "results/tables")
+    assert Parameters(Files(live)).accesses_listed(), (
+        "what was traced on request is a reason to analyse again"
+    )
 
 
 def test_steps_name_the_accesses_that_changed_and_the_traced_case(tables):
