@@ -35,7 +35,11 @@ class Traces:
 def traces(tables: FigureTables) -> Traces:
     """Returns what was traced of the present sources of a family."""
     sources = {row["variant"]: row.get("source_sha256") for row in as_rows(tables.variants)}
-    kept = [row for row in as_rows(tables.accesses) if row["source_sha256"] == sources.get(row["variant"])]
+    kept = [
+        row
+        for row in as_rows(tables.accesses)
+        if row["status"] != "ok" or row["source_sha256"] == sources.get(row["variant"])
+    ]
     kernels = _by_variant(as_rows(tables.traced_kernels))
     accesses = _by_variant(kept)
     return Traces(

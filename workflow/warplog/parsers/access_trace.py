@@ -189,6 +189,9 @@ def _kernel(path: Path, file: BufferedReader) -> TracedKernel:
     )
     if name_bytes > _MOST_NAME or len(name := file.read(name_bytes)) < name_bytes:
         raise ValueError("the name of the kernel is truncated")
+    mangled = name.decode(errors="replace")
+    if not mangled or not mangled.isprintable():
+        raise ValueError("the name of the kernel is not readable")
     if min(grid) < 1 or min(block) < 1 or prod(block) > _MOST_THREADS:
         raise ValueError(f"a grid of {grid} blocks of {block} threads is not possible")
     if blocks < 1 or first + blocks > prod(grid):
@@ -196,7 +199,7 @@ def _kernel(path: Path, file: BufferedReader) -> TracedKernel:
     if kept > used:
         raise ValueError(f"{kept} accesses of {used} are not possible")
     return TracedKernel(
-        mangled=name.decode(errors="replace"),
+        mangled=mangled,
         code_bytes=int(head["code_bytes"]),
         grid=grid,
         block=block,
