@@ -8,6 +8,7 @@ from pathlib import Path
 from warplog.catalog.family import Family
 from warplog.core.columns import Row, number, text
 from warplog.core.numbers import rate_unit
+from warplog.figures import OF_VARIANT
 from warplog.figures.captions import caption
 from warplog.figures.shared.highlight import of_family
 from warplog.records.campaign import Campaign
@@ -33,16 +34,19 @@ _ORDER = (
 _TITLES = {  # where the name of a figure does not say what it shows
     "chains_x_warps": "Chains against warps",
     "hierarchy": "Levels of memory",
+    "lanes_over_banks": "Lanes over banks of shared memory",
+    "lanes_over_sectors": "Lanes over sectors of memory",
     "latency_vs_footprint": "Latency by size of the ring",
     "error_vs_speed": "Error and speed by type",
+    "owners": "Who writes which element",
     "power_trace": "Clock, power and speed over time",
     "swim_lanes": "Warps of one SM over time",
     "throughput_vs_size": "Throughput by problem size",
+    "tile_order": "Order of the blocks' tiles",
     "timeline": "Trace of launches",
 }
 # The ladder opens the page; claims are shown in tables beside the variants.
 _ELSEWHERE = ("ladder", "claims")
-_OF_VARIANT = "@"  # between the names of a figure and of the variant that it is about
 _LONG_NOISE = 1.02
 _LEAST_PATH = 3
 
@@ -70,14 +74,14 @@ def gather(
     """
     rows = Rows(family, tables, machine_code or {})
     every = {path.stem: _picture(path, captions, tables) for path in pictures}
-    drawn = {name: picture for name, picture in every.items() if _OF_VARIANT not in name}
+    drawn = {name: picture for name, picture in every.items() if OF_VARIANT not in name}
     order = [
         *(n for n in _ORDER if n in drawn),
         *sorted(set(drawn) - {*_ELSEWHERE, *_ORDER, *family.figures}),
     ]
     sections = tuple(
         replace(
-            section, pictures=tuple(p for n, p in every.items() if n.endswith(_OF_VARIANT + section.name))
+            section, pictures=tuple(p for n, p in every.items() if n.endswith(OF_VARIANT + section.name))
         )
         for section in rows.sections()
     )
@@ -123,7 +127,7 @@ def gather(
 
 def _picture(path: Path, captions: Path, tables: FigureTables) -> Picture:
     """Returns the figure with the sentences of its .rst file that apply; of one variant, that of its figure."""
-    name = path.stem.partition(_OF_VARIANT)[0]
+    name = path.stem.partition(OF_VARIANT)[0]
     title = _TITLES.get(name, name.replace("_", " ").capitalize())
     return Picture(path.stem, title, caption(captions / f"{name}.rst", tables), path)
 
