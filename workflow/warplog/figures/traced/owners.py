@@ -151,22 +151,31 @@ def _tile(axes: Axes, own: pd.DataFrame, owned: Owned) -> None:
     height, width = owned.shape
     warps = np.where(owned < 0, -1, owned // WARP)
     count, thread = int(warps.max()) + 1, int(owned[owned >= 0].min())
-    for warp in range(count):
-        colour = [1 - (1 - part) * (1 - _TINT) for part in to_rgb(ordered_style(warp, count).colour)]
-        axes.add_collection(PolyCollection(list(_boxes(warps == warp)), fc=[colour], ec="none"))
+    areas = {warp: list(_rectangles(warps == warp)) for warp in range(count)}
+    boxes = [_box(*area) for own in areas.values() for area in own]
+    colours = [_tinted(ordered_style(warp, count).colour) for warp, own in areas.items() for _ in own]
+    axes.add_collection(PolyCollection(boxes, fc=colours, ec="none"))
     axes.add_collection(LineCollection(list(_borders(warps)), colors="white", lw=0.7))
-    axes.add_collection(PolyCollection(list(_boxes(owned == thread)), fc=_THREAD, ec="none", zorder=3))
-    axes.add_collection(LineCollection(list(_borders(warps == thread // WARP)), colors=INK, lw=1.0, zorder=4))
+    axes.add_collection(
+        PolyCollection(
+            [_box(*area) for area in _rectangles(owned == thread)], fc=_THREAD, ec=_THREAD, lw=0.4, zorder=4
+        )
+    )
+    axes.add_collection(LineCollection(list(_borders(warps == thread // WARP)), colors=INK, lw=1.0, zorder=3))
     box = _tiles(own).iloc[0]
     _frame(axes, height, width)
     axes.set_xticks([width], [tick(box["column"] + width)])
     axes.set_yticks([0, height], [tick(box["row"]), tick(box["row"] + height)])
     axes.tick_params(length=0, pad=2)
-    fits_in = 1.1 * line_in() * max(height, width) / 1.5  # elements that a number needs, roughly
-    for warp in range(count):
-        row, column, tall, wide = _largest(warps == warp)
-        if warp != thread // WARP and min(tall, wide) >= fits_in:
+    least = line_in() * max(height, width) / 1.4  # elements that a number needs, roughly
+    for warp, own_areas in areas.items():
+        row, column, tall, wide = max(own_areas, key=lambda area: area[2] * area[3], default=(0, 0, 0, 0))
+        if warp != thread // WARP and min(tall, wide) >= least:
             axes.text(column + wide / 2, row + tall / 2, f"{warp}", ha="center", va="center", color=MUTED)
+
+
+def _tinted(colour: str) -> list[float]:
+    return [1 - (1 - part) * (1 - _TINT) for part in to_rgb(colour)]
 
 
 def _array(axes: Axes, own: pd.DataFrame) -> None:
@@ -208,14 +217,6 @@ def _rectangles(mask: NDArray[np.bool_]) -> Iterator[tuple[int, int, int, int]]:
             yield top, start, row - top, end - start
         for span in spans - set(open_at):
             open_at[span] = row
-
-
-def _boxes(mask: NDArray[np.bool_]) -> Iterator[list[tuple[float, float]]]:
-    return (_box(*rectangle) for rectangle in _rectangles(mask))
-
-
-def _largest(mask: NDArray[np.bool_]) -> tuple[int, int, int, int]:
-    return max(_rectangles(mask), key=lambda own: own[2] * own[3], default=(0, 0, 0, 0))
 
 
 def _borders(values: NDArray[Any]) -> Iterator[list[tuple[int, int]]]:
