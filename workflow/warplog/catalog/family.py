@@ -1,6 +1,7 @@
 """Loads kernel families and their variants from folders that contain a family.yaml."""
 
 import importlib.util
+import math
 import os
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
@@ -180,6 +181,13 @@ class Family(FamilyFile, frozen=True, kw_only=True, rename="upper", dict=True):
     def case(self, name: str) -> Case:
         """Returns the timed or check case with this name."""
         return self.cases.get(name) or self.check_cases[name]
+
+    def traced_case(self, variant: Variant) -> str:
+        """Returns the case of a variant whose accesses are traced: see `accesses` of the contract."""
+        named = [self.case(self.accesses)] if self.accesses else []
+        by_size = sorted(self.cases.values(), key=lambda case: sum(map(math.prod, self.shapes(case))))
+        wanted = [*named, *by_size]
+        return next((case for case in wanted if not variant.requires.why_not_case(case)), wanted[0]).name
 
     def ladder(self, chosen: Sequence[Variant]) -> tuple[Variant, ...]:
         """Returns the family's variants in order; drafts are included only if one of `chosen` is a draft."""
@@ -545,6 +553,7 @@ def _check_names(family: Family) -> None:
         ("baseline", (family.baseline,) if family.baseline else (), names),
         ("timeline", tuple(family.timeline), names),
         ("timeline", tuple(family.timeline.values()), [*family.cases, *family.check_cases]),
+        ("accesses", (family.accesses,) if family.accesses else (), [*family.cases, *family.check_cases]),
         ("arguments.tolerance", tuple(family.tolerances), results),
         *(
             (f"variant {v.name!r}: {key}", used, allowed)

@@ -59,10 +59,10 @@ const struct {
 };
 
 std::recursive_mutex mutex;
-bool subscribed, recording, graph_launched;
-std::string failure = "the CUDA driver did not load the tracer", path;
+bool recording, graph_launched;
+std::string unready = "the CUDA driver did not load the tracer", failure, path;
 unsigned long long capacity, left;  // entries in all, and still free
-uint32_t first_block, blocks;
+uint32_t first_block, blocks, fitting;
 std::set<CUcontext> with_patches;
 std::map<CUmodule, std::string> images;
 std::vector<Kernel> kernels;
@@ -203,9 +203,8 @@ bool write(const std::string& to, const std::vector<std::pair<const void*, size_
 
 extern "C" int InitializeInjection() {
     const std::lock_guard<std::recursive_mutex> lock(mutex);
-    failure.clear();
     Sanitizer_SubscriberHandle subscriber;
-    subscribed = succeeded(sanitizerSubscribe(&subscriber, called, nullptr), "subscribing");
+    bool subscribed = succeeded(sanitizerSubscribe(&subscriber, called, nullptr), "subscribing");
     const struct {
         Sanitizer_CallbackDomain domain;
         Sanitizer_CallbackId id;
@@ -215,8 +214,12 @@ extern "C" int InitializeInjection() {
                   {SANITIZER_CB_DOMAIN_GRAPHS, SANITIZER_CBID_GRAPHS_LAUNCH_BEGIN}};
     for (const auto& event : events)
         subscribed = subscribed && succeeded(sanitizerEnableCallback(1, subscriber, event.domain, event.id), "enabling");
+    unready = failure;
     return 1;
 }
+
+// Returns "", or why nothing can be traced in this process.
+extern "C" const char* warplog_unready() { return unready.c_str(); }
 
 // Records the kernels from now on: `count` blocks of each from block `first`, and at most `entries` in all.
 extern "C" void warplog_begin(const char* to, uint32_t first, uint32_t count, unsigned long long entries) {
@@ -227,7 +230,7 @@ extern "C" void warplog_begin(const char* to, uint32_t first, uint32_t count, un
     capacity = left = entries;
     kernels.clear();
     graph_launched = false;
-    if (subscribed) failure.clear();
+    failure = unready;
     recording = true;
 }
 
@@ -237,6 +240,14 @@ extern "C" const char* warplog_end() {
     recording = false;
     if (failure.empty() && graph_launched) failure = "it launches a CUDA graph, whose kernels cannot be traced";
     if (failure.empty() && kernels.empty()) failure = "no launch of a kernel was reported";
+    uint32_t most = 0;
+    unsigned long long used = 0, lost = 0;
+    for (const Kernel& kernel : kernels) {
+        most = std::max(most, kernel.header.blocks);
+        used += kernel.header.used;
+        lost += kernel.header.used - kernel.header.kept;
+    }
+    fitting = lost ? std::max(1u, uint32_t(0.9 * most * capacity / used)) : 0;
     std::set<CUmodule> modules;
     const char* mode = "wb";
     for (Kernel& kernel : kernels) {
@@ -252,3 +263,6 @@ extern "C" const char* warplog_end() {
     kernels.clear();
     return failure.c_str();
 }
+
+// After warplog_end: 0 if the trace is complete, else of how many blocks of each kernel it would be, if all are alike.
+extern "C" uint32_t warplog_fitting() { return fitting; }

@@ -32,6 +32,7 @@ from warplog.machine.nvml import kept_loaded
 from warplog.measure.journal import Begun, Opened, Started, Waiting, note
 from warplog.measure.results import AtRest, LaunchFailed, Result, Sustained
 from warplog.measure.task import (
+    AccessWork,
     CaptureWork,
     CaseRun,
     CheckWork,
@@ -254,6 +255,16 @@ class _Runner:
                 buffer = Path(self._task.folder) / f"{run.variant}.npz"
                 marks = timeline_case(backend, launcher, marked, self._timer, problem, work.settings, buffer)
                 return Result(run=run, found=marks)
+            case AccessWork(tracer=tracer):
+                from warplog.measure.worker import access_case
+
+                if tracer:
+                    trace = access_case.trace_of(Path(self._task.folder), run.variant)
+                    found = access_case.trace_case(backend, launcher, problem, work, trace)
+                    return Result(run=run, found=found)
+                assert isinstance(backend, CupyBackend)
+                access_case.count_case(backend, launcher, problem, str(run))
+                return Result(run=run)
             case CaptureWork():
                 from warplog.measure.worker.capture_case import capture_case
 
