@@ -14,6 +14,7 @@ from warplog.records.measured import Case, Measured, Session, only_if_ok
 
 WARP = 32
 MOST_INSTRUCTIONS = 5000  # with memory accesses, of all kernels of a launch
+MOST_TILES = MOST_RUNS = 65_536
 
 Space = Literal["global", "shared", "local"]
 Kind = Literal["load", "store", "atomic", "async_copy", "ldmatrix", "stmatrix", "wgmma", "bulk_copy"]
@@ -25,7 +26,7 @@ class Request(Frozen, frozen=True, kw_only=True):
 
     Attributes:
         block: linear index of the block; warp: of the warp in its block.
-        size_bytes: bytes per lane.
+        size_bytes: bytes per lane; of wgmma and bulk copies, bytes of the region that all lanes access together.
         addresses: by lane, in bytes from the start of the array (global), of the block's shared memory, or of the
             thread's local memory; -1 for a lane that takes no part.
     """
@@ -54,7 +55,8 @@ class Counted(Frozen, frozen=True, kw_only=True):
 class Instruction(Frozen, frozen=True, kw_only=True):
     """What one memory instruction did in one kernel of the launch, summed over the traced blocks.
 
-    An asynchronous copy reads global and writes shared memory: it has one entry per space.
+    An asynchronous copy reads global and writes shared memory: it has one entry per space. wgmma has one per operand in
+    shared memory, A first; its bytes are those of the whole warpgroup.
 
     Attributes:
         launch: index of the kernel in the launch of the variant.
@@ -65,9 +67,10 @@ class Instruction(Frozen, frozen=True, kw_only=True):
         array: the argument that the addresses belong to; "" for several, or for memory that is no argument.
         requests: executions by a warp with at least one active lane.
         lanes: accesses by a lane; bytes: asked for by all of them.
+        distinct_bytes: of each request, summed; a word that several lanes of a warp read counts once.
         sectors: distinct sectors of 32 bytes per request, summed; None for shared memory.
         sectors_ideal: the fewest sectors that hold the distinct bytes of each request, summed.
-        wavefronts: of shared memory, summed; None for other memory.
+        wavefronts: of shared memory, summed; None for other memory, wgmma and bulk copies.
         wavefronts_ideal: without bank conflicts, summed; by the definition of Nsight Compute.
         ways: largest number of distinct words of one bank in one pass of a request; 1 without conflict.
         example: a request whose sectors or wavefronts are the median of all.
@@ -85,6 +88,7 @@ class Instruction(Frozen, frozen=True, kw_only=True):
     requests: Number
     lanes: Number
     bytes: Count
+    distinct_bytes: Count
     sectors: Count | None = None
     sectors_ideal: Count | None = None
     wavefronts: Count | None = None
@@ -147,14 +151,14 @@ class Owners(Frozen, frozen=True, kw_only=True):
         array: the argument; rows, columns: its extent in elements.
         tiles: of each traced block that writes to it, in the order of the blocks.
         threads: linear index of the thread that writes each element of the first tile, row by row, as runs of
-            (thread, elements); thread -1 for an element that nobody writes.
+            (thread, elements); thread -1 for an element that nobody writes; empty if there are too many runs.
     """
 
     array: Text
     rows: Number
     columns: Number
-    tiles: Annotated[tuple[Tile, ...], Meta(max_length=65_536)]
-    threads: Annotated[tuple[tuple[Annotated[int, Meta(ge=-1)], Number], ...], Meta(max_length=65_536)]
+    tiles: Annotated[tuple[Tile, ...], Meta(max_length=MOST_TILES)]
+    threads: Annotated[tuple[tuple[Annotated[int, Meta(ge=-1)], Number], ...], Meta(max_length=MOST_RUNS)]
 
 
 class AccessCase(Case, frozen=True, kw_only=True):
