@@ -92,15 +92,10 @@ class Files:
 
     def sanitized_records(self) -> list[str]:
         """Returns the records of compute-sanitizer, including the oracle's if all families and variants are chosen."""
-        return self._with_the_oracle(stages.SANITIZE)
-
-    def traced(self) -> list[str]:
-        """Returns the files with the records of traced accesses, for `traced_records`."""
-        return _distinct(map(store.holder, map(Path, self.traced_records())))
-
-    def traced_records(self) -> list[str]:
-        """Returns the records of traced accesses, including the oracle's if all families and variants are chosen."""
-        return self._with_the_oracle(stages.ACCESSES)
+        plan = self.plan
+        everything = plan.settings.families == plan.settings.variants == "all"
+        oracle = Files(plan.oracle()).records(stages.SANITIZE) if everything else []
+        return _distinct([*self.records(stages.SANITIZE), *oracle])
 
     def chips(self, _wildcards: Any = None) -> list[str]:
         """Returns the files with the records of builds for other chips, for `chip_records`."""
@@ -244,12 +239,6 @@ class Files:
     def _quoted(self, family: str) -> list[str]:
         files = (path for v in self.plan.chosen[family] for path in (v.file, *v.headers()))
         return _distinct((self.plan.families[family].file, *files))
-
-    def _with_the_oracle(self, stage: Stage) -> list[str]:
-        plan = self.plan
-        everything = plan.settings.families == plan.settings.variants == "all"
-        oracle = Files(plan.oracle()).records(stage) if everything else []
-        return _distinct([*self.records(stage), *oracle])
 
     def _places(self, stage: Stage, families: Collection[str]) -> list[Path]:
         return [stage.at(self.plan.root, gpu=self.plan.gpu, family=name) for name in families]

@@ -64,7 +64,9 @@ class AccessStage(AfterCheck[AccessSettings, AccessCase, Accesses]):
         environment = {**task.environment, "CUDA_INJECTION64_PATH": work.tracer}
         task = structs.replace(task, environment=environment)
         folder, part_of = Path(task.folder), {part.variant: part for part in parts}
-        discard(folder)  # traces are read as soon as they are complete, so an interrupted run cannot be resumed
+        discard(
+            folder
+        )  # traces are read as soon as they are complete, so an interrupted run cannot be resumed
         show = show_results(self.name, first, len(task.runs))
         cases: dict[str, AccessCase] = {}
 
@@ -74,13 +76,13 @@ class AccessStage(AfterCheck[AccessSettings, AccessCase, Accesses]):
 
         _, session = run_cases(task, first.settings.timeout_s, read_and_show, BREAKS)
         discard(folder)
-        for part, case in self._counted([part for part in parts if cases[part.variant].status == "ok"], cases):
+        for part, case in self._counted(
+            [part for part in parts if cases[part.variant].status == "ok"], cases
+        ):
             cases[part.variant] = case
         yield [self.entry(part, {part.cases[0]: cases[part.variant]}, session) for part in parts]
 
-    def entry(
-        self, part: Part[AccessSettings], ran: Mapping[str, AccessCase], session: Session
-    ) -> Accesses:
+    def entry(self, part: Part[AccessSettings], ran: Mapping[str, AccessCase], session: Session) -> Accesses:
         """Returns the accesses of a variant."""
         (case,) = part.all_cases(AccessCase, ran)
         return Accesses(
@@ -133,7 +135,9 @@ class AccessStage(AfterCheck[AccessSettings, AccessCase, Accesses]):
         try:
             results, _ = run_cases(task, first.settings.timeout_s, lambda _: None, BREAKS, stop_all=True)
         except (WarplogError, OSError) as error:
-            return dict.fromkeys((part.variant for part in parts), diagnose(folder / "worker.log", str(error)))
+            return dict.fromkeys(
+                (part.variant for part in parts), diagnose(folder / "worker.log", str(error))
+            )
         finally:
             discard(folder)
         return {result.run.variant: (result.status, result.reason) for result in results}
@@ -154,9 +158,7 @@ class AccessStage(AfterCheck[AccessSettings, AccessCase, Accesses]):
         return (str(self.ncu.path), "-f", "--nvtx", *words, "-o", str(report.with_suffix("")))
 
 
-def trace_accesses(
-    jobs: Sequence[Job[AccessSettings]], check: Path, tracer: Path, ncu: Tool | None
-) -> None:
+def trace_accesses(jobs: Sequence[Job[AccessSettings]], check: Path, tracer: Path, ncu: Tool | None) -> None:
     """Traces the memory accesses of the variants of one family whose checks passed; see `FamilyStage.run`.
 
     Args:
@@ -187,6 +189,7 @@ def _with_trace(part: Part[AccessSettings], result: Result, folder: Path) -> Acc
     return AccessCase(
         case=result.run.case,
         status="ok",
+        reason="",
         seconds=result.seconds,
         max_error_over_tolerance=result.found.max_error_over_tolerance,
         kernels=traced.kernels,
@@ -234,7 +237,7 @@ def _with_counters(case: AccessCase, variant: str, outcome: Refusal, report: Pat
     if outcome[0] != "ok":
         return _without_counters(case, outcome)
     try:
-        counted = accesses.with_counters(case.instructions or (), report, variant)
+        counted = accesses.with_counters(case.instructions or (), report, variant, case.case)
     except WarplogError as error:
         return _without_counters(case, ("error", str(error)))
     return structs.replace(case, instructions=counted, counted="ok")

@@ -58,7 +58,7 @@ def trace_case(
     """Traces one launch to a file; if not all accesses fit, it launches again and traces fewer blocks.
 
     Raises:
-        LaunchFailed: The launcher or the device reports an error, the launch cannot be traced, or its results are wrong.
+        LaunchFailed: The launcher or the device reports an error, it cannot be traced, or its results are wrong.
     """
     tracer, blocks = Tracer(Path(work.tracer)), _ALL_BLOCKS
     problem.fill(_SEED)
@@ -82,9 +82,7 @@ def trace_case(
         blocks = fitting
         problem.restore()
     addresses = {name: array.pointer() for name, array in problem.arrays.items()}
-    return Accessed(
-        max_error_over_tolerance=verdict.max_error_over_tolerance or 0.0, addresses=addresses
-    )
+    return Accessed(max_error_over_tolerance=verdict.max_error_over_tolerance or 0.0, addresses=addresses)
 
 
 def count_case(backend: CupyBackend, launcher: Launcher, problem: Problem, name: str) -> None:

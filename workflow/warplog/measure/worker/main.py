@@ -30,7 +30,7 @@ from warplog.core.process import die_with_parent
 from warplog.machine.clocks import Sampler
 from warplog.machine.nvml import kept_loaded
 from warplog.measure.journal import Begun, Opened, Started, Waiting, note
-from warplog.measure.results import AtRest, LaunchFailed, Result, Sustained
+from warplog.measure.results import Accessed, AtRest, LaunchFailed, Result, Sustained
 from warplog.measure.task import (
     AccessWork,
     CaptureWork,
@@ -255,16 +255,8 @@ class _Runner:
                 buffer = Path(self._task.folder) / f"{run.variant}.npz"
                 marks = timeline_case(backend, launcher, marked, self._timer, problem, work.settings, buffer)
                 return Result(run=run, found=marks)
-            case AccessWork(tracer=tracer):
-                from warplog.measure.worker import access_case
-
-                if tracer:
-                    trace = access_case.trace_of(Path(self._task.folder), run.variant)
-                    found = access_case.trace_case(backend, launcher, problem, work, trace)
-                    return Result(run=run, found=found)
-                assert isinstance(backend, CupyBackend)
-                access_case.count_case(backend, launcher, problem, str(run))
-                return Result(run=run)
+            case AccessWork():
+                return Result(run=run, found=self._trace(launcher, problem, run, work))
             case CaptureWork():
                 from warplog.measure.worker.capture_case import capture_case
 
@@ -272,6 +264,18 @@ class _Runner:
                 return Result(run=run, found=capture_case(backend, launcher, problem, work, str(run)))
             case TuneWork():
                 raise AssertionError("settings are run by the tuner")
+
+    def _trace(
+        self, launcher: Launcher, problem: Problem, run: CaseRun, work: AccessWork
+    ) -> Accessed | None:
+        from warplog.measure.worker import access_case
+
+        if work.tracer:
+            trace = access_case.trace_of(Path(self._task.folder), run.variant)
+            return access_case.trace_case(self._backend, launcher, problem, work, trace)
+        assert isinstance(self._backend, CupyBackend)
+        access_case.count_case(self._backend, launcher, problem, str(run))
+        return None
 
     def _time(self, launcher: Launcher, run: CaseRun, work: TimeWork) -> AtRest:
         from warplog.measure.worker.time_case import time_case

@@ -1,0 +1,176 @@
+"""The stage accesses with host functions: a stand-in for the tracer writes the trace of a made-up kernel."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+from stand_in_workers import Workers
+
+from host_family import make_job, named
+from host_tracer import GRID, KERNEL, THREADS, make_tracer
+from report_files import Launch, write_ncu
+from warplog.machine.toolchain import Tool
+from warplog.measure.stages import accesses
+from warplog.measure.stages.check import check_family
+from warplog.records.config import AccessSettings
+from warplog.records.family_file import FamilyRecord
+from warplog.records.requested.accesses import Accesses
+
+RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
+SETTINGS = AccessSettings(most_entries=1 << 16, timeout_s=20.0)
+NCU = Tool("ncu", Path("/opt/ncu"), "2025.3.1", "")
+
+
+def checked(folder: Path, bodies: dict[str, str]):
+    """Returns jobs of variants that passed their check; a body that runs under the tracer only uses `traced()`."""
+    jobs = []
+    for place, (name, body) in enumerate(bodies.items()):
+        (folder / name).mkdir()
+        job = named(make_job(folder / name, body), *bodies)[place]
+        jobs.append(replace(job, record=folder / "check" / "scale.json", scratch=folder / f".{name}.work"))
+    check_family(jobs)
+    return [
+        replace(job, record=folder / "accesses" / "scale.json", settings=SETTINGS, inputs_sha256="same")
+        for job in jobs
+    ]
+
+
+def traced(folder: Path, jobs, tracer: Path | None = None, ncu: Tool | None = None) -> dict[str, Accesses]:
+    """Traces the variants and returns their records."""
+    library = tracer or make_tracer(folder / "tracer.so")
+    accesses.trace_accesses(jobs, folder / "check" / "scale.json", library, ncu)
+    return FamilyRecord.read(jobs[0].record, Accesses).variants
+
+
+# The stand-in has no environment variable of CUDA; the stage sets this one for the worker only.
+UNDER_THE_TRACER = 'getenv("CUDA_INJECTION64_PATH")'
+
+
+def test_one_launch_of_the_smallest_case_is_traced(tmp_path):
+    record = traced(tmp_path, checked(tmp_path, {"right": RIGHT}))["right"]
+    assert (record.status, record.reason) == ("ok", "")
+    (case,) = record.cases
+    assert (case.case, case.counted, case.counted_reason) == ("64", "skipped", "config: profile.ncu is off")
+    (kernel,), (load,) = case.kernels, case.instructions
+    assert (kernel.mangled, kernel.traced_blocks, kernel.lost) == (KERNEL, GRID, 0)
+    assert (load.requests, load.sectors, load.kind) == (GRID, 4 * GRID, "load")
+    assert not list(tmp_path.rglob("*.trace"))
+
+
+def test_accesses_of_the_family_name_another_case_for_variants_that_support_it(tmp_path):
+    (job,) = checked(tmp_path, {"right": RIGHT})
+    family = structs.replace(job.family, accesses="odd")
+    assert traced(tmp_path, [replace(job, family=family)])["right"].cases[0].case == "odd"
+    requires = structs.replace(job.variant.requires, multiple_of={"N": 8})
+    assert family.traced_case(structs.replace(job.variant, requires=requires)) == "64"
+
+
+def test_fewer_blocks_are_traced_if_the_accesses_do_not_fit(tmp_path):
+    (job,) = checked(tmp_path, {"right": RIGHT})
+    small = replace(job, settings=structs.replace(SETTINGS, most_entries=3 * THREADS + 5))
+    (kernel,) = traced(tmp_path, [small])["right"].cases[0].kernels
+    assert (kernel.traced_blocks, kernel.entries, kernel.lost) == (3, 3 * THREADS, 0)
+
+
+def test_a_variant_that_dies_under_the_tracer_costs_the_others_nothing(tmp_path):
+    dies = f"{RIGHT} if ({UNDER_THE_TRACER}) raise(SIGSEGV);"
+    found = traced(tmp_path, checked(tmp_path, {"first": RIGHT, "dies": dies, "last": RIGHT}))
+    assert {name: record.status for name, record in found.items()} == {
+        "first": "ok",
+        "dies": "crashed",
+        "last": "ok",
+    }
+    assert "SIGSEGV" in found["dies"].reason
+
+
+def test_a_variant_that_hangs_under_the_tracer_times_out(tmp_path):
+    hangs = f"{RIGHT} if ({UNDER_THE_TRACER}) pause();"
+    jobs = checked(tmp_path, {"hangs": hangs, "last": RIGHT})
+    quick = [replace(job, settings=structs.replace(SETTINGS, timeout_s=1.0)) for job in jobs]
+    found = traced(tmp_path, quick)
+    assert [found[name].status for name in ("hangs", "last")] == ["timeout", "ok"]
+
+
+def test_wrong_results_under_the_tracer_are_no_accesses(tmp_path):
+    wrong = f"{RIGHT} if ({UNDER_THE_TRACER}) a->y[0] += 1;"
+    record = traced(tmp_path, checked(tmp_path, {"wrong": wrong}))["wrong"]
+    assert record.status == "wrong"
+    assert record.reason.startswith("with the tracer: y: 1 of 64 elements are outside the tolerance")
+    assert record.cases[0].instructions is None
+
+
+def test_a_launch_that_cannot_be_traced_says_why(tmp_path):
+    tracer = make_tracer(tmp_path / "tracer.so", why="it launches a CUDA graph")
+    record = traced(tmp_path, checked(tmp_path, {"right": RIGHT}), tracer)["right"]
+    assert (record.status, record.reason) == ("unsupported", "it launches a CUDA graph")
+
+
+def test_a_variant_that_failed_its_check_is_not_traced(tmp_path):
+    record = traced(tmp_path, checked(tmp_path, {"wrong": RIGHT.replace("factor *", "factor +")}))["wrong"]
+    assert record.status == "skipped"
+    assert record.reason.startswith("its check has status wrong")
+
+
+def test_a_fresh_entry_is_kept_until_the_tracer_or_the_counters_change(tmp_path):
+    jobs = checked(tmp_path, {"right": RIGHT})
+    first = traced(tmp_path, jobs)["right"]
+    written = jobs[0].record.stat().st_mtime_ns
+    traced(tmp_path, jobs)
+    kept = FamilyRecord.read(jobs[0].record, Accesses).variants["right"]
+    assert kept == first
+    other = make_tracer(tmp_path / "other.so", stride=128)
+    again = traced(tmp_path, jobs, other)["right"]
+    assert again.cases[0].instructions[0].sectors == THREADS * GRID
+    assert traced(tmp_path, jobs, other, Tool("ncu", None, "2", "install it"))["right"] != again
+
+
+class Counting(Workers):
+    """Runs the tracer for real; stands in for the sessions of ncu, which leave a report or a log."""
+
+    log = ""
+
+    def __call__(self, task, timeout_s, show, stop_at=(), stop_all=False):
+        if task.work.tracer:
+            return self.real(task, timeout_s, show, stop_at, stop_all)
+        answer = super().__call__(task, timeout_s, show, stop_at, stop_all)
+        if self.log:
+            (Path(task.folder) / "worker.log").write_text(self.log)
+            raise accesses.WarplogError("the profiler failed")
+        report = Path(f"{task.wrapper[task.wrapper.index('-o') + 1]}.ncu-rep")
+        write_ncu(report, [Launch("made", {}, (f"case:{run}",)) for run in task.runs])
+        return answer
+
+
+@pytest.fixture
+def counting(monkeypatch):
+    workers = Counting()
+    workers.real = accesses.run_cases
+    monkeypatch.setattr(accesses, "run_cases", workers)
+    return workers
+
+
+def test_denied_counters_are_no_error_of_the_trace(tmp_path, counting):
+    counting.log = "==ERROR== ERR_NVGPUCTRPERM"
+    record = traced(tmp_path, checked(tmp_path, {"right": RIGHT}), ncu=NCU)["right"]
+    (case,) = record.cases
+    assert (record.status, case.counted) == ("ok", "denied")
+    assert case.counted_reason.startswith("counters are not permitted")
+    assert case.instructions
+
+
+def test_a_variant_that_breaks_the_session_of_ncu_is_left_out_of_the_next(tmp_path, counting):
+    counting.statuses["breaks"] = "crashed"
+    found = traced(tmp_path, checked(tmp_path, {"breaks": RIGHT, "right": RIGHT}), ncu=NCU)
+    assert counting.variants() == [["breaks", "right"], ["right"]]
+    assert found["breaks"].cases[0].counted == "crashed"
+    assert found["right"].cases[0].counted_reason != "crashed"
+
+
+def test_a_family_that_ncu_cannot_observe_is_traced_and_not_counted(tmp_path, counting):
+    (job,) = checked(tmp_path, {"right": RIGHT})
+    measuring = structs.replace(job.family.measuring, profilers=("nsys",))
+    job = replace(job, family=structs.replace(job.family, measuring=measuring))
+    (case,) = traced(tmp_path, [job], ncu=NCU)["right"].cases
+    assert (case.counted, counting.tasks) == ("skipped", [])
+    assert case.counted_reason == "n/a: ncu cannot observe what this family measures"
