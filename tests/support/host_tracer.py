@@ -10,7 +10,8 @@ _SOURCE = r"""
 #include <stdio.h>
 #include <string.h>
 typedef struct __attribute__((packed)) {
-    char magic[8]; uint32_t name, padding; uint64_t start, code; uint32_t grid[3], block[3], first, blocks; uint64_t used, kept;
+    char magic[8]; uint32_t name, padding; uint64_t start, code;
+    uint32_t grid[3], block[3], first, blocks; uint64_t used, kept;
 } Head;
 typedef struct { uint64_t address; uint32_t block, offset, active; uint16_t thread; uint8_t size, what; } Access;
 static char path[4096], why[100];

@@ -41,6 +41,25 @@ rule trace_accesses:
         "../scripts/accesses/trace_accesses.py"
 
 
+rule list_accesses:
+    input:
+        records=files.accesses(),
+        campaign=files.campaign(),
+    output:
+        parquet="results/tables/accesses.parquet",
+        csv="results/tables/accesses.csv",
+        kernels="results/tables/traced_kernels.parquet",
+        kernels_csv="results/tables/traced_kernels.csv",
+    log:
+        "results/logs/list_accesses.log",
+    params:
+        version=stages.LIST_ACCESSES.version,
+        plan=plan.decisions(),
+        contract=parameters.tables(),
+    script:
+        "../scripts/accesses/list_accesses.py"
+
+
 rule accesses:
     input:
         rules.list_accesses.output,

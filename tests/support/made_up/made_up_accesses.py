@@ -30,7 +30,6 @@ class Trace:
         self.name, self.grid, self.block = name, grid, block
         self.first, self.blocks = blocks or (0, int(np.prod(grid)))
         self.code: dict[int, Place] = {}
-        self.lost = 0
         self._entries: list[Any] = []
         self._threads = int(np.prod(block))
 
@@ -63,8 +62,12 @@ class Trace:
     def entries(self):
         return np.concatenate([np.empty(0, ENTRY), *self._entries])
 
-    def content(self, **changed) -> bytes:
-        entries, head = self.entries(), np.zeros(1, HEAD)
+    def entries_of_last(self):
+        """Returns the entries of the last request."""
+        return self._entries[-1]
+
+    def head(self, **changed) -> bytes:
+        kept, head = len(self.entries()), np.zeros(1, HEAD)
         facts = {
             "magic": MAGIC,
             "name_bytes": len(self.name),
@@ -72,10 +75,12 @@ class Trace:
             "code_bytes": 16 * len(self.code),
         }
         facts |= {"grid": (*self.grid, 1), "block": (*self.block, 1), "first_block": self.first}
-        facts |= {"blocks": self.blocks, "used": len(entries) + self.lost, "kept": len(entries)}
-        for name, value in {**facts, **changed}.items():
+        for name, value in {**facts, "blocks": self.blocks, "used": kept, "kept": kept, **changed}.items():
             head[name] = value
-        return head.tobytes() + self.name.encode() + entries.tobytes()
+        return head.tobytes() + self.name.encode()
+
+    def content(self, **changed) -> bytes:
+        return self.head(**changed) + self.entries().tobytes()
 
 
 def traced(folder: Path, kernels, arrays, file="kernel.cu", text="", wave=2) -> Traced:

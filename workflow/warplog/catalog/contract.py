@@ -543,8 +543,8 @@ class FamilyFile(Frozen, frozen=True, kw_only=True):
         measuring: measurement options.
         timeline: variants whose kernels have marks (timeline.cuh), and the case of each that `snakemake timeline`
             captures.
-        accesses: case whose memory accesses `snakemake accesses` traces; by default, and for variants that do not support
-            it, the smallest timed one.
+        accesses: case whose memory accesses `snakemake accesses` traces; by default, and for variants that do not
+            support it, the smallest timed one.
         figures: additional figures, drawn only for families that list them.
         variants: variants in ladder order.
         claims: published claims about these kernels; each campaign judges them in the table `claims`.

@@ -619,3 +619,71 @@ ORACLE: Mapping[str, Column] = {
     "reason": Column("str", "", "why there is no value; else a note on the value"),
     **ORIGIN,
 }
+_ACCESS: Mapping[str, Column] = {
+    **KEY,
+    "launch": Column("int", "", "index of the kernel in the launch of the variant, from 0"),
+    "kernel": Column("str", "", "kernel name"),
+}
+ACCESSES: Mapping[str, Column] = {
+    **_ACCESS,
+    "file": Column("str", "", "source file; empty without a line table"),
+    "line": Column("int", "", "line number in the source file; 0 without a line table"),
+    "text": Column("str", "", "the source line"),
+    "offset": Column("int", "B", "place of the instruction from the start of the kernel"),
+    "opcode": Column("str", "", "instruction, as it is disassembled; empty if unknown"),
+    "space": Column("str", "", "global, shared or local"),
+    "kind": Column(
+        "str", "", "load, store, atomic, async_copy (cp.async), ldmatrix, stmatrix, wgmma or bulk_copy"
+    ),
+    "array": Column("str", "", "argument that the addresses belong to; empty for several, or for none"),
+    "requests": Column("int", "", "executions by a warp with at least one active lane"),
+    "lanes": Column("int", "", "accesses by a lane"),
+    "bytes": Column("int", "B", "bytes that all lanes ask for"),
+    "distinct_bytes": Column("int", "B", "distinct bytes of each request, summed"),
+    "traced_sectors": Column(
+        "int", "", "distinct sectors of 32 bytes of each request, summed, from the traced addresses"
+    ),
+    "ncu_sectors": Column("int", "", "the same by Nsight Compute; empty if it did not count"),
+    "sectors_ideal": Column("int", "", "fewest sectors that hold the distinct bytes of each request, summed"),
+    "sectors_per_request": Column("float", "", "traced_sectors divided by requests"),
+    "bytes_per_sector": Column("float", "B", "distinct_bytes divided by traced_sectors; at most 32"),
+    "traced_wavefronts": Column("int", "", "wavefronts of shared memory, from the traced addresses"),
+    "ncu_wavefronts": Column("int", "", "the same by Nsight Compute; empty if it did not count"),
+    "wavefronts_ideal": Column("int", "", "wavefronts without bank conflicts, from the traced addresses"),
+    "ncu_wavefronts_ideal": Column("int", "", "the same by Nsight Compute; empty if it did not count"),
+    "wavefronts_excess": Column("int", "", "traced_wavefronts minus wavefronts_ideal"),
+    "ways": Column("int", "", "most distinct words of one bank in one pass of a request; 1 without conflict"),
+    "ncu_requests": Column("int", "", "executions by a warp, also without an active lane, by Nsight Compute"),
+    "agreement": Column(
+        "str",
+        "",
+        "equal or differs, if the trace and Nsight Compute counted the same launch; not_counted: it has no counter;"
+        " not_traced: the trace has no number; partly_traced: the trace has a part of the blocks",
+    ),
+    **STATUS,
+    "counted": Column("str", "", "ok, or why Nsight Compute did not count the launch (denied, missing, …)"),
+    "counted_reason": Column("str", "", "why `counted` is not ok"),
+    **ORIGIN,
+    "source_sha256": MEASUREMENTS["source_sha256"],
+}
+TRACED_KERNELS: Mapping[str, Column] = {
+    **_ACCESS,
+    "blocks": Column("int", "", "blocks of the grid"),
+    "threads": Column("int", "", "threads per block"),
+    "traced_blocks": Column("int", "", "blocks whose accesses are counted, from the first one on"),
+    "entries": Column("int", "", "traced accesses by lanes"),
+    "lost": Column("int", "", "accesses by lanes for which the trace had no room"),
+    "untraced": Column(
+        "str",
+        "",
+        "opcodes that access memory and cannot be traced, with how many are in the code (UTMALDG.2D 4, ...)",
+    ),
+    "block_bytes": Column(
+        "int", "B", "distinct bytes of global memory that a block reads; median over blocks"
+    ),
+    "wave_blocks": Column("int", "", "blocks of the first wave: those that are on the GPU at once"),
+    "wave_bytes": Column("int", "B", "distinct bytes that the first wave reads"),
+    "wave_bytes_of_blocks": Column("int", "B", "sum of the distinct bytes that each of its blocks reads"),
+    **ORIGIN,
+    "source_sha256": MEASUREMENTS["source_sha256"],
+}

@@ -11,7 +11,9 @@ from msgspec import structs
 from warplog.core.errors import WarplogError
 from warplog.core.files import open_regular, temporary_folder
 from warplog.core.process import explain_exit, minimal_env, run
-from warplog.extract.hot_lines import texts
+from warplog.extract import sessions
+from warplog.extract.hot_lines import source_lines
+from warplog.extract.trace import CASE
 from warplog.machine import toolchain
 from warplog.metrics.accesses import Counter, Example, Tally
 from warplog.metrics.owners import Matrix, OwnerFinder
@@ -20,7 +22,6 @@ from warplog.parsers import access_trace, line_table
 from warplog.parsers.access_trace import TracedKernel
 from warplog.parsers.instruction import parse
 from warplog.parsers.line_table import Place
-from warplog.parsers.ncu import report as ncu
 from warplog.parsers.ncu.source import SourceInstruction
 from warplog.parsers.ptxas import demangle
 from warplog.records.requested.accesses import (
@@ -105,7 +106,7 @@ def read(
     Raises:
         WarplogError: The trace is damaged, or has more instructions than a record.
     """
-    lines = {path.name: texts(path) for path in sources}
+    lines = {path.name: source_lines(path) for path in sources}
     return summarise(access_trace.read(trace), arrays, _code(cubins), lines, wave_blocks)
 
 
@@ -158,17 +159,20 @@ def summarise(
     return Traced(tuple(entries), tuple(instructions), next(iter(owners.values()), None))
 
 
-def with_counters(instructions: Sequence[Instruction], report: Path) -> tuple[Instruction, ...]:
+def with_counters(
+    instructions: Sequence[Instruction], report: Path, variant: str, case: str
+) -> tuple[Instruction, ...]:
     """Returns the instructions with what Nsight Compute counted in the same launch.
 
     Args:
         instructions: those of the trace.
-        report: the report; its launches are the kernels of the trace, in the same order.
+        report: the report of a family; the kernels of the variant's case are those of the trace, in the same order.
+        variant, case: which ones.
 
     Raises:
         WarplogError: The report cannot be read, or is of other code.
     """
-    launches = [launch.code for launch in ncu.read(report, with_lines=True, only=()).launches]
+    launches = [one.code for one in sessions.ncu(report, variant).launches if f"{CASE}{case}" in one.ranges]
     counted: list[Instruction] = []
     for launch, group in groupby(instructions, key=lambda one: one.launch):
         if launch >= len(launches):

@@ -52,7 +52,7 @@ _MOST_ADDRESS = 1 << 57
 _SHARED_WINDOW = 1 << 24  # an address of shared memory has the number of the block in its cluster above it
 _REGIONS = [what for what in What if what.is_region]
 _MOST_REGION = 1 << 24
-_CHUNK = 1 << 18  # entries that are in memory at once
+_CHUNK = 1 << 17  # entries that are in memory at once
 _OF_REQUEST = ("block", "offset", "active", "what")
 
 Array = NDArray[np.void]
@@ -189,6 +189,9 @@ def _kernel(path: Path, file: BufferedReader) -> TracedKernel:
     )
     if name_bytes > _MOST_NAME or len(name := file.read(name_bytes)) < name_bytes:
         raise ValueError("the name of the kernel is truncated")
+    mangled = name.decode(errors="replace")
+    if not mangled or not mangled.isprintable():
+        raise ValueError("the name of the kernel is not readable")
     if min(grid) < 1 or min(block) < 1 or prod(block) > _MOST_THREADS:
         raise ValueError(f"a grid of {grid} blocks of {block} threads is not possible")
     if blocks < 1 or first + blocks > prod(grid):
@@ -196,7 +199,7 @@ def _kernel(path: Path, file: BufferedReader) -> TracedKernel:
     if kept > used:
         raise ValueError(f"{kept} accesses of {used} are not possible")
     return TracedKernel(
-        mangled=name.decode(errors="replace"),
+        mangled=mangled,
         code_bytes=int(head["code_bytes"]),
         grid=grid,
         block=block,

@@ -30,12 +30,13 @@ from warplog.tables import chips, conclusions, view
 from warplog.tables.costs import summary as costs
 from warplog.tables.files import as_frame, as_rows, read_table, write_parquet, write_table, write_tables
 from warplog.tables.rows import make_rows
-from warplog.tables.verified_records import Source
+from warplog.tables.traced import accesses
+from warplog.tables.verified_records import FamilyRecords, Source
 from warplog.worklog.site import index
 
 
 def write_all(plan: Plan, source: Source, folder: Path) -> None:
-    """Writes every table of a campaign; those of the oracle and of compute-sanitizer only if it has their records.
+    """Writes every table of a campaign; those of stages on request only if it has their records.
 
     Raises:
         WarplogError: A record is damaged, or a table cannot be written.
@@ -43,6 +44,8 @@ def write_all(plan: Plan, source: Source, folder: Path) -> None:
     write_measured(plan, source, folder)
     write_floors(plan, source, folder)
     write_claims(plan, folder)
+    if Files(plan).records(stages.ACCESSES):
+        write_accesses(plan, source, folder)
     write_analysis(plan.chosen, folder)
     probes = plan.oracle()
     if Files(probes).records(stages.TIME):
@@ -170,6 +173,20 @@ def write_findings(plan: Plan, source: Source, records: Iterable[Path], folder: 
     ]
     write_table(rows, SANITIZE, folder / "sanitize")
     return rows
+
+
+def write_accesses(plan: Plan, source: Source, folder: Path) -> list[Row]:
+    """Writes the traced accesses of all variants, and returns the rows of the table `accesses`."""
+    rows: dict[str, list[Row]] = {name: [] for name in accesses.TABLES}
+    for family, variants in {**plan.oracle().chosen, **plan.chosen}.items():
+        stored = FamilyRecords(source, family)
+        for variant in variants:
+            key: Row = {"family": family, "variant": variant.name, **source.labels()}
+            for table, row in accesses.rows(stored.accesses(variant.name)):
+                rows[table].append({**key, **row})
+    for table, columns in accesses.TABLES.items():
+        write_table(rows[table], columns, folder / table)
+    return rows["accesses"]
 
 
 def write_chips(plan: Plan, source: Source, records: Iterable[Path], folder: Path) -> list[conclusions.Chip]:

@@ -92,10 +92,17 @@ class Files:
 
     def sanitized_records(self) -> list[str]:
         """Returns the records of compute-sanitizer, including the oracle's if all families and variants are chosen."""
-        plan = self.plan
-        everything = plan.settings.families == plan.settings.variants == "all"
-        oracle = Files(plan.oracle()).records(stages.SANITIZE) if everything else []
-        return _distinct([*self.records(stages.SANITIZE), *oracle])
+        return _distinct(path for files in self._with_oracle() for path in files.records(stages.SANITIZE))
+
+    def accesses(self) -> list[str]:
+        """Returns the files with the records of traced accesses, likewise, and with those of the checks."""
+        wanted = stages.ACCESSES, stages.CHECK
+        return _distinct(file for files in self._with_oracle() for file in files.record_files(*wanted))
+
+    def _with_oracle(self) -> "list[Files]":
+        settings = self.plan.settings
+        everything = settings.families == settings.variants == "all"
+        return [self, *([Files(self.plan.oracle())] if everything else [])]
 
     def chips(self, _wildcards: Any = None) -> list[str]:
         """Returns the files with the records of builds for other chips, for `chip_records`."""

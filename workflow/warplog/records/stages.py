@@ -333,7 +333,7 @@ LIST_ACCESSES = Stage(
     rule="list_accesses",
     word="accesses",
     about="the traced accesses become a table, beside what the counters say",
-    code=(),
+    code=("tables.traced.accesses",),
     version=1,
     file="tables/accesses.parquet",
 )

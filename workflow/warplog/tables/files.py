@@ -12,7 +12,20 @@ from pyarrow import ArrowException
 from pyarrow.parquet import read_metadata
 
 from warplog.core import paths
-from warplog.core.columns import CLAIMS, FLOORS, ORACLE, ORIGIN, PARQUET_ONLY, TABLES, TUNE, Cell, Column, Row
+from warplog.core.columns import (
+    ACCESSES,
+    CLAIMS,
+    FLOORS,
+    ORACLE,
+    ORIGIN,
+    PARQUET_ONLY,
+    TABLES,
+    TRACED_KERNELS,
+    TUNE,
+    Cell,
+    Column,
+    Row,
+)
 from warplog.core.csv_text import csv_of_table, restored
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_bytes, write_text
@@ -49,6 +62,8 @@ def columns() -> str:
         "floors": FLOORS,
         "tune": TUNE,
         "oracle": ORACLE,
+        "accesses": ACCESSES,
+        "traced_kernels": TRACED_KERNELS,
         **{kind.TABLE: conclusions.columns(kind) for kind in conclusions.TABLES},
     }
     lines += [

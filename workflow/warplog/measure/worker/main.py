@@ -265,9 +265,7 @@ class _Runner:
             case TuneWork():
                 raise AssertionError("settings are run by the tuner")
 
-    def _trace(
-        self, launcher: Launcher, problem: Problem, run: CaseRun, work: AccessWork
-    ) -> Accessed | None:
+    def _trace(self, launcher: Launcher, problem: Problem, run: CaseRun, work: AccessWork) -> Accessed | None:
         from warplog.measure.worker import access_case
 
         if work.tracer:
