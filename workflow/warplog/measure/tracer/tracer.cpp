@@ -117,7 +117,7 @@ bool allocate(CUcontext context) {
 void launch_begins(const Sanitizer_LaunchData& launch) {
     if (!allocate(launch.context)) return;
     Trace trace{0, left, left, 0, first_block, blocks, device_entries};
-    if (succeeded(sanitizerMemcpyHostToDeviceAsync(device_trace, &trace, sizeof trace, launch.hStream), "copying"))
+    if (succeeded(sanitizerMemcpyHostToDeviceAsync(device_trace, &trace, sizeof trace, launch.hStream), "copying the head to the GPU"))
         succeeded(sanitizerSetLaunchCallbackData(launch.hLaunch, launch.function, launch.hStream, device_trace),
                   "setting the data of a launch");
     const uint64_t grid = uint64_t(launch.gridDim_x) * launch.gridDim_y * launch.gridDim_z;
@@ -139,7 +139,7 @@ void launch_begins(const Sanitizer_LaunchData& launch) {
 void launch_ends(const Sanitizer_LaunchData& launch) {
     if (!device_trace || kernels.empty() || !succeeded(sanitizerStreamSynchronize(launch.hStream), "waiting")) return;
     Trace trace;
-    if (!succeeded(sanitizerMemcpyDeviceToHost(&trace, device_trace, sizeof trace, launch.hStream), "copying")) return;
+    if (!succeeded(sanitizerMemcpyDeviceToHost(&trace, device_trace, sizeof trace, launch.hStream), "copying the head")) return;
     Kernel& kernel = kernels.back();
     kernel.header.used = trace.used;
     kernel.header.kept = std::min(trace.used, trace.kept);
@@ -148,20 +148,20 @@ void launch_ends(const Sanitizer_LaunchData& launch) {
     kernel.entries.resize(kernel.header.kept);
     if (!kernel.entries.empty())
         succeeded(sanitizerMemcpyDeviceToHost(kernel.entries.data(), device_entries,
-                                              kernel.entries.size() * sizeof(Access), launch.hStream), "copying");
+                                              kernel.entries.size() * sizeof(Access), launch.hStream), "copying accesses");
 }
 
 void called(void*, Sanitizer_CallbackDomain domain, Sanitizer_CallbackId id, const void* data) {
     const std::lock_guard<std::recursive_mutex> lock(mutex);
     if (domain == SANITIZER_CB_DOMAIN_RESOURCE) {
-        patch(*static_cast<const Sanitizer_ResourceModuleData*>(data));
+        if (id == SANITIZER_CBID_RESOURCE_MODULE_LOADED) patch(*static_cast<const Sanitizer_ResourceModuleData*>(data));
     } else if (!recording) {
         return;
     } else if (domain == SANITIZER_CB_DOMAIN_GRAPHS) {
-        graph_launched = true;
+        graph_launched |= id == SANITIZER_CBID_GRAPHS_LAUNCH_BEGIN;
     } else if (id == SANITIZER_CBID_LAUNCH_BEGIN) {
         launch_begins(*static_cast<const Sanitizer_LaunchData*>(data));
-    } else {
+    } else if (id == SANITIZER_CBID_LAUNCH_END) {
         launch_ends(*static_cast<const Sanitizer_LaunchData*>(data));
     }
 }
@@ -205,15 +205,9 @@ extern "C" int InitializeInjection() {
     const std::lock_guard<std::recursive_mutex> lock(mutex);
     Sanitizer_SubscriberHandle subscriber;
     bool subscribed = succeeded(sanitizerSubscribe(&subscriber, called, nullptr), "subscribing");
-    const struct {
-        Sanitizer_CallbackDomain domain;
-        Sanitizer_CallbackId id;
-    } events[] = {{SANITIZER_CB_DOMAIN_RESOURCE, SANITIZER_CBID_RESOURCE_MODULE_LOADED},
-                  {SANITIZER_CB_DOMAIN_LAUNCH, SANITIZER_CBID_LAUNCH_BEGIN},
-                  {SANITIZER_CB_DOMAIN_LAUNCH, SANITIZER_CBID_LAUNCH_END},
-                  {SANITIZER_CB_DOMAIN_GRAPHS, SANITIZER_CBID_GRAPHS_LAUNCH_BEGIN}};
-    for (const auto& event : events)
-        subscribed = subscribed && succeeded(sanitizerEnableCallback(1, subscriber, event.domain, event.id), "enabling");
+    // Whole domains: with single callbacks alone, the API does not know the streams that it names in them.
+    for (auto domain : {SANITIZER_CB_DOMAIN_RESOURCE, SANITIZER_CB_DOMAIN_LAUNCH, SANITIZER_CB_DOMAIN_GRAPHS})
+        subscribed = subscribed && succeeded(sanitizerEnableDomain(1, subscriber, domain), "enabling callbacks");
     unready = failure;
     return 1;
 }
