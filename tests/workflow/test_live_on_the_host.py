@@ -295,10 +295,8 @@ def test_every_variant_is_sanitized_and_a_crash_affects_no_other(place: Path) ->
 def test_every_right_variant_is_traced_and_rows_say_why_others_are_not(place: Path) -> None:
     snakemake(place, "accesses")
     table = pd.read_csv(place / "results" / "tables" / "accesses.csv").set_index("variant")
-    assert {name: set(table.loc[[name], "status"]) for name in table.index} == {
-        **dict.fromkeys(("right", "slow", "module"), {"ok"}),
-        **dict.fromkeys(("bad", "deadly"), {"skipped"}),
-    }
+    assert set(table.loc[["right", "slow", "module"], "status"]) == {"ok"}
+    assert set(table.loc[["bad", "deadly"], "status"]) == {"skipped"}
     assert table.loc["right", "traced_sectors"] == 32
     assert table.loc["bad", "reason"].startswith("its check has status wrong")
     assert "trace_accesses" not in snakemake(place, "accesses", "--dry-run")
