@@ -44,19 +44,25 @@ class Trace:
         of_block = blocks % self.grid[0], blocks // self.grid[0]
         of_thread = threads % self.block[0], threads // self.block[0]
         addresses = np.broadcast_to(address(*of_block, *of_thread), (self.blocks, self._threads))
-        for block, row in zip(blocks[:, 0], addresses, strict=True):
-            for first in range(0, self._threads, WARP):
-                self.request(block, first // WARP, offset, what, does, size, row[first : first + WARP])
+        self._add(blocks[:, 0], offset, what, does, size, addresses)
         return offset
 
     def request(self, block, warp, offset, what, does, size, addresses):
         """Adds one request; the address of a lane that takes no part is negative."""
-        addresses = np.asarray(addresses, np.int64)
-        lanes = np.flatnonzero(addresses >= 0)
-        entries = np.zeros(len(lanes), ENTRY)
-        entries["address"], entries["thread"] = addresses[lanes], warp * WARP + lanes
-        entries["block"], entries["offset"], entries["size"] = block, offset, size
-        entries["what"], entries["active"] = what | does << 4, sum(1 << int(lane) for lane in lanes)
+        before = [-1] * (warp * WARP)
+        self._add(np.array([block]), offset, what, does, size, np.array([[*before, *addresses]], np.int64))
+
+    def _add(self, blocks, offset, what, does, size, addresses):
+        """Adds requests, given the addresses by block and thread."""
+        missing = -addresses.shape[1] % WARP
+        by_warp = np.pad(addresses, ((0, 0), (0, missing)), constant_values=-1).reshape(-1, WARP)
+        request, lane = np.nonzero(by_warp >= 0)
+        warps = len(by_warp) // len(blocks)
+        entries = np.zeros(len(request), ENTRY)
+        entries["address"] = by_warp[request, lane]
+        entries["block"], entries["thread"] = blocks[request // warps], request % warps * WARP + lane
+        entries["active"] = ((by_warp >= 0) << np.arange(WARP)).sum(1)[request]
+        entries["offset"], entries["size"], entries["what"] = offset, size, what | does << 4
         self._entries.append(entries)
 
     def entries(self):

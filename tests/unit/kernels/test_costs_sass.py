@@ -10,7 +10,7 @@ from shipped_families import FAMILIES
 COSTS = FAMILIES["costs"]
 # Opcodes of a step, by variant; each loop takes eight steps, and another one the rest.
 STEP = {
-    "nothing": (), "few_blocks": (), "launches": (), "barrier": ("BAR",), "mbarrier": ("SYNCS.ARRIVE",),
+    "nothing": (), "one_block_per_sm": (), "launches": (), "barrier": ("BAR",), "mbarrier": ("SYNCS.ARRIVE",),
     "mbarrier_all_lanes": ("SYNCS.ARRIVE",), "fence": ("STG", "MEMBAR"), "shared_add": ("ATOMS",),
     "global_add": ("REDG",), "global_add_float": ("REDG",),
 }  # fmt: skip

@@ -265,7 +265,7 @@ def _instruction(
     space, shared = tally.what.space, tally.what.space == "shared"
     array = arrays[tally.array] if space == "global" and tally.array is not None else None
     file = PurePath(place.file).name
-    banks = shared and not tally.what.is_region
+    banks = tally.ways > 0
     return Instruction(
         launch=launch,
         offset=tally.offset,

@@ -11,6 +11,7 @@ from warplog.metrics.banks import WARP, WORD, Flags, Ints, wavefronts
 
 SECTOR = 32
 _WARPGROUP = 4
+_WAVEFRONT = 128  # bytes, without conflicts
 _LANES_OF_SECTOR = SECTOR // WORD  # of local memory, where the words of neighbouring lanes lie side by side
 _NO_ARRAY = 1 << 31
 _MOST_COST = 4096  # requests that cost more count as equal when the median is looked for
@@ -59,12 +60,13 @@ class Does(IntFlag):
     PREFETCH = 8
 
 
+# What counts as one access of an instruction: both operands of wgmma, and shared memory of any block of a cluster.
+_TOGETHER = {What.WGMMA_A: What.WGMMA_B, What.REMOTE: What.SHARED}
 _KINDS: Mapping[What, Kind] = {
     What.LDMATRIX: "ldmatrix",
     What.STMATRIX: "stmatrix",
     What.ASYNC_FROM: "async_copy",
     What.ASYNC_TO: "async_copy",
-    What.WGMMA_A: "wgmma",
     What.WGMMA_B: "wgmma",
     What.BULK_GLOBAL: "bulk_copy",
     What.BULK_SHARED: "bulk_copy",
@@ -116,7 +118,7 @@ class Tally:
         distinct_bytes: of each request, summed.
         array: index of the array that all addresses belong to; None for several, or for memory of no array.
         sectors, sectors_ideal: 0 for shared memory.
-        wavefronts, wavefronts_ideal, ways: 0 for other memory, and where a lane's bytes are not known.
+        wavefronts, wavefronts_ideal, ways: 0 for other memory and for bulk copies; of wgmma, as if without conflicts.
         example: a request whose number of sectors or wavefronts is the median of all.
     """
 
@@ -201,6 +203,8 @@ class Counter:
     def tallies(self) -> Iterator[Tally]:
         """Yields the instructions in order."""
         for (offset, what), found in sorted(self._of.items()):
+            if not found.sums[0]:
+                continue  # only the first operand of wgmma, which no trace of the tracer has
             array = self._order[found.first_array] if 0 <= found.first_array == found.last_array else None
             yield Tally(
                 offset=offset,
@@ -225,7 +229,8 @@ class Counter:
         last = np.where(active, places, -1).max(1)
         begins = np.flatnonzero(np.diff(requests.offset, prepend=-1))
         for begin, end in zip(begins.tolist(), [*begins[1:].tolist(), len(requests)], strict=True):
-            found = self._of.setdefault((int(requests.offset[begin]), what.value), _Sums())
+            key = int(requests.offset[begin]), _TOGETHER.get(what, what).value
+            found = self._of.setdefault(key, _Sums())
             found.sums += costs[begin:end, :-1].sum(0)
             found.does |= int(np.bitwise_or.reduce(requests.does[begin:end]))
             found.ways = max(found.ways, int(costs[begin:end, -1].max()))
@@ -257,6 +262,8 @@ def _example(requests: Requests, index: int) -> Example:
 def _costs(what: What, requests: Requests) -> Ints:
     """Returns the numbers of _SUMS and the ways of each request."""
     addresses, sizes = requests.addresses, requests.sizes
+    one = np.full(len(requests), what != What.WGMMA_A, np.int64)
+    lanes = one * np.count_nonzero(sizes, axis=1)
     if what in (What.WGMMA_A, What.WGMMA_B):  # each warp of a warpgroup has the bytes of all four
         sizes = np.where(requests.warp[:, None] % _WARPGROUP == 0, sizes, 0)
     active = sizes > 0
@@ -279,21 +286,10 @@ def _costs(what: What, requests: Requests) -> Ints:
             taken[own], ideal[own], ways[own] = wavefronts(
                 addresses[own], active[own], whole, matrices=matrices
             )
-    one = np.ones_like(bytes_)
-    return np.stack(
-        [
-            one,
-            (requests.sizes > 0).sum(1),
-            bytes_,
-            distinct_bytes,
-            sectors,
-            sectors_ideal,
-            taken,
-            ideal,
-            ways,
-        ],
-        axis=1,
-    )
+    if what in (What.WGMMA_A, What.WGMMA_B):
+        taken = ideal = bytes_ // _WAVEFRONT
+        ways = np.ones_like(bytes_)
+    return np.stack([one, lanes, bytes_, distinct_bytes, sectors, sectors_ideal, taken, ideal, ways], axis=1)
 
 
 def _sectors(addresses: Ints, active: Flags, sizes: Ints) -> Ints:

@@ -55,8 +55,8 @@ class Counted(Frozen, frozen=True, kw_only=True):
 class Instruction(Frozen, frozen=True, kw_only=True):
     """What one memory instruction did in one kernel of the launch, summed over the traced blocks.
 
-    An asynchronous copy reads global and writes shared memory: it has one entry per space. wgmma has one per operand in
-    shared memory, A first; its bytes are those of the whole warpgroup.
+    An asynchronous copy reads global and writes shared memory: it has one entry per space. The bytes of wgmma are those
+    of both operands in shared memory, which the warps of a warpgroup read together.
 
     Attributes:
         launch: index of the kernel in the launch of the variant.
@@ -70,7 +70,8 @@ class Instruction(Frozen, frozen=True, kw_only=True):
         distinct_bytes: of each request, summed; a word that several lanes of a warp read counts once.
         sectors: distinct sectors of 32 bytes per request, summed; None for shared memory.
         sectors_ideal: the fewest sectors that hold the distinct bytes of each request, summed.
-        wavefronts: of shared memory, summed; None for other memory, wgmma and bulk copies.
+        wavefronts: of shared memory, summed; None for other memory and bulk copies.
+            Those of wgmma are as if it had no conflicts.
         wavefronts_ideal: without bank conflicts, summed; by the definition of Nsight Compute.
         ways: largest number of distinct words of one bank in one pass of a request; 1 without conflict.
         example: a request whose sectors or wavefronts are the median of all.

@@ -12,6 +12,7 @@ from warplog.metrics.reuse import Reuse, ReuseCounter
 
 READ, WRITE = Does.READ, Does.WRITE
 NONE = (0, 0)
+WGMMA = ((What.WGMMA_A, 2048), (What.WGMMA_B, 8192))
 
 
 def requests(*rows):
@@ -95,12 +96,27 @@ def test_the_same_word_of_local_memory_is_side_by_side_for_all_lanes():
     assert [(one.sectors, one.sectors_ideal) for one in (word, four, apart)] == [(4, 4), (16, 16), (32, 4)]
 
 
-def test_a_region_counts_once_for_the_warps_of_a_warpgroup():
-    rows = [(0, warp, 16, What.WGMMA_B, READ, [(1024, 8192)]) for warp in range(8)]
-    (found,) = count(*rows)
-    assert (found.requests, found.lanes, found.bytes, found.distinct_bytes) == (8, 8, 2 * 8192, 2 * 8192)
+def test_a_warpgroup_reads_both_operands_once():
+    """64 x 16 and 256 x 16 elements of 2 bytes: an H100 counts 20 wavefronts for each of the four warps."""
+    a, b = ([(0, warp, 16, what, READ, [(1024, size)]) for warp in range(8)] for what, size in WGMMA)
+    (found,) = count(*a, *b)
+    assert (found.kind, found.requests, found.lanes) == ("wgmma", 8, 8)
+    assert found.bytes == found.distinct_bytes == 2 * (2048 + 8192)
+    assert (found.wavefronts, found.wavefronts_ideal, found.ways) == (8 * 20, 8 * 20, 1)
+    assert count(*a) == [], "no wgmma is without its second operand"
+
+
+def test_a_bulk_copy_is_one_region():
     (bulk,) = count((0, 0, 16, What.BULK_GLOBAL, READ, [(16, 4096)]))
     assert (bulk.kind, bulk.sectors, bulk.sectors_ideal) == ("bulk_copy", 129, 128)
+
+
+def test_shared_memory_of_other_blocks_counts_with_that_of_the_own_block():
+    rows = [
+        (0, 0, 16, what, READ, [(4 * lane, 4) for lane in range(32)]) for what in (What.SHARED, What.REMOTE)
+    ]
+    (found,) = count(*rows)
+    assert (found.what, found.requests, found.wavefronts) == (What.SHARED, 2, 2)
 
 
 def test_an_array_is_named_only_if_all_addresses_are_in_it():
