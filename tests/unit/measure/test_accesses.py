@@ -58,12 +58,14 @@ def test_one_launch_of_the_smallest_case_is_traced(tmp_path):
     assert not list(tmp_path.rglob("*.trace"))
 
 
-def test_accesses_of_the_family_name_another_case_for_variants_that_support_it(tmp_path):
+def test_the_family_may_name_other_cases_for_variants_that_support_them(tmp_path):
     (job,) = checked(tmp_path, {"right": RIGHT})
-    family = structs.replace(job.family, accesses="odd")
-    assert traced(tmp_path, [replace(job, family=family)])["right"].cases[0].case == "odd"
-    requires = structs.replace(job.variant.requires, multiple_of={"N": 8})
-    assert family.traced_case(structs.replace(job.variant, requires=requires)) == "64"
+    family = structs.replace(job.family, accesses=("odd", "one"))
+    record = traced(tmp_path, [replace(job, family=family)])["right"]
+    assert [(case.case, case.status) for case in record.cases] == [("odd", "ok"), ("one", "ok")]
+    for multiple, cases in ((8, ("64",)), (127, ("odd",))):
+        requires = structs.replace(job.variant.requires, multiple_of={"N": multiple})
+        assert family.traced_cases(structs.replace(job.variant, requires=requires)) == cases
 
 
 def test_fewer_blocks_are_traced_if_the_accesses_do_not_fit(tmp_path):

@@ -78,8 +78,8 @@ class FamilyPlan:
     def access_contract(self) -> str:
         """Returns the hash of the cases whose accesses are traced, by variant."""
         family = self.family
-        cases = {v.name: family.case(family.traced_case(v)) for v in self.variants}
-        return sha256_of(_values(family, cases))
+        cases = {v.name: {name: family.case(name) for name in family.traced_cases(v)} for v in self.variants}
+        return sha256_of({variant: _values(family, of_variant) for variant, of_variant in cases.items()})
 
     def captured_cases(self) -> Cases:
         """Returns the cases that ncu captures, by variant."""

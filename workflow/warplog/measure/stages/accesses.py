@@ -19,7 +19,7 @@ from warplog.measure.results import Accessed, Result
 from warplog.measure.stages.capture import diagnose, unobservable
 from warplog.measure.stages.family_stage import AfterCheck, Part, family_task, measured
 from warplog.measure.supervise import BREAKS, discard, run_cases
-from warplog.measure.task import AccessWork
+from warplog.measure.task import AccessWork, CaseRun
 from warplog.measure.worker.access_case import trace_of
 from warplog.measure.worker.encoding import stored_dtype
 from warplog.metrics.occupancy import LIMITS, theoretical
@@ -32,7 +32,7 @@ from warplog.records.requested.accesses import AccessCase, Accesses
 
 @dataclass(frozen=True)
 class AccessStage(AfterCheck[AccessSettings, AccessCase, Accesses]):
-    """One launch of each variant on a small case; see `trace_accesses`."""
+    """One launch of each variant on small cases; see `trace_accesses`."""
 
     tracer: Path
     ncu: Tool | None
@@ -45,16 +45,16 @@ class AccessStage(AfterCheck[AccessSettings, AccessCase, Accesses]):
         return sha256_file(self.tracer)
 
     def part(self, job: Job[AccessSettings]) -> Part[AccessSettings]:
-        """Returns what is done with a variant: one case, unless its check failed."""
-        case, refusal = job.family.traced_case(job.variant), self.refuse(job)
-        if not refusal and (misfit := job.misfit(case)):
-            refusal = "unsupported", misfit
+        """Returns what is done with a variant: its traced cases, unless its check failed."""
+        cases, refusal = job.family.traced_cases(job.variant), self.refuse(job)
+        if not refusal and not job.fitting(cases):
+            refusal = "unsupported", job.misfit(cases[0])
         counted_by = self.ncu and self.ncu.version
-        return self._part(job, [case], refusal, case, refusal, self._tracer_sha256, counted_by)
+        return self._part(job, cases, refusal, cases, refusal, self._tracer_sha256, counted_by)
 
     def measure(self, parts: Sequence[Part[AccessSettings]]) -> Iterator[list[Accesses]]:
         """Traces all variants in one process, or several if some break theirs; then counts those that were traced."""
-        first = parts[0].job
+        first, job_of = parts[0].job, {part.variant: part.job for part in parts}
         work = AccessWork(
             tracer=str(self.tracer.absolute()),
             tracer_sha256=self._tracer_sha256,
@@ -62,59 +62,57 @@ class AccessStage(AfterCheck[AccessSettings, AccessCase, Accesses]):
         )
         task = family_task(parts, work)
         environment = {**task.environment, "CUDA_INJECTION64_PATH": work.tracer}
-        task = structs.replace(task, environment=environment)
-        folder, part_of = Path(task.folder), {part.variant: part for part in parts}
+        task, folder = structs.replace(task, environment=environment), Path(task.folder)
         discard(
             folder
         )  # traces are read as soon as they are complete, so an interrupted run cannot be resumed
         show = show_results(self.name, first, len(task.runs))
-        cases: dict[str, AccessCase] = {}
+        cases: dict[CaseRun, AccessCase] = {}
 
         def read_and_show(result: Result) -> None:
-            cases[result.run.variant] = case = _with_trace(part_of[result.run.variant], result, folder)
+            cases[result.run] = case = _with_trace(job_of[result.run.variant], result, folder)
             show(structs.replace(result, status=case.status, reason=case.reason))
 
         _, session = run_cases(task, first.settings.timeout_s, read_and_show, BREAKS)
         discard(folder)
-        for part, case in self._counted(
-            [part for part in parts if cases[part.variant].status == "ok"], cases
-        ):
-            cases[part.variant] = case
-        yield [self.entry(part, {part.cases[0]: cases[part.variant]}, session) for part in parts]
+        self._count(parts, cases)
+        for part in parts:
+            ran = {run.case: case for run, case in cases.items() if run.variant == part.variant}
+            yield [self.entry(part, ran, session)]
 
     def entry(self, part: Part[AccessSettings], ran: Mapping[str, AccessCase], session: Session) -> Accesses:
         """Returns the accesses of a variant."""
-        (case,) = part.all_cases(AccessCase, ran)
+        cases = part.all_cases(AccessCase, ran)
+        outcome = (cases[0].status, cases[0].reason) if len(cases) == 1 else part.outcome(cases)
         return Accesses(
-            **part.job.head(session, (case.status, case.reason), part.inputs_sha256),
+            **part.job.head(session, outcome, part.inputs_sha256),
             tracer_sha256=self._tracer_sha256,
-            cases=(case,),
+            cases=cases,
             session=session,
             settings=part.job.settings,
         )
 
-    def _counted(
-        self, traced: Sequence[Part[AccessSettings]], cases: Mapping[str, AccessCase]
-    ) -> Iterator[tuple[Part[AccessSettings], AccessCase]]:
-        """Yields the traced variants with what ncu counted, or why it did not: all that can be in one session.
+    def _count(self, parts: Sequence[Part[AccessSettings]], cases: dict[CaseRun, AccessCase]) -> None:
+        """Adds to the traced cases what ncu counted, or why it did not.
 
-        Without a variant that breaks the session, the others are counted in the next.
+        All are in one session. Without a variant that breaks it, the others are counted in the next.
         """
+        why_not = {part.variant: self._not_counted(part.job) for part in parts}
         left = []
-        for part in traced:
-            if why_not := self._not_counted(part.job):
-                yield part, _without_counters(cases[part.variant], why_not)
+        for run in [run for run, case in cases.items() if case.status == "ok"]:
+            if refusal := why_not[run.variant]:
+                cases[run] = _without_counters(cases[run], refusal)
             else:
-                left.append(part)
+                left.append(run)
+        first = parts[0].job
+        report = first.scratch.with_name(f".{first.family.name}.{self.name}.ncu-rep")
         while left:
-            report = left[0].job.scratch.with_name(f".{left[0].job.family.name}.accesses.ncu-rep")
-            report.unlink(missing_ok=True)
-            outcomes = self._session(left, report)
-            whole = not any(outcome[0] in BREAKS for outcome in outcomes.values())
-            for part in left if whole else [part for part in left if outcomes[part.variant][0] in BREAKS]:
-                case, outcome = cases[part.variant], outcomes[part.variant]
-                yield part, _with_counters(case, part.variant, outcome, report)
-            left = [] if whole else [part for part in left if outcomes[part.variant][0] not in BREAKS]
+            outcomes = self._session(parts, left, report)
+            broken = {run.variant for run, (status, _) in outcomes.items() if status in BREAKS}
+            done = [run for run in left if not broken or run.variant in broken]
+            for run in done:
+                cases[run] = _with_counters(cases[run], run, outcomes[run], report)
+            left = [run for run in left if run not in done]
             report.unlink(missing_ok=True)
 
     def _not_counted(self, job: Job[AccessSettings]) -> Refusal | None:
@@ -125,22 +123,22 @@ class AccessStage(AfterCheck[AccessSettings, AccessCase, Accesses]):
             return "missing", f"ncu was not found; {self.ncu.remedy}"
         return unobservable("ncu", job)
 
-    def _session(self, parts: Sequence[Part[AccessSettings]], report: Path) -> dict[str, Refusal]:
-        """Runs one session of ncu; returns status and reason of each variant."""
+    def _session(
+        self, parts: Sequence[Part[AccessSettings]], runs: Sequence[CaseRun], report: Path
+    ) -> dict[CaseRun, Refusal]:
+        """Runs one session of ncu; returns status and reason of each case."""
         first = parts[0].job
-        task = family_task(parts, AccessWork(), wrapper=self._command(report))
+        task = family_task(parts, AccessWork(), runs, wrapper=self._command(report))
         folder = Path(task.folder).with_name(f".{first.family.name}.{self.name}.ncu.work")
         task = structs.replace(task, folder=str(folder))
         discard(folder)
         try:
             results, _ = run_cases(task, first.settings.timeout_s, lambda _: None, BREAKS, stop_all=True)
         except (WarplogError, OSError) as error:
-            return dict.fromkeys(
-                (part.variant for part in parts), diagnose(folder / "worker.log", str(error))
-            )
+            return dict.fromkeys(runs, diagnose(folder / "worker.log", str(error)))
         finally:
             discard(folder)
-        return {result.run.variant: (result.status, result.reason) for result in results}
+        return {result.run: (result.status, result.reason) for result in results}
 
     def _command(self, report: Path) -> tuple[str, ...]:
         """Returns the ncu command: the counters of accesses by instruction, and no more."""
@@ -170,17 +168,17 @@ def trace_accesses(jobs: Sequence[Job[AccessSettings]], check: Path, tracer: Pat
     AccessStage(check, tracer, ncu).run(jobs)
 
 
-def _with_trace(part: Part[AccessSettings], result: Result, folder: Path) -> AccessCase:
+def _with_trace(job: Job[AccessSettings], result: Result, folder: Path) -> AccessCase:
     """Returns what the entry says of the case, with what its trace shows; deletes the trace."""
-    trace = trace_of(folder, part.variant)
+    trace = trace_of(folder, result.run)
     cubins = sorted(folder.glob(f"{trace.name}.*.cubin"))
     try:
         if result.status != "ok":
             return measured(AccessCase, result)
         assert isinstance(result.found, Accessed)
-        sources = [part.job.variant.file, *part.job.variant.headers()]
-        arrays = _arrays(part.job, result.run.case, result.found)
-        traced = accesses.read(trace, arrays, cubins, sources, _wave_blocks(part.job, trace))
+        sources = [job.variant.file, *job.variant.headers()]
+        arrays = _arrays(job, result.run.case, result.found)
+        traced = accesses.read(trace, arrays, cubins, sources, _wave_blocks(job, trace))
     except WarplogError as error:
         return measured(AccessCase, structs.replace(result, status="error", reason=str(error), found=None))
     finally:
@@ -233,11 +231,11 @@ def _wave_blocks(job: Job[AccessSettings], trace: Path) -> dict[str, int]:
     }
 
 
-def _with_counters(case: AccessCase, variant: str, outcome: Refusal, report: Path) -> AccessCase:
+def _with_counters(case: AccessCase, run: CaseRun, outcome: Refusal, report: Path) -> AccessCase:
     if outcome[0] != "ok":
         return _without_counters(case, outcome)
     try:
-        counted = accesses.with_counters(case.instructions or (), report, variant, case.case)
+        counted = accesses.with_counters(case.instructions or (), report, run.variant, run.case)
     except WarplogError as error:
         return _without_counters(case, ("error", str(error)))
     return structs.replace(case, instructions=counted, counted="ok")

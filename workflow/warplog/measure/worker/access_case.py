@@ -3,8 +3,9 @@
 import ctypes
 from pathlib import Path
 
+from warplog.core.hashing import sha256_of
 from warplog.measure.results import Accessed, LaunchFailed
-from warplog.measure.task import AccessWork
+from warplog.measure.task import AccessWork, CaseRun
 from warplog.measure.worker.backend import Backend, CupyBackend, Launcher
 from warplog.measure.worker.case_data import SEEDS
 from warplog.measure.worker.problem import Problem
@@ -47,9 +48,9 @@ class Tracer:
         return int(self._library.warplog_fitting())
 
 
-def trace_of(folder: Path, variant: str) -> Path:
-    """Returns the trace of a variant in the folder of a task; beside it is the machine code of its kernels."""
-    return folder / f"{variant}.trace"
+def trace_of(folder: Path, run: CaseRun) -> Path:
+    """Returns the trace of a case in the folder of a task; beside it is the machine code of its kernels."""
+    return folder / f"{run.variant}.{sha256_of(run.case)[:12]}.trace"
 
 
 def trace_case(

@@ -269,7 +269,7 @@ class _Runner:
         from warplog.measure.worker import access_case
 
         if work.tracer:
-            trace = access_case.trace_of(Path(self._task.folder), run.variant)
+            trace = access_case.trace_of(Path(self._task.folder), run)
             return access_case.trace_case(self._backend, launcher, problem, work, trace)
         assert isinstance(self._backend, CupyBackend)
         access_case.count_case(self._backend, launcher, problem, str(run))
