@@ -72,11 +72,6 @@ static __device__ __forceinline__ uint32_t flags_of(uint32_t flags) {
     return (flags & 0xfu) | ((flags & (READ | WRITE)) == (READ | WRITE) ? ATOMIC : 0u);
 }
 
-CALLBACK warplog_enter(void* data, uint64_t pc) {
-    auto* trace = static_cast<Trace*>(data);
-    if (trace) trace->start = pc;
-    return SANITIZER_PATCH_SUCCESS;
-}
 CALLBACK warplog_global(void* data, uint64_t pc, void* address, uint32_t size, uint32_t flags, const void*) {
     return by_lane(data, pc, reinterpret_cast<uint64_t>(address), size, GLOBAL, flags_of(flags));
 }

@@ -51,11 +51,20 @@ const struct {
     int instruction;
     const char* callback;
 } PATCHES[] = {
-    {1, "warplog_enter"},          {3, "warplog_global"},           {4, "warplog_shared"},
-    {5, "warplog_local"},          {14, "warplog_async"},           {17, "warplog_remote"},
-    {19, "warplog_matrix"},        {23, "warplog_wgmma"},           {26, "warplog_async_store"},
-    {27, "warplog_async_reduction"}, {30, "warplog_bulk_in"},       {35, "warplog_bulk_out"},
-    {36, "warplog_bulk_across"},   {37, "warplog_bulk_reduce_out"}, {38, "warplog_bulk_reduce_across"},
+    {3, "warplog_global"},
+    {4, "warplog_shared"},
+    {5, "warplog_local"},
+    {14, "warplog_async"},
+    {17, "warplog_remote"},
+    {19, "warplog_matrix"},
+    {23, "warplog_wgmma"},
+    {26, "warplog_async_store"},
+    {27, "warplog_async_reduction"},
+    {30, "warplog_bulk_in"},
+    {35, "warplog_bulk_out"},
+    {36, "warplog_bulk_across"},
+    {37, "warplog_bulk_reduce_out"},
+    {38, "warplog_bulk_reduce_across"},
 };
 
 std::recursive_mutex mutex;
@@ -67,7 +76,7 @@ std::set<CUcontext> with_patches;
 std::map<CUmodule, std::string> images;
 std::vector<Kernel> kernels;
 
-CUcontext owner;  // of the memory on the device
+// Memory of the current context, since that of a launch is unknown for kernels of a library such as cuBLAS.
 Trace* device_trace;
 Access* device_entries;
 unsigned long long device_capacity;
@@ -87,37 +96,31 @@ void patch(const Sanitizer_ResourceModuleData& loaded) {
     }
     for (const auto& patch : PATCHES) {
         const auto kind = static_cast<Sanitizer_InstructionId>(patch.instruction);
-        [[maybe_unused]] const auto result = sanitizerPatchInstructions(kind, loaded.module, patch.callback);
-#ifdef WARPLOG_TRY
-        if (result) fprintf(stderr, "tracer: instruction %d: error %d\n", patch.instruction, int(result));
-#endif
+        sanitizerPatchInstructions(kind, loaded.module, patch.callback);
     }
     if (succeeded(sanitizerPatchModule(loaded.module), "patching a module"))
         images[loaded.module] = std::string(loaded.pCubin, loaded.pCubin ? loaded.cubinSize : 0);
 }
 
-bool allocate(CUcontext context) {
-    if (device_trace && owner == context && device_capacity == capacity) return true;
-    if (device_trace && owner == context) {
-        sanitizerFree(owner, device_entries);
-        sanitizerFree(owner, device_trace);
-    }
-    device_trace = nullptr;
-    void *trace = nullptr, *entries = nullptr;
-    if (!succeeded(sanitizerAlloc(context, &trace, sizeof(Trace)), "memory of the trace") ||
-        !succeeded(sanitizerAlloc(context, &entries, capacity * sizeof(Access)), "memory of the trace"))
+bool allocate() {
+    if (device_capacity == capacity) return true;
+    if (device_capacity) sanitizerFree(nullptr, device_entries);
+    device_capacity = 0;
+    void *trace = device_trace, *entries = nullptr;
+    if ((!trace && !succeeded(sanitizerAlloc(nullptr, &trace, sizeof(Trace)), "allocating the head")) ||
+        !succeeded(sanitizerAlloc(nullptr, &entries, capacity * sizeof(Access)), "allocating room for accesses"))
         return false;
     device_trace = static_cast<Trace*>(trace);
     device_entries = static_cast<Access*>(entries);
-    owner = context;
     device_capacity = capacity;
     return true;
 }
 
 void launch_begins(const Sanitizer_LaunchData& launch) {
-    if (!allocate(launch.context)) return;
-    Trace trace{0, left, left, 0, first_block, blocks, device_entries};
-    if (succeeded(sanitizerMemcpyHostToDeviceAsync(device_trace, &trace, sizeof trace, launch.hStream), "copying the head to the GPU"))
+    if (!allocate()) return;
+    Trace trace{0, left, left, first_block, blocks, device_entries};
+    if (succeeded(sanitizerMemcpyHostToDeviceAsync(device_trace, &trace, sizeof trace, launch.hStream),
+                  "copying the head to the GPU"))
         succeeded(sanitizerSetLaunchCallbackData(launch.hLaunch, launch.function, launch.hStream, device_trace),
                   "setting the data of a launch");
     const uint64_t grid = uint64_t(launch.gridDim_x) * launch.gridDim_y * launch.gridDim_z;
@@ -139,12 +142,12 @@ void launch_begins(const Sanitizer_LaunchData& launch) {
 void launch_ends(const Sanitizer_LaunchData& launch) {
     if (!device_trace || kernels.empty() || !succeeded(sanitizerStreamSynchronize(launch.hStream), "waiting")) return;
     Trace trace;
-    if (!succeeded(sanitizerMemcpyDeviceToHost(&trace, device_trace, sizeof trace, launch.hStream), "copying the head")) return;
+    if (!succeeded(sanitizerMemcpyDeviceToHost(&trace, device_trace, sizeof trace, launch.hStream), "copying the head"))
+        return;
     Kernel& kernel = kernels.back();
     kernel.header.used = trace.used;
     kernel.header.kept = std::min(trace.used, trace.kept);
     left -= kernel.header.kept;
-    kernel.header.start = trace.start;
     kernel.entries.resize(kernel.header.kept);
     if (!kernel.entries.empty())
         succeeded(sanitizerMemcpyDeviceToHost(kernel.entries.data(), device_entries,
@@ -178,16 +181,13 @@ std::string whole_name(const Kernel& kernel) {
 void complete(Kernel& kernel) {
     kernel.name = whole_name(kernel);
     uint64_t start = 0, bytes = 0;
-    if (sanitizerGetFunctionPcAndSize(kernel.module, kernel.name.c_str(), &start, &bytes) == SANITIZER_SUCCESS) {
-#ifdef WARPLOG_TRY
-        fprintf(stderr, "tracer: %s start %#llx of the API, %#llx of the blocks\n", kernel.name.c_str(),
-                (unsigned long long)start, (unsigned long long)kernel.header.start);
-#endif
-        kernel.header.start = start;
-        kernel.header.code_bytes = bytes;
-    }
+    succeeded(sanitizerGetFunctionPcAndSize(kernel.module, kernel.name.c_str(), &start, &bytes),
+              "finding the code of a kernel");
+    if (!images.count(kernel.module) && failure.empty()) failure = kernel.name + ": its module could not be patched";
+    kernel.header.start = start;
+    kernel.header.code_bytes = bytes;
     kernel.header.name_bytes = uint32_t(kernel.name.size());
-    for (Access& access : kernel.entries) access.offset -= uint32_t(kernel.header.start);
+    for (Access& access : kernel.entries) access.offset -= uint32_t(start);
 }
 
 bool write(const std::string& to, const std::vector<std::pair<const void*, size_t>>& parts, const char* mode) {
