@@ -10,8 +10,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from host_family import HEADER, STRUCT, make_timer
-from host_tracer import make_tracer
+from host_family import HEADER, STRUCT, make_timer, make_tracer
 from warplog.core import locks
 from warplog.core.hashing import sha256_file, sha256_of
 from warplog.machine import device, toolchain

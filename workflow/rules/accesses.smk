@@ -3,9 +3,7 @@
 
 rule build_tracer:
     input:
-        sources=[
-            paths.shown(path) for path in sorted(paths.PACKAGE.glob("measure/tracer/*"))
-        ],
+        sources=files.tracer_sources(),
     output:
         "results/accesses/build/{arch}/tracer.so",
     log:

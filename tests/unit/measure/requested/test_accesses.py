@@ -5,16 +5,17 @@ from pathlib import Path
 
 import pytest
 from msgspec import structs
-from stand_in_workers import Workers
 
-from host_family import make_job, named
-from host_tracer import GRID, KERNEL, THREADS, make_tracer
+from host_family import GRID, KERNEL, THREADS, make_job, make_tracer, named
 from report_files import Launch, write_ncu
+from warplog.core.errors import WarplogError
 from warplog.machine.toolchain import Tool
+from warplog.measure.results import Result
 from warplog.measure.stages import accesses
 from warplog.measure.stages.check import check_family
 from warplog.records.config import AccessSettings
 from warplog.records.family_file import FamilyRecord
+from warplog.records.measured import Session
 from warplog.records.requested.accesses import Accesses
 
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
@@ -126,29 +127,37 @@ def test_a_fresh_entry_is_kept_until_the_tracer_or_the_counters_change(tmp_path,
     assert traced(tmp_path, jobs, other, Tool("ncu", None, "2", "install it"))["right"] != again
 
 
-class Counting(Workers):
-    """Runs the tracer for real; stands in for the sessions of ncu, which leave a report or a log."""
+class Counting:
+    """Replaces run_cases: traces for real, and stands in for the sessions of ncu, which leave a report or a log.
 
-    log = ""
+    Attributes:
+        sessions: the variants of each.
+        breaks: variants that break their session.
+        log: what a session says that fails.
+    """
+
+    def __init__(self):
+        self.real, self.sessions, self.breaks, self.log = accesses.run_cases, [], (), ""
 
     def __call__(self, task, timeout_s, show, stop_at=(), stop_all=False):
         if task.work.tracer:
             return self.real(task, timeout_s, show, stop_at, stop_all)
-        answer = super().__call__(task, timeout_s, show, stop_at, stop_all)
+        self.sessions.append([run.variant for run in task.runs])
         if self.log:
+            Path(task.folder).mkdir()
             (Path(task.folder) / "worker.log").write_text(self.log)
-            raise accesses.WarplogError("the profiler failed")
+            raise WarplogError("the profiler failed")
         report = Path(f"{task.wrapper[task.wrapper.index('-o') + 1]}.ncu-rep")
         write_ncu(report, [Launch("made", {}, (f"case:{run}",)) for run in task.runs])
-        return answer
+        statuses = {run: "crashed" if run.variant in self.breaks else "ok" for run in task.runs}
+        return [Result(run=run, status=status) for run, status in statuses.items()], Session()
 
 
 @pytest.fixture
 def counting(monkeypatch):
-    workers = Counting()
-    workers.real = accesses.run_cases
-    monkeypatch.setattr(accesses, "run_cases", workers)
-    return workers
+    counting = Counting()
+    monkeypatch.setattr(accesses, "run_cases", counting)
+    return counting
 
 
 def test_denied_counters_are_no_error_of_the_trace(tmp_path, counting):
@@ -161,11 +170,11 @@ def test_denied_counters_are_no_error_of_the_trace(tmp_path, counting):
 
 
 def test_a_variant_that_breaks_the_session_of_ncu_is_left_out_of_the_next(tmp_path, counting):
-    counting.statuses["breaks"] = "crashed"
+    counting.breaks = ("breaks",)
     found = traced(tmp_path, checked(tmp_path, {"breaks": RIGHT, "right": RIGHT}), ncu=NCU)
-    assert counting.variants() == [["breaks", "right"], ["right"]]
+    assert counting.sessions == [["breaks", "right"], ["right"]]
     assert found["breaks"].cases[0].counted == "crashed"
-    assert found["right"].cases[0].counted_reason != "crashed"
+    assert found["right"].cases[0].counted == "ok"
 
 
 def test_a_family_that_ncu_cannot_observe_is_traced_and_not_counted(tmp_path, counting):
@@ -173,5 +182,5 @@ def test_a_family_that_ncu_cannot_observe_is_traced_and_not_counted(tmp_path, co
     measuring = structs.replace(job.family.measuring, profilers=("nsys",))
     job = replace(job, family=structs.replace(job.family, measuring=measuring))
     (case,) = traced(tmp_path, [job], ncu=NCU)["right"].cases
-    assert (case.counted, counting.tasks) == ("skipped", [])
+    assert (case.counted, counting.sessions) == ("skipped", [])
     assert case.counted_reason == "n/a: ncu cannot observe what this family measures"
