@@ -31,6 +31,7 @@ _OF_ACCESSES = {
 # State names that differ between samples (keys) and counters (values).
 _NAMES = {"no_instructions": "no_instruction", "warpgroup_arrive": "gmma"}
 _COUNTS = _COUNTED | _OF_ACCESSES
+ACCESS_COUNTERS = tuple(_COUNTS)
 _MOST_INSTRUCTIONS = 200_000
 _MOST_COUNTED = 2.0**45  # at one instruction; a damaged report may hold any number
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{9,16}\b")  # longer than any constant in an instruction
