@@ -80,9 +80,7 @@ def gather(
         *sorted(set(drawn) - {*_ELSEWHERE, *_ORDER, *family.figures}),
     ]
     sections = tuple(
-        replace(
-            section, pictures=tuple(p for n, p in every.items() if n.endswith(OF_VARIANT + section.name))
-        )
+        replace(section, pictures=tuple(p for n, p in every.items() if n.endswith(OF_VARIANT + section.name)))
         for section in rows.sections()
     )
     path = sorted((place for place in rows.places.values() if place.step > 0), key=lambda place: place.step)
