@@ -110,6 +110,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     data = data[~hidden].reset_index(drop=True)
     first, good = data.iloc[0], data["gap"] == ""
     title = f"{_finding(data[good], using)} · {first['family']}, case {first['case']}"
+    title += ", traced" if first["traced"] else ""
     note = (TRACED if first["traced"] else NOTE) + (NOT_COUNTED.format(variants=named) if left_out else "")
     figure = new_figure(title, 0.84 + row_in() * len(data), note, look)
     axes = figure.add_subplot()
