@@ -21,8 +21,10 @@ _COUNTED = {
     "memory_l1_wavefronts_shared": "shared_wavefronts",
     "memory_l1_wavefronts_shared_ideal": "shared_wavefronts_ideal",
 }
-# Sectors that the addresses of a request are in, whether or not the L1 cache holds them.
+# Sectors that the addresses of a request are in, whether or not the L1 cache holds them, and its cache lines.
 _OF_ACCESSES = {
+    "thread_inst_executed_true": "lanes",
+    "memory_l1_tag_requests_global": "global_lines",
     "memory_l2_theoretical_sectors_global": "global_sectors",
     "memory_l2_theoretical_sectors_local": "local_sectors",
 }
@@ -64,7 +66,8 @@ class SourceInstruction:
         text: as it is disassembled, "@!P0 LDG.E R7, desc[UR4][R6.64]".
         file: path as passed to the compiler; "" without a line table.
         line: from 1; 0 without a line table.
-        counts: what was counted at it, by its name in `SourceLine`, also global_sectors and local_sectors.
+        counts: what was counted at it, by its name in `SourceLine`, also lanes that were active, global_lines,
+            global_sectors and local_sectors.
         samples: by state.
     """
 
