@@ -111,12 +111,19 @@ def test_a_bulk_copy_is_one_region():
     assert (bulk.kind, bulk.sectors, bulk.sectors_ideal) == ("bulk_copy", 129, 128)
 
 
-def test_shared_memory_of_other_blocks_counts_with_that_of_the_own_block():
+def test_wavefronts_in_the_memory_of_another_block_are_left_out():
     rows = [
         (0, 0, 16, what, READ, [(4 * lane, 4) for lane in range(32)]) for what in (What.SHARED, What.REMOTE)
     ]
     (found,) = count(*rows)
-    assert (found.what, found.requests, found.wavefronts) == (What.SHARED, 2, 2)
+    assert (found.what, found.requests, found.lanes, found.wavefronts) == (What.SHARED, 2, 64, 1)
+
+
+def test_cache_lines_are_those_of_global_memory():
+    lanes = [(256 * lane, 4) for lane in range(32)]
+    found = count((0, 0, 16, What.GLOBAL, READ, lanes), (0, 0, 32, What.SHARED, READ, lanes))
+    assert [one.lines for one in found] == [32, 0]
+    assert [one.lines for one in count((0, 0, 16, What.GLOBAL, READ, [(120, 8), (128, 8)]))] == [2]
 
 
 def test_an_array_is_named_only_if_all_addresses_are_in_it():

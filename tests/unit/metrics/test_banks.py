@@ -104,3 +104,10 @@ def test_a_matrix_of_eight_rows_takes_a_wavefront_unless_its_rows_share_banks():
 
 def test_the_same_row_for_all_lanes_is_read_once_per_matrix():
     assert one(LANES * 0, 16, matrices=True) == (4, 4, 1)
+
+
+def test_atomics_to_the_same_word_take_turns():
+    """As many wavefronts as lanes, of which one would do without conflicts, as counted on an H100."""
+    assert one(LANES * 0, 4) == (1, 1, 1)
+    assert one(LANES * 0, 4, atomic=True) == (32, 1, 32)
+    assert one(LANES % 8 * 4, 4, LANES < 16, atomic=True) == (2, 1, 2)

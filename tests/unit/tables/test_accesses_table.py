@@ -84,6 +84,27 @@ def test_what_cannot_be_compared_has_a_code(example):
     assert agreement(one, structs.replace(kernel, lost=5)) == "partly_traced"
 
 
+def test_a_loop_that_waits_ran_differently(example):
+    one, kernel = example
+    waited = structs.replace(one, ncu=Counted(requests=99, lanes=99 * 32, wavefronts=99, wavefronts_ideal=99))
+    assert agreement(waited, kernel) == "ran_differently"
+    assert (
+        agreement(structs.replace(waited, ncu=structs.replace(waited.ncu, lanes=one.lanes)), kernel)
+        == "differs"
+    )
+
+
+def test_wavefronts_of_asynchronous_copies_are_counted_by_the_lines_that_they_read(example):
+    """Of 32 requests, 24 read 16 lines each, and 8 only fill with zeros, in 4 wavefronts."""
+    one, kernel = example
+    copy = structs.replace(one, kind="async_copy", requests=32, wavefronts=128, wavefronts_ideal=128)
+    copy = structs.replace(copy, ncu=Counted(wavefronts=24 * 16 + 8 * 4, wavefronts_ideal=128))
+    source = structs.replace(one, requests=24, lines=24 * 16)
+    assert agreement(copy, kernel, source) == "by_lines"
+    assert agreement(copy, kernel, structs.replace(source, lines=24 * 15)) == "differs"
+    assert agreement(copy, kernel) == "differs"
+
+
 def test_the_summary_names_what_differs_and_what_was_not_traced(tmp_path):
     record = made_up_accesses(tmp_path, "transpose", "padded")
     (case,) = record.cases

@@ -686,6 +686,10 @@ ACCESSES: Mapping[str, Column] = {
     "lanes": Column("int", "", "accesses by a lane"),
     "bytes": Column("int", "B", "bytes that all lanes ask for"),
     "distinct_bytes": Column("int", "B", "distinct bytes of each request, summed"),
+    "lines": Column(
+        "int", "", "distinct cache lines of 128 bytes of each request, summed; global memory only"
+    ),
+    "ncu_lines": Column("int", "", "the same by Nsight Compute; empty if it did not count"),
     "traced_sectors": Column(
         "int", "", "distinct sectors of 32 bytes of each request, summed, from the traced addresses"
     ),
@@ -700,11 +704,14 @@ ACCESSES: Mapping[str, Column] = {
     "wavefronts_excess": Column("int", "", "traced_wavefronts minus wavefronts_ideal"),
     "ways": Column("int", "", "most distinct words of one bank in one pass of a request; 1 without conflict"),
     "ncu_requests": Column("int", "", "executions by a warp, also without an active lane, by Nsight Compute"),
+    "ncu_lanes": Column("int", "", "active lanes of all executions, by Nsight Compute"),
     "agreement": Column(
         "str",
         "",
-        "equal or differs, if the trace and Nsight Compute counted the same launch; not_counted: it has no counter;"
-        " not_traced: the trace has no number; partly_traced: the trace has a part of the blocks",
+        "equal or differs, if the trace and Nsight Compute counted the same launch; ran_differently: it ran with"
+        " other active lanes, as a loop that waits does; by_lines: Nsight Compute counts the wavefronts of an"
+        " asynchronous copy by the cache lines that it reads; not_counted: it has no counter; not_traced: the trace"
+        " has no number; partly_traced: the trace has a part of the blocks",
     ),
     **STATUS,
     "counted": Column("str", "", "ok, or why Nsight Compute did not count the launch (denied, missing, …)"),

@@ -194,11 +194,17 @@ def _counted(traced: Instruction, counted: SourceInstruction | None, report: Pat
             " trace and profile the same build"
         )
     number = {name: round(value) for name, value in counted.counts.items()}
-    requests = number.get("instructions")
+    requests, lanes = number.get("instructions"), number.get("lanes")
     if traced.space != "shared":
-        return Counted(requests=requests, sectors=number.get(f"{traced.space}_sectors"))
+        return Counted(
+            requests=requests,
+            lanes=lanes,
+            lines=number.get(f"{traced.space}_lines"),
+            sectors=number.get(f"{traced.space}_sectors"),
+        )
     return Counted(
         requests=requests,
+        lanes=lanes,
         wavefronts=number.get("shared_wavefronts"),
         wavefronts_ideal=number.get("shared_wavefronts_ideal"),
     )
@@ -280,6 +286,7 @@ def _instruction(
         lanes=tally.lanes,
         bytes=tally.bytes,
         distinct_bytes=tally.distinct_bytes,
+        lines=tally.lines if space == "global" else None,
         sectors=None if shared else tally.sectors,
         sectors_ideal=None if shared else tally.sectors_ideal,
         wavefronts=tally.wavefronts if banks else None,

@@ -9,7 +9,7 @@ import numpy as np
 
 from warplog.metrics.banks import WARP, WORD, Flags, Ints, wavefronts
 
-SECTOR = 32
+SECTOR, LINE = 32, 128
 _WARPGROUP = 4
 _WAVEFRONT = 128  # bytes, without conflicts
 _LANES_OF_SECTOR = SECTOR // WORD  # of local memory, where the words of neighbouring lanes lie side by side
@@ -117,7 +117,7 @@ class Tally:
     Attributes:
         distinct_bytes: of each request, summed.
         array: index of the array that all addresses belong to; None for several, or for memory of no array.
-        sectors, sectors_ideal: 0 for shared memory.
+        lines, sectors, sectors_ideal: 0 for shared memory, lines also for local memory.
         wavefronts, wavefronts_ideal, ways: 0 for other memory and for bulk copies; of wgmma, as if without conflicts.
         example: a request whose number of sectors or wavefronts is the median of all.
     """
@@ -129,6 +129,7 @@ class Tally:
     lanes: int
     bytes: int
     distinct_bytes: int
+    lines: int
     sectors: int
     sectors_ideal: int
     wavefronts: int
@@ -149,7 +150,7 @@ class Tally:
 
 _SUMS = (
     *("requests", "lanes", "bytes", "distinct_bytes"),
-    *("sectors", "sectors_ideal", "wavefronts", "wavefronts_ideal"),
+    *("lines", "sectors", "sectors_ideal", "wavefronts", "wavefronts_ideal"),
 )
 
 
@@ -268,33 +269,42 @@ def _costs(what: What, requests: Requests) -> Ints:
         sizes = np.where(requests.warp[:, None] % _WARPGROUP == 0, sizes, 0)
     active = sizes > 0
     bytes_, distinct_bytes = sizes.sum(1), _distinct_bytes(addresses, active, sizes)
-    sectors, sectors_ideal, taken, ideal, ways = np.zeros((5, len(requests)), np.int64)
+    lines, sectors, sectors_ideal, taken, ideal, ways = np.zeros((6, len(requests)), np.int64)
     if what == What.LOCAL:
         distinct_bytes, sectors = bytes_, _local_sectors(addresses, active, sizes)
     elif what.space == "global":
-        sectors = _sectors(addresses, active, sizes)
+        lines, sectors = (_blocks(step, addresses, active, sizes) for step in (LINE, SECTOR))
     if what.space != "shared":
         sectors_ideal = -(-distinct_bytes // SECTOR)
-    elif not what.is_region:
-        widest = sizes.max(1)
-        for size in np.unique(widest).tolist():
-            own = np.flatnonzero(widest == size)
-            whole = (
-                1 << (size - 1).bit_length()
-            )  # an asynchronous copy of fewer bytes fills the rest with zeros
-            matrices = what in (What.LDMATRIX, What.STMATRIX)
-            taken[own], ideal[own], ways[own] = wavefronts(
-                addresses[own], active[own], whole, matrices=matrices
-            )
+    elif not what.is_region and what != What.REMOTE:  # whose banks are those of another SM
+        taken, ideal, ways = _wavefronts(what, requests, active)
     if what in (What.WGMMA_A, What.WGMMA_B):
         taken = ideal = bytes_ // _WAVEFRONT
         ways = np.ones_like(bytes_)
-    return np.stack([one, lanes, bytes_, distinct_bytes, sectors, sectors_ideal, taken, ideal, ways], axis=1)
+    return np.stack(
+        [one, lanes, bytes_, distinct_bytes, lines, sectors, sectors_ideal, taken, ideal, ways], axis=1
+    )
 
 
-def _sectors(addresses: Ints, active: Flags, sizes: Ints) -> Ints:
-    """Returns the number of distinct sectors of each request; an access that is not aligned, or a region, has more."""
-    first, last = addresses // SECTOR, (addresses + np.maximum(sizes, 1) - 1) // SECTOR
+def _wavefronts(what: What, requests: Requests, active: Flags) -> tuple[Ints, Ints, Ints]:
+    """Returns the wavefronts of each request, without conflicts, and its ways."""
+    found = np.zeros((3, len(requests)), np.int64)
+    widest, atomic = requests.sizes.max(1), requests.does & Does.ATOMIC
+    for size, is_atomic in np.unique(np.stack([widest, atomic], axis=1), axis=0).tolist():
+        own = np.flatnonzero((widest == size) & (atomic == is_atomic))
+        found[:, own] = wavefronts(
+            requests.addresses[own],
+            active[own],
+            1 << (size - 1).bit_length(),  # an asynchronous copy of fewer bytes fills the rest with zeros
+            matrices=what in (What.LDMATRIX, What.STMATRIX),
+            atomic=bool(is_atomic),
+        )
+    return found[0], found[1], found[2]
+
+
+def _blocks(step: int, addresses: Ints, active: Flags, sizes: Ints) -> Ints:
+    """Returns the number of distinct blocks of `step` bytes that each request touches; a region may have many."""
+    first, last = addresses // step, (addresses + np.maximum(sizes, 1) - 1) // step
     between = np.where(active, np.maximum(last - first - 1, 0), 0).sum(1)
     touched: Ints = _distinct(np.concatenate([first, last], axis=1), np.tile(active, 2)) + between
     return touched

@@ -1,4 +1,8 @@
-"""Opcode and source line of each instruction, in the output of `nvdisasm -c -g`."""
+"""Opcode and source line of each instruction, in the output of `nvdisasm -c -g`.
+
+The line of what is inlined is that of the called function. Nsight Compute shows the same line, except for the first
+instruction after a call, which it counts to the calling one.
+"""
 
 import re
 from collections.abc import Mapping
@@ -7,7 +11,7 @@ from dataclasses import dataclass
 from warplog.parsers.inputs import valid_unicode
 
 _SECTION = re.compile(r"^\s*\.section\s+\.text\.([^,\s]+),")
-_LINE = re.compile(r'^\s*//## File "(.*)", line (\d{1,9})')
+_LINE = re.compile(r'^\s*//## File "([^"]*)", line (\d{1,9})')
 _INSTRUCTION = re.compile(r"^\s+/\*([0-9a-f]{4,8})\*/\s+(?:@!?\w+\s+)?([A-Z][A-Za-z0-9_.]*)")
 
 

@@ -38,6 +38,14 @@ class Files:
         """Returns the compiled timing core."""
         return str(stages.TIMER.at(RESULTS, arch=self.plan.arch))
 
+    def tracer(self) -> str:
+        """Returns the compiled tracer of accesses."""
+        return str(stages.TRACER.at(RESULTS, arch=self.plan.arch))
+
+    def tracer_sources(self) -> list[str]:
+        """Returns the sources of the tracer."""
+        return [paths.shown(path) for path in sorted((paths.PACKAGE / "measure" / "tracer").iterdir())]
+
     def gpus(self) -> list[str]:
         """Returns the files with the peak rates of known GPUs."""
         return [paths.shown(path) for path in device.gpu_files(self.plan.project)]

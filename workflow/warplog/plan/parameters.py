@@ -17,6 +17,7 @@ from warplog.machine import device, packages
 from warplog.plan.boards import SLOTS
 from warplog.plan.files import Files
 from warplog.plan.jobs import (
+    AccessJob,
     BuildParameters,
     CheckJob,
     ChipsJob,
@@ -113,6 +114,12 @@ class Parameters:
         """Returns the parameters of capturing the timelines of a family."""
         family, settings = self.plan.family_plan(wildcards.family).with_marks(), self.plan.settings.timeline
         return family.job(TimelineJob, contract=family.timeline_contract(), settings=settings)
+
+    def accesses(self, wildcards: Any) -> object:
+        """Returns the parameters of tracing the accesses of a family."""
+        family, settings = self.plan.family_plan(wildcards.family), self.plan.settings
+        counted, contract = settings.profile.ncu, family.access_contract()
+        return family.job(AccessJob, contract=contract, settings=settings.accesses, counted=counted)
 
     def chips(self, wildcards: Any) -> object:
         """Returns the parameters of compiling a family for an architecture."""

@@ -41,12 +41,15 @@ class Counted(Frozen, frozen=True, kw_only=True):
     """What Nsight Compute counted at an instruction, in the same launch on the same inputs; None for what it lacks.
 
     Attributes:
-        requests: executions of the instruction, per warp.
+        requests: executions of the instruction, per warp; lanes: active ones, summed over the executions.
+        lines: cache lines of 128 bytes that the L1 cache looks up.
         sectors: of 32 bytes, asked of the L1 cache's next level ("theoretical" in Nsight Compute).
         wavefronts, wavefronts_ideal: of shared memory.
     """
 
     requests: Count | None = None
+    lanes: Count | None = None
+    lines: Count | None = None
     sectors: Count | None = None
     wavefronts: Count | None = None
     wavefronts_ideal: Count | None = None
@@ -68,10 +71,11 @@ class Instruction(Frozen, frozen=True, kw_only=True):
         requests: executions by a warp with at least one active lane.
         lanes: accesses by a lane; bytes: asked for by all of them.
         distinct_bytes: of each request, summed; a word that several lanes of a warp read counts once.
+        lines: distinct cache lines of 128 bytes per request, summed; global memory only.
         sectors: distinct sectors of 32 bytes per request, summed; None for shared memory.
         sectors_ideal: the fewest sectors that hold the distinct bytes of each request, summed.
         wavefronts: of shared memory, summed; None for other memory and bulk copies.
-            Those of wgmma are as if it had no conflicts.
+            Those of wgmma are as if it had no conflicts; those in the memory of another block are left out.
         wavefronts_ideal: without bank conflicts, summed; by the definition of Nsight Compute.
         ways: largest number of distinct words of one bank in one pass of a request; 1 without conflict.
         example: a request whose sectors or wavefronts are the median of all.
@@ -90,6 +94,7 @@ class Instruction(Frozen, frozen=True, kw_only=True):
     lanes: Number
     bytes: Count
     distinct_bytes: Count
+    lines: Count | None = None
     sectors: Count | None = None
     sectors_ideal: Count | None = None
     wavefronts: Count | None = None

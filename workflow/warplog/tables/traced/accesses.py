@@ -13,7 +13,7 @@ from warplog.records.requested.accesses import AccessCase, Accesses, Instruction
 TABLES: Mapping[str, Mapping[str, Column]] = {"accesses": ACCESSES, "traced_kernels": TRACED_KERNELS}
 _SAME = (
     *("launch", "offset", "opcode", "file", "line", "text", "space", "kind", "array", "requests", "lanes"),
-    *("bytes", "distinct_bytes", "sectors_ideal", "wavefronts_ideal", "ways"),
+    *("bytes", "distinct_bytes", "lines", "sectors_ideal", "wavefronts_ideal", "ways"),
 )
 _MOST_SHOWN = 20
 
@@ -32,10 +32,13 @@ def rows(record: Accesses | Absent) -> Iterator[tuple[str, Row]]:
         if not case.instructions:
             yield "accesses", row
         kernels = {kernel.launch: kernel for kernel in case.kernels or ()}
+        sources = {(one.launch, one.offset): one for one in case.instructions or () if one.space == "global"}
         for kernel in kernels.values():
             yield "traced_kernels", {**about, "case": case.case, **_kernel(kernel)}
-        for instruction in case.instructions or ():
-            yield "accesses", {**row, **_instruction(instruction, kernels[instruction.launch], case)}
+        for one in case.instructions or ():
+            kernel, source = kernels[one.launch], sources.get((one.launch, one.offset))
+            counted = {"kernel": kernel.kernel, "agreement": agreement(one, kernel, source)}
+            yield "accesses", {**row, **_instruction(one, case), **counted}
 
 
 def _kernel(kernel: Kernel) -> Row:
@@ -53,37 +56,57 @@ def _kernel(kernel: Kernel) -> Row:
     }
 
 
-def _instruction(one: Instruction, kernel: Kernel, case: AccessCase) -> Row:
+def _instruction(one: Instruction, case: AccessCase) -> Row:
     counted = structs.asdict(one.ncu) if one.ncu else {}
     excess = None
     if one.wavefronts is not None and one.wavefronts_ideal is not None:
         excess = one.wavefronts - one.wavefronts_ideal
     return {
         **{name: getattr(one, name) for name in _SAME},
-        "kernel": kernel.kernel,
         "traced_sectors": one.sectors,
         "traced_wavefronts": one.wavefronts,
         "wavefronts_excess": excess,
         "sectors_per_request": None if one.sectors is None else one.sectors / one.requests,
         "bytes_per_sector": one.distinct_bytes / one.sectors if one.sectors else None,
         **{f"ncu_{name}": value for name, value in counted.items()},
-        "agreement": agreement(one, kernel),
         "counted": case.counted or "",
         "counted_reason": case.counted_reason,
     }
 
 
-def agreement(one: Instruction, kernel: Kernel) -> str:
-    """Returns a code for how the trace of an instruction agrees with its counters."""
-    names = ("wavefronts", "wavefronts_ideal") if one.space == "shared" else ("sectors",)
+def agreement(one: Instruction, kernel: Kernel, source: Instruction | None = None) -> str:
+    """Returns a code for how the trace of an instruction agrees with its counters.
+
+    Args:
+        one: the instruction.
+        kernel: where it is.
+        source: what the same instruction reads of global memory, if it is an asynchronous copy.
+    """
+    names = ("wavefronts", "wavefronts_ideal") if one.space == "shared" else ("sectors", "lines")
     pairs = [(getattr(one, name), getattr(one.ncu, name)) for name in names] if one.ncu else []
-    if not pairs or any(counted is None for _, counted in pairs):
+    counted = [(seen, counted) for seen, counted in pairs if counted is not None]
+    if not counted:
         return "not_counted"
-    if all(seen is None for seen, _ in pairs):
+    if all(seen is None for seen, _ in counted):
         return "not_traced"
     if kernel.lost or kernel.traced_blocks < prod(kernel.grid):
         return "partly_traced"
-    return "equal" if all(seen == counted for seen, counted in pairs) else "differs"
+    if all(seen == counted for seen, counted in counted):
+        return "equal"
+    if one.ncu and one.ncu.lanes not in (None, one.lanes):
+        return "ran_differently"
+    return "by_lines" if source and _by_lines(one, source) else "differs"
+
+
+def _by_lines(copy: Instruction, source: Instruction) -> bool:
+    """Returns whether the counted wavefronts of an asynchronous copy are the cache lines that it reads.
+
+    A request that only fills with zeros then takes those that it takes without conflicts.
+    """
+    if copy.ncu is None or copy.wavefronts_ideal is None or source.lines is None:
+        return False
+    filled = (copy.requests - source.requests) * copy.wavefronts_ideal // copy.requests
+    return copy.ncu.wavefronts == source.lines + filled
 
 
 def summary(rows: Sequence[Mapping[str, Cell]]) -> str:
