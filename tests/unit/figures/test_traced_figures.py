@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
 from drawn_figures import texts
@@ -13,6 +14,7 @@ from traced_tables import SGEMM, TRANSPOSE, ldmatrix, owners, record, shipped, t
 from warplog import figures
 from warplog.figures.shared import style
 from warplog.figures.shared.settings import settings_of
+from warplog.metrics import banks
 from warplog.records.config import FigureSettings
 from warplog.records.requested.accesses import Reuse
 from warplog.tables.view import FigureTables
@@ -123,6 +125,31 @@ def test_each_matrix_of_ldmatrix_is_a_pass_of_eight_lanes():
     assert own["plain"].groupby("pass")["wavefront"].nunique().tolist() == [4] * 4
     assert own["swizzled"].groupby("pass")["wavefront"].nunique().tolist() == [1] * 4
     assert "ldmatrix, 64 requests, 4-way conflict" in texts(drawn("lanes_over_banks", tables))
+
+
+@pytest.mark.parametrize(
+    ("kind", "size"),
+    [("load", 1), ("load", 4), ("load", 8), ("load", 16), ("atomic", 4), ("atomic", 8), ("ldmatrix", 16)],
+)
+def test_as_many_wavefronts_are_drawn_as_are_counted(kind, size):
+    lanes, random = np.arange(32), np.random.default_rng(size)
+    patterns = [
+        lanes,
+        lanes // 2,
+        lanes % 8,
+        lanes // 4 * 2 + lanes % 2,
+        16 * lanes,
+        random.integers(0, 64, 32),
+    ]
+    for pattern in patterns:
+        addresses, active = size * pattern, random.random(32) < 0.8
+        about = {"matrices": kind == "ldmatrix", "atomic": kind == "atomic"}
+        taken = banks.wavefronts(addresses[None], active[None], size, **about).taken[0]
+        request = pd.DataFrame(
+            {"lane": lanes[active], "address": addresses[active], "size_bytes": size, "kind": kind}
+        )
+        words = figures.module("lanes_over_banks").words(request)
+        assert words["wavefront"].nunique() == words["wavefront"].max() + 1 == taken
 
 
 def test_without_a_difference_or_an_excess_there_is_nothing_to_show(sgemm):

@@ -23,8 +23,8 @@ COLOURS = [ordered_style(lane, LANES).colour for lane in range(LANES)]
 ACROSS = 32  # words of a line of memory, or banks
 _MOST_COLUMNS, _MOST_ROWS = 3, 3
 _LEAST = 0.5  # sectors or wavefronts per request that make a difference
-_PITCH_IN, _LEFT_IN = 0.046, 0.36  # of a row of cells; room for the lanes to its left
-_NAMED = 8  # rows beside which there is room for the word lane
+_PITCH_IN, _ALL_IN = (0.046, 0.12), 1.5  # heights of a row of cells, and of all rows if they are few
+_TICKS_IN = 0.42  # below the lowest panel of a variant
 _ACCESS = ["variant", "launch", "offset", "space"]
 _SAME = ["array", "kind"]  # what the same access has in two variants
 _WORDS = {"async_copy": "async copy"}
@@ -158,21 +158,23 @@ def draw(
     }
     panels = {place: panel(own) for place, own in groups.items()}
     depths = [max(own.tops[-1] + 1 for (row, _), own in panels.items() if row == at) for at in range(rows)]
-    room_in = width_in() / columns - _LEFT_IN
+    room_in = width_in() / columns - (0.36 if is_narrow() else 0.5)  # beside the panel's lanes
     above = {place: _above(own, place[0] == 0, about(own), room_in) for place, own in groups.items()}
     lines = [max(len(text) for (row, _), text in above.items() if row == at) for at in range(rows)]
-    texts_in = height_in(sum(lines)) + 0.2 * rows
-    figure = new_figure(title, _PITCH_IN * sum(depths) + texts_in + 0.45, note, look)
-    grid = figure.add_gridspec(rows, columns, height_ratios=depths)
+    lowest = {at: max(row for row, column in panels if column == at) for at in range(columns)}
+    around_in = height_in(sum(lines)) + 0.2 * rows + _TICKS_IN * len(set(lowest.values()))
+    pitch_in = float(np.clip(_ALL_IN / sum(depths), *_PITCH_IN))
+    figure = new_figure(title, pitch_in * sum(depths) + around_in, note, look)
+    grid = figure.add_gridspec(rows, max(columns, 2), height_ratios=depths)
     for (row, column), own in panels.items():
         axes = figure.add_subplot(grid[row, column])
-        _memory(axes, own, depths[row])
+        _memory(axes, own, depths[row], pitch_in)
         write_above(axes, above[row, column], lines[row])
-        is_last = row == max(at for at, beside in panels if beside == column)
+        is_last = row == lowest[column]
         places, label = ticks
         axes.set_xticks(list(places), list(places.values()) if is_last else [])
         axes.set_xlabel(label if is_last else "")
-        if column == 0 and depths[row] > _NAMED:
+        if column == 0 and pitch_in * len(own.tops) > 2 * line_in():
             axes.set_ylabel("lane")
     return figure
 
@@ -182,10 +184,11 @@ def _above(own: pd.DataFrame, is_top: bool, about: Names, room_in: float) -> lis
     first = own.iloc[0]
     lines = lines_above(str(first["variant"]) if is_top else "", [(text, {}) for text in about], room_in)
     code = " ".join(str(first["text"]).split())
-    return [*lines, (fit(f"{first['line']}: {code}", room_in), {"color": MUTED})] if first["line"] else lines
+    code = f"{first['line']}: {code}" if code else f"{first['file']}, line {first['line']}"
+    return [*lines, (fit(code, room_in), {"color": MUTED})] if first["line"] else lines
 
 
-def _memory(axes: Axes, panel: Panel, depth: float) -> None:
+def _memory(axes: Axes, panel: Panel, depth: float, pitch_in: float) -> None:
     """Draws the rows of a panel from the top down, with the lanes of each to its left."""
     grey = [_box(panel.tops[row], start, end) for row, start, end in panel.moved]
     axes.add_collection(PolyCollection(grey, fc=FAINT, ec="none"))
@@ -203,7 +206,7 @@ def _memory(axes: Axes, panel: Panel, depth: float) -> None:
         sorted({lane for cell in panel.cells if cell.row == row for lane in cell.lanes})
         for row in range(len(panel.tops))
     ]
-    least, last = line_in() / _PITCH_IN, len(lanes) - 1
+    least, last = line_in() / pitch_in, len(lanes) - 1
     step = next(step for step in (1, 2, 4, 8) if step >= least or step == 8)
     named = [row for row in range(0, last, step) if panel.tops[last] - panel.tops[row] >= least] + [last]
     axes.set_yticks([panel.tops[row] + 0.5 for row in named], [ranges(lanes[row]) for row in named])

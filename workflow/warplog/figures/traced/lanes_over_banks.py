@@ -27,35 +27,38 @@ def data(tables: FigureTables, variant: str = "") -> pd.DataFrame:
     over all requests of the instruction.
     """
     rows = lanes.compared(tables, "shared", "wavefronts", variant)
-    pieces = [_words(own) for _, own in rows.groupby(["row", "column"], sort=False)]
+    pieces = [words(own) for _, own in rows.groupby(["row", "column"], sort=False)]
     return pd.concat(pieces, ignore_index=True) if pieces else rows
 
 
-def _words(own: pd.DataFrame) -> pd.DataFrame:
+def words(own: pd.DataFrame) -> pd.DataFrame:
     """Returns a row per lane and word, with bank and wavefront: a pass takes as many as its fullest bank has words."""
-    size, is_matrix = int(own["size_bytes"].iloc[0]), "matrix" in str(own["kind"].iloc[0])
+    size, kind = int(own["size_bytes"].iloc[0]), str(own["kind"].iloc[0])
     address = dict(zip(own["lane"], own["address"], strict=True))
     rows, first = [], 0
-    for number, passed in enumerate(_passes(address, size, is_matrix)):
-        depth: dict[int, list[int]] = {}
+    for number, passed in enumerate(_passes(address, size, kind)):
+        depth: dict[int, list[tuple[int, int]]] = {}
         for lane in passed:
             for word in range(address[lane] // banks.WORD, -(-(address[lane] + size) // banks.WORD)):
-                words = depth.setdefault(word % banks.BANKS, [])
-                words += [word] if word not in words else []
-                rows.append((lane, number, word % banks.BANKS, first + words.index(word)))
+                of_bank = depth.setdefault(word % banks.BANKS, [])
+                turn = word, lane if kind == "atomic" else 0  # each lane has one, even at the same word
+                of_bank += [turn] if turn not in of_bank else []
+                rows.append((lane, number, word % banks.BANKS, first + of_bank.index(turn)))
         first += max(map(len, depth.values()))
     return own.merge(pd.DataFrame(rows, columns=["lane", "pass", "bank", "wavefront"]), on="lane")
 
 
-def _passes(address: dict[int, int], size: int, is_matrix: bool) -> list[list[int]]:
+def _passes(address: dict[int, int], size: int, kind: str) -> list[list[int]]:
     """Returns the lanes of each pass over the request: of the whole warp, or of its halves or quarters."""
+    size = 1 << (size - 1).bit_length()
     width = banks.WARP // max(size // banks.WORD, 1)
+    about = {"matrices": "matrix" in kind, "atomic": kind == "atomic"}
     groups = [[lane for lane in address if lane // width == n] for n in range(banks.WARP // width)]
     passes: list[list[int]] = []
     for even, odd in zip(groups[::2], groups[1::2] or [[]], strict=True):
         both = np.array([[address.get(lane, -1) for lane in range(banks.WARP)]])
         active = np.isin(np.arange(banks.WARP), even + odd)[None]
-        is_one = even and odd and banks.wavefronts(both, active, size, matrices=is_matrix).taken[0] == 1
+        is_one = even and odd and banks.wavefronts(both, active, size, **about).taken[0] == 1
         passes += [even + odd] if is_one else [even, odd]
     return list(filter(None, passes))
 

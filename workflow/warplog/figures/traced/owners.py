@@ -24,13 +24,14 @@ NEEDS = ("accesses",)
 TITLE = "Who writes which element"
 NOTE = (
     "traced stores to {array} in case {case}; above: the tile of the first block, coloured by warp, with the elements "
-    "of warp 0 outlined and those of thread 0 filled; below: the tiles of all blocks, the first one filled{hidden}"
+    "of the first warp that writes outlined and those of its first thread filled; below: the tiles of all blocks, the "
+    "first one filled{hidden}"
 )
 WARP = 32
 _MOST = 3
 _THREAD = "#d55e00"
 _TINT = 0.62  # how far the colours of warps are moved to white
-_LOWEST, _HIGHEST = 0.35, 1.25  # of a panel, of its width
+_LOWEST, _HIGHEST = 0.3, 1.25  # of a panel, of its width
 _INSET_IN = 0.45
 Owned = NDArray[np.int64]
 
@@ -126,12 +127,12 @@ def _owned(own: pd.DataFrame) -> Owned:
 
 
 def _about(owned: Owned) -> list[Line]:
-    threads = np.unique(owned[owned >= 0])
-    of_warp, of_thread = int((owned[owned >= 0] // WARP == 0).sum()), int((owned == 0).sum())
+    threads, counts = np.unique(owned[owned >= 0], return_counts=True)
+    warp, of_warp = threads[0] // WARP, counts[threads // WARP == threads[0] // WARP].sum()
     return [
         (f"{owned.shape[0]} × {owned.shape[1]} by {tick(len(threads))} threads", {}),
-        (f"warp 0: {with_unit(of_warp, 'element')}", {}),
-        (f"thread 0: {with_unit(of_thread, 'element')}", {"color": _THREAD}),
+        (f"warp {warp}: {with_unit(of_warp, 'element')}", {}),
+        (f"thread {threads[0]}: {with_unit(counts[0], 'element')}", {"color": _THREAD}),
     ]
 
 
@@ -146,26 +147,35 @@ def _finding(groups: list[pd.DataFrame], owned: list[Owned]) -> str:
 
 
 def _tile(axes: Axes, own: pd.DataFrame, owned: Owned) -> None:
-    """Draws the first tile: warps as areas with their number, the outline of warp 0, and the elements of thread 0."""
+    """Draws the first tile: warps as areas with their number, the outline of the first one, and its first thread."""
     height, width = owned.shape
     warps = np.where(owned < 0, -1, owned // WARP)
-    count = int(warps.max()) + 1
-    for warp in range(count):
-        colour = [1 - (1 - part) * (1 - _TINT) for part in to_rgb(ordered_style(warp, count).colour)]
-        axes.add_collection(PolyCollection(list(_boxes(warps == warp)), fc=[colour], ec="none"))
+    count, thread = int(warps.max()) + 1, int(owned[owned >= 0].min())
+    areas = {warp: list(_rectangles(warps == warp)) for warp in range(count)}
+    boxes = [_box(*area) for own in areas.values() for area in own]
+    colours = [_tinted(ordered_style(warp, count).colour) for warp, own in areas.items() for _ in own]
+    axes.add_collection(PolyCollection(boxes, fc=colours, ec="none"))
     axes.add_collection(LineCollection(list(_borders(warps)), colors="white", lw=0.7))
-    axes.add_collection(PolyCollection(list(_boxes(owned == 0)), fc=_THREAD, ec="none", zorder=3))
-    axes.add_collection(LineCollection(list(_borders(warps == 0)), colors=INK, lw=1.0, zorder=4))
+    axes.add_collection(
+        PolyCollection(
+            [_box(*area) for area in _rectangles(owned == thread)], fc=_THREAD, ec=_THREAD, lw=0.4, zorder=4
+        )
+    )
+    axes.add_collection(LineCollection(list(_borders(warps == thread // WARP)), colors=INK, lw=1.0, zorder=3))
     box = _tiles(own).iloc[0]
     _frame(axes, height, width)
     axes.set_xticks([width], [tick(box["column"] + width)])
     axes.set_yticks([0, height], [tick(box["row"]), tick(box["row"] + height)])
     axes.tick_params(length=0, pad=2)
-    fits_in = 1.1 * line_in() * max(height, width) / 1.5  # elements that a number needs, roughly
-    for warp in range(count):
-        row, column, tall, wide = _largest(warps == warp)
-        if warp and min(tall, wide) >= fits_in:
+    least = line_in() * max(height, width) / 1.4  # elements that a number needs, roughly
+    for warp, own_areas in areas.items():
+        row, column, tall, wide = max(own_areas, key=lambda area: area[2] * area[3], default=(0, 0, 0, 0))
+        if warp != thread // WARP and min(tall, wide) >= least:
             axes.text(column + wide / 2, row + tall / 2, f"{warp}", ha="center", va="center", color=MUTED)
+
+
+def _tinted(colour: str) -> list[float]:
+    return [1 - (1 - part) * (1 - _TINT) for part in to_rgb(colour)]
 
 
 def _array(axes: Axes, own: pd.DataFrame) -> None:
@@ -186,7 +196,7 @@ def _array(axes: Axes, own: pd.DataFrame) -> None:
 
 def _frame(axes: Axes, height: int, width: int) -> None:
     axes.set(xlim=(0, width), ylim=(height, 0))
-    if _LOWEST <= height / width <= _HIGHEST:
+    if _LOWEST <= height / width <= 1 / _LOWEST:
         axes.set_aspect("equal", anchor="NW")
     axes.spines[:].set_visible(False)
 
@@ -207,14 +217,6 @@ def _rectangles(mask: NDArray[np.bool_]) -> Iterator[tuple[int, int, int, int]]:
             yield top, start, row - top, end - start
         for span in spans - set(open_at):
             open_at[span] = row
-
-
-def _boxes(mask: NDArray[np.bool_]) -> Iterator[list[tuple[float, float]]]:
-    return (_box(*rectangle) for rectangle in _rectangles(mask))
-
-
-def _largest(mask: NDArray[np.bool_]) -> tuple[int, int, int, int]:
-    return max(_rectangles(mask), key=lambda own: own[2] * own[3], default=(0, 0, 0, 0))
 
 
 def _borders(values: NDArray[Any]) -> Iterator[list[tuple[int, int]]]:

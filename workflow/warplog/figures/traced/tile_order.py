@@ -29,7 +29,7 @@ NOTE = (
     "filled are the tiles of the first wave, the blocks that fit on the GPU at once; bytes are the distinct ones that "
     "it reads from global memory, in sectors of 32 bytes{hidden}"
 )
-_MOST, _LEAST_TILES = 3, 4
+_MOST, _LEAST_TILES = 3, 6
 _WAVE, _PATH = "#f3c9a8", "#d55e00"
 _READ = ["wave_blocks", "wave_bytes", "wave_bytes_of_blocks"]
 
@@ -37,23 +37,29 @@ _READ = ["wave_blocks", "wave_bytes", "wave_bytes_of_blocks"]
 def data(tables: FigureTables, variant: str = "") -> pd.DataFrame:
     """Returns a row per block of the variants that take their tiles in different orders; none if all take the same.
 
-    With `variant` it is that one and its parent. A variant whose blocks write fewer than four tiles has no order.
+    With `variant` it is that one and its parent. A variant whose blocks write fewer than six tiles has no order.
     """
     tiles = current(tables.access_tiles, tables, variant)
     orders = {str(name): _order(own) for name, own in tiles.groupby("variant") if len(own) >= _LEAST_TILES}
     names = _shown(tables, orders, variant)
     rows = tiles[tiles["variant"].isin(names)].reset_index(drop=True)
-    reuse = (
-        tables.traced_kernels.dropna(subset=_READ)
-        .sort_values("wave_bytes")
-        .drop_duplicates("variant", keep="last")
-    )
-    rows = rows.merge(reuse[["variant", *_READ]], on="variant", how="left")
+    rows = rows.merge(_reuse(tables, rows), on="variant", how="left")
     place = {name: at for at, name in enumerate(names)}
     rows = rows.assign(panel=rows["variant"].map(place), hidden=stored_unseen(tables))
     columns = ["family", "variant", "case", "panel", "array", "rows", "columns", "block"]
     columns += ["first_row", "end_row", "first_column", "end_column", *_READ, "hidden", *ORIGIN_COLUMNS]
     return rows.sort_values(["panel", "block"], kind="stable").reindex(columns=columns).reset_index(drop=True)
+
+
+def _reuse(tables: FigureTables, rows: pd.DataFrame) -> pd.DataFrame:
+    """Returns what the first wave of the kernel that writes the tiles reads: the one with as many blocks as needed."""
+    last = rows.groupby("variant")["block"].max().rename("last").reset_index()
+    kernels = tables.traced_kernels[["variant", "blocks", *_READ]].merge(last, on="variant")
+    return (
+        kernels[kernels["blocks"] > kernels["last"]]
+        .sort_values("blocks")
+        .drop_duplicates("variant")[["variant", *_READ]]
+    )
 
 
 def _shown(tables: FigureTables, orders: dict[str, tuple[tuple[int, int], ...]], variant: str) -> list[str]:
@@ -99,26 +105,29 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
 
 
 def _finding(groups: list[pd.DataFrame]) -> str:
-    """Returns how much the first wave reads in each order, if that is known, and how large the wave is."""
-    read = {str(own["variant"].iloc[0]): float(own["wave_bytes"].iloc[0]) for own in groups}
-    if any(pd.isna(value) for value in read.values()):
-        return f"{TITLE}: {listed(list(read))}"
-    parts = [f"{_bytes(value)} in {name}" for name, value in read.items()]
+    """Returns how much the first wave reads in each order, if that is known and not all of the blocks."""
+    names = [str(own["variant"].iloc[0]) for own in groups]
+    if any(pd.isna(own["wave_bytes"].iloc[0]) or _is_whole(own) for own in groups):
+        return f"{TITLE}: {listed(names)}"
+    parts = [
+        f"{_bytes(own['wave_bytes'].iloc[0])} in {name}" for own, name in zip(groups, names, strict=True)
+    ]
     return f"{TITLE}: the first wave reads {', '.join(parts)}"
+
+
+def _is_whole(own: pd.DataFrame) -> bool:
+    """Returns whether the first wave has all blocks."""
+    return bool(own["wave_blocks"].iloc[0] >= len(own))
 
 
 def _about(own: pd.DataFrame) -> list[str]:
     first = own.iloc[0]
     lines = [f"{tick(len(own))} blocks over {tick(first['rows'])} × {tick(first['columns'])}"]
     if pd.isna(first["wave_bytes"]):
-        return [*lines, "bytes of a wave not known"]
+        return [*lines, "what they read was not traced"]
+    wave = "all at once" if _is_whole(own) else f"first {tick(first['wave_blocks'])}"
     times = first["wave_bytes_of_blocks"] / first["wave_bytes"]
-    wave = min(first["wave_blocks"], len(own))
-    return [
-        *lines,
-        f"first {tick(wave)} read {_bytes(first['wave_bytes'])}",
-        f"each byte by {number(times)} blocks",
-    ]
+    return [*lines, f"{wave} read {_bytes(first['wave_bytes'])}", f"each byte by {number(times)} blocks"]
 
 
 def _bytes(value: float) -> str:
@@ -130,7 +139,7 @@ def _way(axes: Axes, own: pd.DataFrame) -> None:
     first = own.iloc[0]
     sides = own[["first_row", "end_row", "first_column", "end_column"]].itertuples(index=False)
     boxes = [[(left, top), (right, top), (right, low), (left, low)] for top, low, left, right in sides]
-    wave = int(first["wave_blocks"]) if pd.notna(first["wave_blocks"]) else 0
+    wave = 0 if pd.isna(first["wave_blocks"]) or _is_whole(own) else int(first["wave_blocks"])
     edges: Any = {"ec": FAINT, "lw": 0.5, "clip_on": False}
     axes.add_collection(PolyCollection(boxes[wave:], fc="none", **edges))
     axes.add_collection(PolyCollection(boxes[:wave], fc=_WAVE, **edges))

@@ -12,14 +12,11 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
     "access_owners": ACCESS_OWNERS,
     "access_tiles": ACCESS_TILES,
 }
-BY_LANE = (
-    "load",
-    "store",
-    "atomic",
-    "async_copy",
-    "ldmatrix",
-    "stmatrix",
-)  # each lane has an address of its own
+_MOST_BYTES, _MOST_ELEMENTS = (
+    16,
+    1 << 20,
+)  # of a lane and of a tile; a record is input, and could claim any number
+BY_LANE = frozenset(("load", "store", "atomic", "async_copy", "ldmatrix", "stmatrix"))  # a lane, an address
 _FACTS = (
     "launch", "offset", "opcode", "file", "line", "text", "space", "kind", "array", "requests", "sectors",
     "sectors_ideal", "wavefronts", "wavefronts_ideal", "ways",
@@ -47,8 +44,8 @@ def _examples(instructions: Iterable[Instruction]) -> Iterator[Instruction]:
     def place(own: Instruction) -> tuple[int, str, int, str, str, str]:
         return own.launch, own.file, own.line, own.array, own.space, own.kind
 
-    having = sorted((own for own in instructions if own.kind in BY_LANE), key=place)
-    for _, group in groupby(having, place):
+    shown = (own for own in instructions if own.kind in BY_LANE and own.example.size_bytes <= _MOST_BYTES)
+    for _, group in groupby(sorted(shown, key=place), place):
         yield max(group, key=_excess)
 
 
@@ -73,7 +70,11 @@ def _threads(owners: Owners) -> Iterator[Row]:
     if not owners.tiles:
         return
     first = owners.tiles[0]
-    width, place = first.columns[1] - first.columns[0], 0
+    height, width = (end - begin for begin, end in (first.rows, first.columns))
+    whole = sum(elements for _, elements in owners.threads)
+    if min(height, width) < 1 or height * width != whole or whole > _MOST_ELEMENTS:
+        return
+    place = 0
     for thread, elements in owners.threads:
         end = place + elements
         while place < end:
