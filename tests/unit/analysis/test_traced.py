@@ -111,6 +111,14 @@ def test_the_number_of_requests_changes_nothing_that_is_said_per_request(transpo
     }
 
 
+def test_the_lines_that_access_an_array_are_one_change_at_the_line_that_takes_most(transpose):
+    rows = [access("naive", 9, "store", "out", 2048, 4, 4), *ACCESSES]
+    concluded = conclude(with_traces(transpose, rows), {})
+    assert said_of(concluded, "smem_conflict")["cause", "sectors_per_write", "out"] == (18, 4)
+    (change,) = (c for c in concluded.changes if c.quantity == "sectors_per_write")
+    assert change.parent_wait_line == "naive.cu:23"
+
+
 def test_wider_accesses_take_more_sectors_for_more_bytes_and_are_not_worse(transpose):
     wide = [
         access("naive", 23, "load", "in", 2048, 4, 4),
