@@ -1,7 +1,7 @@
 """Turns the trace of a launch into the values of its record, with the counters that Nsight Compute has of it."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path, PurePath
@@ -37,7 +37,6 @@ from warplog.records.requested.accesses import (
     Tile,
 )
 
-_CUBIN = 190  # the machine in the header of its ELF file
 _DISASSEMBLE_S = 120.0
 _LINE_BYTES = 128  # addresses of no array are relative to the cache line of the first one
 # Instructions that access memory and that the Sanitizer API has no kind for.
@@ -107,7 +106,9 @@ def read(
         WarplogError: The trace is damaged, or has more instructions than a record.
     """
     lines = {path.name: source_lines(path) for path in sources}
-    return summarise(access_trace.read(trace), arrays, _code(cubins), lines, wave_blocks)
+    kernels = access_trace.read(trace)
+    code = _code(cubins, {kernel.mangled for kernel in kernels})
+    return summarise(kernels, arrays, code, lines, wave_blocks)
 
 
 def summarise(
@@ -136,7 +137,7 @@ def summarise(
             reuse.add(requests)
             for finder in finders.values():
                 finder.add(requests)
-        places = _places(code, kernel.mangled)
+        places = code.get(kernel.mangled, {})
         own = [(tally, places.get(tally.offset, _NO_PLACE)) for tally in counter.tallies()]
         instructions += [_instruction(launch, tally, place, arrays, lines) for tally, place in own]
         read_by = reuse.reuse(wave_blocks.get(kernel.mangled, 0))
@@ -210,14 +211,21 @@ def _counted(traced: Instruction, counted: SourceInstruction | None, report: Pat
     )
 
 
-def _code(files: Sequence[Path]) -> dict[str, Mapping[int, Place]]:
-    """Returns the instructions of all kernels in cubins and libraries."""
+def _code(files: Sequence[Path], names: Set[str]) -> dict[str, Mapping[int, Place]]:
+    """Returns the instructions of the kernels of these names in cubins and libraries."""
     code: dict[str, Mapping[int, Place]] = {}
     with temporary_folder() as folder:
         for number, file in enumerate(files):
             for cubin in _cubins(file.absolute(), folder / str(number)):
+                try:
+                    indices = line_table.functions(cubin.read_bytes(), names)
+                except ValueError as error:
+                    raise WarplogError(f"{cubin}: is damaged ({error}); trace again") from None
+                if not indices:
+                    continue
+                only = ",".join(map(str, indices))
                 log = folder / "listing"
-                _run("nvdisasm", ["-c", "-g", str(cubin)], folder, log)
+                _run("nvdisasm", ["-c", "-g", "-fun", only, str(cubin)], folder, log)
                 code |= line_table.parse(log.read_text(errors="replace"))
     return code
 
@@ -226,7 +234,7 @@ def _cubins(file: Path, folder: Path) -> Iterator[Path]:
     """Yields the cubins in a library, extracted to a new folder, or the file if it is one."""
     with open_regular(file) as opened:
         header = opened.read(20)
-    if header[:4] == b"\x7fELF" and int.from_bytes(header[18:20], "little") == _CUBIN:
+    if header[:4] == b"\x7fELF" and int.from_bytes(header[18:20], "little") == line_table.MACHINE:
         yield file
         return
     folder.mkdir()
@@ -241,14 +249,6 @@ def _run(tool: str, arguments: Sequence[str], folder: Path, log: Path) -> None:
     done = run([program.path, *arguments], timeout_s=_DISASSEMBLE_S, env=minimal_env(), cwd=folder, log=log)
     if not done.ok:
         raise WarplogError(f"{tool} failed ({explain_exit(done)}): {done.output_tail[-300:].strip()}")
-
-
-def _places(code: Mapping[str, Mapping[int, Place]], mangled: str) -> Mapping[int, Place]:
-    """Returns the instructions of a kernel; of one whose name is cut, those of the only one that begins so."""
-    if mangled in code:
-        return code[mangled]
-    longer = [places for name, places in code.items() if mangled and name.startswith(mangled)]
-    return longer[0] if len(longer) == 1 else {}
 
 
 def _untraced(places: Mapping[int, Place], seen: set[int]) -> tuple[tuple[str, int], ...]:
