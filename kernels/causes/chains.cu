@@ -4,7 +4,7 @@
 //              4 cycles; two warps per scheduler with eight chains each have sixteen under way.
 // Expected     No difference.
 // Cost         None.
-// Constraints  n a multiple of 4.
+// Constraints  n a multiple of 4; n/4 times the number of blocks below 2^32.
 // Source       V. Volkov, Better performance at lower occupancy, GTC 2010.
 
 #include "planted.cuh"
@@ -12,9 +12,8 @@
 constexpr int CHAINS = 8, FMAS = 4096, BLOCKS = 2;  // of an SM, in all
 
 __global__ void __launch_bounds__(THREADS)
-    chains(const int4* __restrict__ x, int4* __restrict__ y, int count, int zero) {
-    const int begin = static_cast<long long>(count) * blockIdx.x / gridDim.x + threadIdx.x;
-    const int end = static_cast<long long>(count) * (blockIdx.x + 1) / gridDim.x;
+    chains(const int4* __restrict__ x, int4* __restrict__ y, unsigned count, int zero) {
+    const int begin = count * blockIdx.x / gridDim.x + threadIdx.x, end = count * (blockIdx.x + 1) / gridDim.x;
     const float nothing = zero, one = zero + 1;
     int4 next = begin < end ? x[begin] : int4{};
 #pragma unroll 1

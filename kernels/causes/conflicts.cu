@@ -13,7 +13,7 @@ constexpr int LOADS = 128, MOST_WAYS = 8, ROW = LANES * MOST_WAYS, ROWS = 8;
 
 __device__ __forceinline__ int from_shared(unsigned address) {
     int value;
-    asm volatile("ld.shared.s32 %0, [%1];" : "=r"(value) : "r"(address));  // volatile: loaded again in each round
+    asm volatile("ld.volatile.shared.s32 %0, [%1];" : "=r"(value) : "r"(address));  // again in each round
     return value;
 }
 

@@ -6,7 +6,7 @@
 //              sector of 32 bytes brings 4 (32 lines), 8 (16 lines) or 16 (8 lines) bytes that are used. PASSES reads
 //              the same words more often: more traffic of L2, with requests as they should be.
 // Expected     L2 delivers sectors at a fixed rate: half the sectors take half the time.
-// Cost         None: the loads bypass L1 (ld.global.cg), which would hide the sectors that are fetched twice.
+// Cost         None: the loads bypass L1 (ld.relaxed.gpu), which would hide the sectors that are fetched twice.
 // Constraints  n a multiple of 8192.
 // Source       CUDA C++ Best Practices Guide, coalesced access to global memory.
 
@@ -16,7 +16,7 @@ constexpr int GROUP = 1024, WIDTH = LANES / LINES;  // words of a warp, and neig
 
 __device__ __forceinline__ int from_l2(const int* word) {
     int value;
-    asm volatile("ld.global.cg.s32 %0, [%1];" : "=r"(value) : "l"(word));
+    asm volatile("ld.relaxed.gpu.global.s32 %0, [%1];" : "=r"(value) : "l"(word));  // again in each pass
     return value;
 }
 

@@ -49,14 +49,14 @@ __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS)
     int sum = 0;
     mbarrier::Turn<STAGES> turn;
     if (warp == READERS) {
-        const int begin = static_cast<int>(blockIdx.x) / CLUSTER * tiles / (BLOCKS / CLUSTER);  // clusters apart
+        int tile = static_cast<int>(blockIdx.x) / CLUSTER * tiles / (BLOCKS / CLUSTER);  // another one per cluster
         const unsigned mask = (1u << SHARING) - 1 << first;
-        for (int t = 0; lane == 0 && t < tiles; ++t, turn.advance()) {
+        for (int t = 0; lane == 0 && t < tiles; ++t, turn.advance(), tile = tile + 1 < tiles ? tile + 1 : 0) {
             mbarrier::wait(&ring.empty[turn.stage], turn.parity ^ 1);
             mbarrier::expect(&ring.full[turn.stage], TILE * sizeof(int));
             for (int p = 0; p < CLUSTER; p += SHARING) {
                 const int at = (p + rank - first) * PART;
-                const int* from = w + (t + begin) % tiles * TILE + at;
+                const int* from = w + tile * TILE + at;
                 int* to = ring.stages[turn.stage] + at;
                 if (SHARING == 1)
                     bulk::load(to, from, PART * sizeof(int), &ring.full[turn.stage]);

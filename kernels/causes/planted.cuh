@@ -29,12 +29,12 @@ cudaError_t limit_residency(Kernel kernel, int resident, int* bytes) {
     return cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
 }
 
-// `steps` multiply-adds, each of which needs the result of the one before: v stays as it is.
-template <int STEPS>
+// COUNT multiply-adds, each of which needs the result of the one before: v stays as it is.
+template <int COUNT>
 __device__ __forceinline__ int spin(int v, int zero) {
     const int one = zero + 1;
 #pragma unroll 64
-    for (int s = 0; s < STEPS; ++s) v = v * one + zero;
+    for (int s = 0; s < COUNT; ++s) v = v * one + zero;
     return v;
 }
 

@@ -21,7 +21,7 @@ __device__ __forceinline__ void multiply(float (&sum)[4], unsigned a, unsigned b
 
 __device__ __forceinline__ int4 from_l2(const int* words) {
     int4 v;
-    asm volatile("ld.global.cg.v4.s32 {%0, %1, %2, %3}, [%4];"
+    asm volatile("ld.relaxed.gpu.global.v4.s32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
                  : "l"(words));
     return v;

@@ -17,7 +17,7 @@ static_assert(FMAS % (ROWS * SUMS) == 0 && SUMS % REUSE == 0, "each row is loade
 
 __device__ __forceinline__ float from_shared(unsigned address) {
     float value;
-    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(address));  // volatile: loaded again in each round
+    asm volatile("ld.volatile.shared.f32 %0, [%1];" : "=f"(value) : "r"(address));  // again in each round
     return value;
 }
 

@@ -5,16 +5,15 @@
 //              multiply-adds per element.
 // Expected     1/2 of the time if one wave becomes of two, 2/3 if two become of three.
 // Cost         None.
-// Constraints  None.
+// Constraints  n times the number of blocks below 2^32.
 // Source       NVIDIA, Matrix Multiplication Background User's Guide, wave quantization.
 
 #include "planted.cuh"
 
 constexpr int STEPS = 256;
 
-__global__ void __launch_bounds__(THREADS) wave(const int* __restrict__ x, int* __restrict__ y, int n, int zero) {
-    const int begin = static_cast<long long>(n) * blockIdx.x / gridDim.x;
-    const int end = static_cast<long long>(n) * (blockIdx.x + 1) / gridDim.x;
+__global__ void __launch_bounds__(THREADS) wave(const int* __restrict__ x, int* __restrict__ y, unsigned n, int zero) {
+    const int begin = n * blockIdx.x / gridDim.x, end = n * (blockIdx.x + 1) / gridDim.x;
 #pragma unroll 1
     for (int i = begin + threadIdx.x; i < end; i += THREADS) y[i] = spin<STEPS>(x[i], zero);
 }
