@@ -8,7 +8,7 @@
 // Expected     L2 is the limit: 1/2 and 1/4 of its bytes take little more than 1/2 and 1/4 of the time, until what an SM
 //              can receive, 64 bytes per cycle, is the limit.
 // Cost         Neighbours wait for one another.
-// Constraints  n a multiple of 32768; clusters of four.
+// Constraints  n a multiple of 4096; clusters of four.
 // Source       PTX ISA, cp.async.bulk.
 
 #include "bulk.cuh"
