@@ -391,8 +391,9 @@ Mechanism = Literal[
     "block_starts",
     "idle_sms",  # fewer blocks than SMs
     "tail",  # a last wave that leaves SMs idle
-    "launches",
+    "launches",  # of kernels, and starts of copies
     "host_copies",  # copies within the host
+    "bus_bytes",  # between host and device
     "page_faults",
     "concurrency",  # kernels and copies at the same time
     "tuning",  # a choice of sizes that names no mechanism
