@@ -14,7 +14,10 @@ if TYPE_CHECKING:  # also stands for the arrays and generators of cupy
 def make_inputs(xp: ModuleType, rng: Generator, case: Mapping[str, float]) -> dict[str, ndarray]:
     """Returns x [n], int32, rings of indices, whose elements name the next one of their ring; and w [3n], zeros."""
     n = int(case["n"])
-    return {"x": (xp.arange(n, dtype=xp.int32) + int(case["rings"])) % n, "w": xp.zeros(3 * n, dtype=xp.int32)}
+    return {
+        "x": (xp.arange(n, dtype=xp.int32) + int(case["rings"])) % n,
+        "w": xp.zeros(3 * n, dtype=xp.int32),
+    }
 
 
 def reference(

@@ -399,7 +399,7 @@ Mechanism = Literal[
     "tuning",  # a choice of sizes that names no mechanism
     "none",  # a change that should make no difference
 ]
-Mechanisms = Mechanism | Annotated[tuple[Mechanism, ...], Meta(min_length=2, max_length=2), UNIQUE]
+Mechanisms = Mechanism | Annotated[tuple[Mechanism, ...], Meta(min_length=1, max_length=2), UNIQUE]
 
 
 class VariantEntry(Frozen, frozen=True, kw_only=True):
@@ -470,7 +470,7 @@ class VariantEntry(Frozen, frozen=True, kw_only=True):
     )
 
     def __post_init__(self) -> None:
-        """Checks that a cause has a parent, a planted pair a cause, and that only a change without effect has a decoy."""
+        """Checks that causes fit together, and that nothing is planted without one."""
         each_once(self.causes)
         if self.cause and not self.parent:
             raise ValueError("the required key 'parent' is missing: a cause is that of a difference to it")

@@ -331,7 +331,8 @@ def _with_borrowed_baseline(family: Family) -> Family:
     published = tuple(
         figure for figure in variant.published if not figure.case or figure.case in family.cases
     )
-    alone = replace(variant, parent=None, draft=False, tune=None, predicts=(), published=published)
+    of_ladder = {"parent": None, "cause": None, "decoy": None, "planted": None, "predicts": ()}
+    alone = replace(variant, **of_ladder, draft=False, tune=None, published=published)
     borrowed = replace(alone, family=family.name, arguments=lender.arguments)
     return replace(family, baseline=name, variants=(*family.variants, borrowed))
 
