@@ -1,14 +1,16 @@
 """Causes of the steps of a ladder, and pairs of variants that differ in a known one."""
 
+import re
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from host_family import YAML, make_family
 from shipped_families import FAMILIES
-from warplog.catalog.contract import Case
+from warplog.catalog.contract import Case, Mechanism
 from warplog.catalog.family import Family, Variant, load_family
 from warplog.core.errors import WarplogError
 from warplog.plan.selection import choose_families
@@ -137,3 +139,9 @@ def test_constants_are_fitted_to_every_planted_mechanism_and_a_model_is_judged_b
     assert sum(not child.decoy for _, _, child in PAIRS) >= 18
     look_alikes = {child.decoy: child.planted for _, _, child in PAIRS if child.decoy}
     assert look_alikes == dict.fromkeys(("bank_conflicts", "occupancy", "instructions", "l2_bytes"), "judged")
+
+
+def test_the_documentation_lists_every_mechanism_and_no_other() -> None:
+    text = (Path(__file__).parents[3] / "workflow" / "docs" / "extending.md").read_text()
+    table = text.split("### Causes")[1].split("|---|---|\n")[1].split("\n\n")[0]
+    assert sorted(re.findall(r"`(\w+)`", table)) == sorted(get_args(Mechanism))
