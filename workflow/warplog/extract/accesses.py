@@ -41,22 +41,9 @@ _DISASSEMBLE_S, _MOST_CUBIN = 120.0, 1 << 30
 _LINE_BYTES = 128  # addresses of no array are relative to the cache line of the first one
 # Instructions that access memory and that the Sanitizer API has no kind for.
 _UNSEEN = {
-    *(
-        "UTMALDG",
-        "UTMASTG",
-        "UTMAREDG",
-        "TEX",
-        "TLD",
-        "TLD4",
-        "TXD",
-        "SULD",
-        "SUST",
-        "SUATOM",
-        "SURED",
-        "LDTM",
-        "STTM",
-    ),
-    *("UTCCP", "UTCHMMA", "UTCIMMA", "UTCQMMA", "UTCOMMA"),
+    *("UTMALDG", "UTMASTG", "UTMAREDG", "TEX", "TLD", "TLD4", "TXD"),
+    *("SULD", "SUST", "SUATOM", "SURED"),
+    *("LDTM", "STTM", "UTCCP", "UTCHMMA", "UTCIMMA", "UTCQMMA", "UTCOMMA"),
 }
 _NO_PLACE = Place("", "", 0)
 _WRITTEN = ("output", "inout")
