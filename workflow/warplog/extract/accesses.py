@@ -33,7 +33,6 @@ from warplog.records.requested.accesses import (
     Kernel,
     Owners,
     Request,
-    Reuse,
     Tile,
 )
 
@@ -128,7 +127,6 @@ def summarise(
         places = code.get(kernel.mangled, {})
         own = [(tally, places.get(tally.offset, _NO_PLACE)) for tally in counter.tallies()]
         instructions += [_instruction(launch, tally, place, arrays, lines) for tally, place in own]
-        read_by = reuse.reuse(wave_blocks.get(kernel.mangled, 0))
         entries.append(
             Kernel(
                 launch=launch,
@@ -140,7 +138,7 @@ def summarise(
                 entries=kernel.kept,
                 lost=kernel.lost,
                 untraced=_untraced(places, {tally.offset for tally, _ in own}),
-                reuse=Reuse(**vars(read_by)) if read_by else None,
+                reuse=reuse.reuse(wave_blocks.get(kernel.mangled, 0)),
             )
         )
         written = {name: _owners(name, finder) for name, finder in finders.items()}

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from warplog.core.errors import WarplogError
 from warplog.core.files import open_regular
 from warplog.metrics.accesses import Requests, What
-from warplog.metrics.banks import WARP
+from warplog.records.requested.accesses import WARP
 
 MAGIC = b"WLTRACE1"
 HEAD = np.dtype(
