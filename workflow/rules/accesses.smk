@@ -48,6 +48,10 @@ rule list_accesses:
         csv="results/tables/accesses.csv",
         kernels="results/tables/traced_kernels.parquet",
         kernels_csv="results/tables/traced_kernels.csv",
+        pictures=expand(
+            "results/tables/{table}.parquet",
+            table=["access_lanes", "access_owners", "access_tiles"],
+        ),
     log:
         "results/logs/list_accesses.log",
     params:

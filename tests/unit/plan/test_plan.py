@@ -399,6 +399,12 @@ def test_figures_that_would_be_empty_are_left_out(project: Path, monkeypatch: py
     assert "bank_conflicts" in drawn["histogram"] & drawn["power"] & drawn["scan"]
     assert "roofline" not in drawn["transpose"]
     assert "claims" not in drawn["scan"]
+    on_request = {"swim_lanes", "lanes_over_sectors", "lanes_over_banks", "owners", "tile_order"}
+    assert not on_request & set().union(*drawn.values())
+    recorded = {"accesses": ["sgemm"], "timelines": ["scan"]}
+    drawn = {name: set(figures) for name, figures in choose_figures(families, families, recorded).items()}
+    assert on_request & drawn["sgemm"] == on_request - {"swim_lanes"}
+    assert on_request & drawn["scan"] == {"swim_lanes"}
 
 
 @pytest.mark.parametrize(

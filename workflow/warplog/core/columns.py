@@ -551,6 +551,52 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
 PARQUET_ONLY = ("instructions",)  # as CSV it would be larger than all other tables
 
 
+ACCESS_LANES: Mapping[str, Column] = {
+    **KEY,
+    "launch": Column("int", "", "index of the kernel in the launch of the variant"),
+    "offset": Column("int", "B", "place of the instruction from the start of its kernel"),
+    "opcode": Column("str", "", "instruction as it is disassembled; empty if it is unknown"),
+    "file": Column("str", "", "source file; empty without a line table"),
+    "line": Column("int", "", "line of the source; 0 without a line table"),
+    "text": Column("str", "", "the source line"),
+    "space": Column("str", "", "global, shared or local"),
+    "kind": Column("str", "", "load, store, atomic, async_copy, ldmatrix or stmatrix"),
+    "array": Column("str", "", "argument that the addresses belong to; empty for none or several"),
+    "requests": Column("int", "", "executions of the instruction by a warp"),
+    "sectors": Column("int", "", "distinct sectors of 32 bytes per request, summed over the requests"),
+    "sectors_ideal": Column("int", "", "fewest sectors that hold the distinct bytes of each request, summed"),
+    "wavefronts": Column("int", "", "wavefronts of shared memory, summed over the requests"),
+    "wavefronts_ideal": Column("int", "", "wavefronts without bank conflicts, summed"),
+    "ways": Column("int", "", "largest number of words of one bank in one pass of a request"),
+    "block": Column("int", "", "block of the request that is the example of the instruction"),
+    "warp": Column("int", "", "its warp in the block"),
+    "size_bytes": Column("int", "B", "bytes per lane"),
+    "lane": Column("int", "", "lane of the warp, from 0"),
+    "address": Column("int", "B", "from the start of the array, or of the shared memory of the block"),
+    **ORIGIN,
+}
+ACCESS_OWNERS: Mapping[str, Column] = {
+    **KEY,
+    "array": Column("str", "", "output of two dimensions"),
+    "block": Column("int", "", "block that writes the tile"),
+    "thread": Column("int", "", "thread that writes the elements, as index in its block"),
+    "row": Column("int", "", "row of the elements in the array"),
+    "column": Column("int", "", "column of the first of them"),
+    "elements": Column("int", "", "how many elements beside each other the thread writes"),
+    **ORIGIN,
+}
+ACCESS_TILES: Mapping[str, Column] = {
+    **KEY,
+    "array": Column("str", "", "output of two dimensions"),
+    "rows": Column("int", "", "rows of the array"),
+    "columns": Column("int", "", "columns of the array"),
+    "block": Column("int", "", "block that writes the tile"),
+    "first_row": Column("int", "", "first row of the tile"),
+    "end_row": Column("int", "", "row after its last one"),
+    "first_column": Column("int", "", "first column of the tile"),
+    "end_column": Column("int", "", "column after its last one"),
+    **ORIGIN,
+}
 CLAIMS: Mapping[str, Column] = {
     "family": KEY["family"],
     "id": Column("str", "", "identifier of the claim within the family"),

@@ -140,6 +140,11 @@ class Files:
         )
         return [str(stages.CHIPS.at(RESULTS))] if recorded else []
 
+    def accesses_analysed(self, _wildcards: Any = None) -> list[str]:
+        """Returns the table of traced accesses if the campaign recorded them, since the analysis traces nothing."""
+        recorded = not self.plan.live and self.records(stages.ACCESSES)
+        return [str(stages.LIST_ACCESSES.at(RESULTS))] if recorded else []
+
     def timelines(self) -> list[str]:
         """Returns the records of timelines to capture, for families with a chosen variant that has one."""
         families = [name for name in self.plan.chosen if self.plan.family_plan(name).with_marks().variants]

@@ -200,7 +200,14 @@ class Parameters:
 
     def chips_listed(self, _wildcards: Any = None) -> str:
         """Returns the hash of the table of builds for other chips, which pages of a live campaign do not make."""
-        table = stages.CHIPS.at(paths.RESULTS)
+        return self._listed(stages.CHIPS)
+
+    def accesses_listed(self, _wildcards: Any = None) -> str:
+        """Returns the hash of the table of traced accesses, which the analysis of a live campaign does not make."""
+        return self._listed(stages.LIST_ACCESSES)
+
+    def _listed(self, stage: stages.Stage) -> str:
+        table = stage.at(paths.RESULTS)
         return sha256_file(table) if self.plan.live and table.is_file() else ""
 
     def destination(self, wildcards: Any) -> object:

@@ -210,7 +210,7 @@ ANALYSIS = Stage(
     word="analysis",
     about="what follows from the tables becomes tables: verdicts, ladder, steps, changes, bounds",
     code=("analysis.conclude",),
-    version=2,
+    version=3,
     file="tables/steps.parquet",
     seconds=5,
 )
@@ -243,7 +243,7 @@ PAGE = Stage(
     word="page",
     about="the page of a family, as HTML, Markdown and LaTeX",
     code=("worklog",),
-    version=3,
+    version=4,
     file="worklog/{family}.html",
 )
 SITE = Stage(
@@ -251,7 +251,7 @@ SITE = Stage(
     word="site",
     about="all pages as a static site",
     code=("worklog",),
-    version=2,
+    version=3,
     file="site",
 )
 TRACK = Stage(
