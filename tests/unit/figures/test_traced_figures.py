@@ -86,9 +86,9 @@ def test_a_panel_has_a_row_per_line_of_memory_and_moves_whole_sectors(sgemm):
     figure = drawn("lanes_over_sectors", sgemm)
     words = texts(figure)
     assert words.count("naive") == words.count("gmem_coalesced") == 1
-    assert "load of A, 8192 requests, lanes 256 B apart" in words
+    assert "load from A, 8192 requests, lanes 256 B apart" in words
     assert "32 sectors per request, ideal 4" in words
-    assert "load of A, 8192 requests, all lanes at one address" in words
+    assert "load from A, 8192 requests, all lanes at one address" in words
     assert any(word.startswith("27: for (int k = 0; k < K; ++k) sum += a[k]") for word in words)
     moved, asked = (c for c in figure.axes[0].collections if isinstance(c, PolyCollection))
     assert [len(moved.get_paths()), len(asked.get_paths())] == [32, 32]
@@ -96,7 +96,7 @@ def test_a_panel_has_a_row_per_line_of_memory_and_moves_whole_sectors(sgemm):
     assert (edges.min(), edges.max()) == (0, 8), "a sector is eight words"
     assert len(figure.axes[1].collections[1].get_paths()) == 32, "one word in stripes of 32 lanes"
     assert figure.get_suptitle().replace("\n", " ") == (
-        "Lanes over sectors of memory: load of A, 32 sectors (ideal 4) in naive, 1 sector (ideal 1) in gmem_coalesced"
+        "Lanes over sectors of memory: load from A, 32 sectors (ideal 4) in naive, 1 sector (ideal 1) in gmem_coalesced"
         " · sgemm"
     )
 
@@ -108,7 +108,7 @@ def test_padding_and_swizzle_stand_beside_what_they_mend(transpose):
     assert ways["wavefront"].to_dict() == {"smem_conflict": 32, "padded": 1, "xor_swizzled": 1}
     assert ways["bank"].to_dict() == {"smem_conflict": 1, "padded": 32, "xor_swizzled": 32}
     words = texts(drawn("lanes_over_banks", transpose))
-    assert "load, 32 requests, 32-way conflict" in words
+    assert "load, 128 requests, 32-way conflict" in words
     assert words.count("1 wavefront per request, ideal 1") == 2
 
 

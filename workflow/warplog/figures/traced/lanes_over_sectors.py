@@ -23,7 +23,7 @@ _WORD = _LINE // lanes.ACROSS
 def data(tables: FigureTables, variant: str = "") -> pd.DataFrame:
     """Returns one row per lane of the requests to show, of a variant and its parent or of the most different ones.
 
-    `per_request` and `ideal_per_request` are sectors, the mean over all requests of the instruction.
+    `per_request` and `ideal_per_request` are sectors, the mean over all requests.
     """
     return lanes.compared(tables, "global", "sectors", variant)
 
