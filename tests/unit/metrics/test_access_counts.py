@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from warplog.metrics.accesses import Counter, Does, Requests, What
 from warplog.metrics.owners import Matrix, OwnerFinder
-from warplog.metrics.reuse import Reuse, ReuseCounter
+from warplog.metrics.reuse import ReuseCounter
+from warplog.records.requested.accesses import Reuse
 
 READ, WRITE = Does.READ, Does.WRITE
 NONE = (0, 0)

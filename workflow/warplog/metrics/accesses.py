@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum, IntFlag
-from typing import Literal
 
 import numpy as np
 
-from warplog.metrics.banks import WARP, WORD, Flags, Ints, wavefronts
+from warplog.metrics.banks import WORD, Flags, Ints, wavefronts
+from warplog.records.requested.accesses import WARP, Kind, Space
 
 SECTOR, LINE = 32, 128
 _WARPGROUP = 4
@@ -16,10 +16,6 @@ _LANES_OF_SECTOR = SECTOR // WORD  # of local memory, where the words of neighbo
 _NO_ARRAY = 1 << 31
 _MOST_COST = 4096  # requests that cost more count as equal when the median is looked for
 _NOWHERE = np.iinfo(np.int64).max
-
-
-Space = Literal["global", "shared", "local"]
-Kind = Literal["load", "store", "atomic", "async_copy", "ldmatrix", "stmatrix", "wgmma", "bulk_copy"]
 
 
 class What(IntEnum):

@@ -11,7 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-WARP, BANKS, WORD = 32, 32, 4
+from warplog.records.requested.accesses import WARP
+
+BANKS, WORD = 32, 4
 _WORDS = 1 << 22  # of the window of shared memory
 
 Ints = NDArray[np.int64]

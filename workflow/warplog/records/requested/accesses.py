@@ -105,7 +105,7 @@ class Instruction(Frozen, frozen=True, kw_only=True):
 
 
 class Reuse(Frozen, frozen=True, kw_only=True):
-    """How many distinct bytes of global memory blocks read, in sectors of 32 bytes, of traced accesses only.
+    """How many distinct bytes of global memory blocks read, in sectors of 32 bytes, of traced accesses by lanes only.
 
     Attributes:
         block_bytes: distinct bytes that a block reads; the median over blocks.
