@@ -111,6 +111,14 @@ def test_the_number_of_requests_changes_nothing_that_is_said_per_request(transpo
     }
 
 
+def test_the_lines_that_access_an_array_are_one_change_at_the_line_that_takes_most(transpose):
+    rows = [access("naive", 9, "store", "out", 2048, 4, 4), *ACCESSES]
+    concluded = conclude(with_traces(transpose, rows), {})
+    assert said_of(concluded, "smem_conflict")["cause", "sectors_per_write", "out"] == (18, 4)
+    (change,) = (c for c in concluded.changes if c.quantity == "sectors_per_write")
+    assert change.parent_wait_line == "naive.cu:23"
+
+
 def test_wider_accesses_take_more_sectors_for_more_bytes_and_are_not_worse(transpose):
     wide = [
         access("naive", 23, "load", "in", 2048, 4, 4),
@@ -140,6 +148,30 @@ def test_a_parent_of_another_case_or_source_is_not_compared(transpose, change):
     concluded = conclude(with_traces(transpose, rows), {})
     assert said_of(concluded, "smem_conflict") == {}
     assert explained(concluded)["padded"] == "accesses"
+
+
+def test_of_several_cases_the_one_of_most_variants_comes_first_and_steps_compare_one_that_both_have(
+    transpose,
+):
+    """Of naive, only 512 is there, where its stores take half of the sectors; of padded, the trace of 512 failed."""
+    again = [{**row, "case": "512"} for row in ACCESSES]
+    naive = [{**row, "traced_sectors": 16 * 2048} if row["kind"] == "store" else row for row in again[:2]]
+    failed = {
+        "family": "transpose",
+        "variant": "padded",
+        "case": "512",
+        "status": "timeout",
+        "reason": "60 s",
+    }
+    another = access("xor_swizzled", 26, "load", "in", 2048, 4, 4)
+    concluded = conclude(with_traces(transpose, [failed, *naive, *again[2:6], *ACCESSES[2:], another]), {})
+    assert [(row.variant, row.case, row.status) for row in concluded.traced] == [
+        ("padded", "256", "ok"), ("padded", "512", "timeout"), ("naive", "512", "ok"),
+        ("smem_conflict", "256", "ok"), ("smem_conflict", "512", "ok"), ("xor_swizzled", "256", "ok"),
+    ]  # fmt: skip
+    assert said_of(concluded, "smem_conflict")["cause", "sectors_per_write", "out"] == (16, 4)
+    cases = {change.variant: change.case for change in concluded.changes if change.kind == "access"}
+    assert cases == {"smem_conflict": "512", "padded": "256", "xor_swizzled": "256"}
 
 
 def test_what_was_not_traced_has_a_row_with_its_reason(transpose):

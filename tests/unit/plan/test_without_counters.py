@@ -137,10 +137,10 @@ def test_a_table_of_accesses_is_open_only_if_one_takes_more_than_it_needs(pages)
 def test_a_figure_of_a_variant_is_beside_its_accesses(pages):
     page = pages["transpose"]
     assert {shown.name: [p.title for p in shown.pictures] for shown in page.sections if shown.pictures} == {
-        "naive": ["Lanes over sectors"]
+        "naive": ["Lanes over sectors of memory"]
     }
     assert not page.pictures
-    assert 'alt="Lanes over sectors"' in section(worklog.html(page, ""), "naive")
+    assert 'alt="Lanes over sectors of memory"' in section(worklog.html(page, ""), "naive")
 
 
 def test_markdown_and_latex_have_the_same_numbers(pages, tmp_path):
