@@ -1,13 +1,12 @@
 """Figures of traced accesses, from made-up traces of kernels whose accesses are known."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
 from drawn_figures import texts
 from matplotlib.collections import PolyCollection
 from matplotlib.text import Text
+from msgspec.structs import replace as replace_struct
 from plotted import plot
 
 from traced_tables import SGEMM, TRANSPOSE, ldmatrix, owners, record, shipped, traced, write_traced
@@ -163,10 +162,19 @@ def test_a_variant_stands_beside_its_parent_or_alone_if_that_has_no_such_access(
     assert set(figures.data("lanes_over_banks", transpose, "smem_conflict")["variant"]) == {"smem_conflict"}
 
 
-def test_a_source_that_changed_since_the_trace_is_not_drawn(sgemm, transpose, blocks):
-    for tables in (sgemm, transpose, blocks):
-        later = replace(tables, variants=tables.variants.assign(source_sha256="f" * 64))
-        assert all(figures.data(name, later).empty for name in FIGURES)
+def test_a_source_that_changed_since_the_trace_is_not_drawn(tmp_path):
+    later = shipped(tmp_path, "transpose", TRANSPOSE, source="f" * 64)
+    assert len(later.access_lanes)
+    assert all(figures.data(name, later).empty for name in FIGURES)
+
+
+def test_of_several_cases_of_a_variant_the_one_that_pages_show_is_drawn():
+    plain, swizzled = (record([own]) for own in MATRICES.values())
+    other = replace_struct(swizzled.cases[0], case="128")
+    both = {"plain": replace_struct(plain, cases=(other, *plain.cases)), "swizzled": swizzled}
+    rows = figures.data("lanes_over_banks", traced("gemm", {"plain": "", "swizzled": "plain"}, both))
+    assert set(rows["case"]) == {"64"}
+    assert rows.groupby("variant")["wavefront"].nunique().to_dict() == {"plain": 16, "swizzled": 4}
 
 
 def test_owners_are_the_threads_of_the_first_tile_and_the_tiles_of_all_blocks(blocks):

@@ -380,7 +380,6 @@ def test_a_figure_of_one_variant_stands_in_its_section_and_not_among_those_of_th
     ]
 
 
-
 def test_a_figure_that_is_gone_is_named(page, tmp_path):
     gone = replace(page, ladder=replace(page.ladder, path=tmp_path / "ladder.png"))
     with pytest.raises(WarplogError, match=r"ladder\.png: not a readable PNG"):
