@@ -1,13 +1,12 @@
 """Figures of traced accesses, from made-up traces of kernels whose accesses are known."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
 from drawn_figures import texts
 from matplotlib.collections import PolyCollection
 from matplotlib.text import Text
+from msgspec.structs import replace as replace_struct
 from plotted import plot
 
 from traced_tables import SGEMM, TRANSPOSE, ldmatrix, owners, record, shipped, traced, write_traced
@@ -86,9 +85,9 @@ def test_a_panel_has_a_row_per_line_of_memory_and_moves_whole_sectors(sgemm):
     figure = drawn("lanes_over_sectors", sgemm)
     words = texts(figure)
     assert words.count("naive") == words.count("gmem_coalesced") == 1
-    assert "load of A, 8192 requests, lanes 256 B apart" in words
+    assert "load from A, 8192 requests, lanes 256 B apart" in words
     assert "32 sectors per request, ideal 4" in words
-    assert "load of A, 8192 requests, all lanes at one address" in words
+    assert "load from A, 8192 requests, all lanes at one address" in words
     assert any(word.startswith("27: for (int k = 0; k < K; ++k) sum += a[k]") for word in words)
     moved, asked = (c for c in figure.axes[0].collections if isinstance(c, PolyCollection))
     assert [len(moved.get_paths()), len(asked.get_paths())] == [32, 32]
@@ -96,7 +95,7 @@ def test_a_panel_has_a_row_per_line_of_memory_and_moves_whole_sectors(sgemm):
     assert (edges.min(), edges.max()) == (0, 8), "a sector is eight words"
     assert len(figure.axes[1].collections[1].get_paths()) == 32, "one word in stripes of 32 lanes"
     assert figure.get_suptitle().replace("\n", " ") == (
-        "Lanes over sectors of memory: load of A, 32 sectors (ideal 4) in naive, 1 sector (ideal 1) in gmem_coalesced"
+        "Lanes over sectors of memory: load from A, 32 sectors (ideal 4) in naive, 1 sector (ideal 1) in gmem_coalesced"
         " · sgemm"
     )
 
@@ -108,7 +107,7 @@ def test_padding_and_swizzle_stand_beside_what_they_mend(transpose):
     assert ways["wavefront"].to_dict() == {"smem_conflict": 32, "padded": 1, "xor_swizzled": 1}
     assert ways["bank"].to_dict() == {"smem_conflict": 1, "padded": 32, "xor_swizzled": 32}
     words = texts(drawn("lanes_over_banks", transpose))
-    assert "load, 32 requests, 32-way conflict" in words
+    assert "load, 128 requests, 32-way conflict" in words
     assert words.count("1 wavefront per request, ideal 1") == 2
 
 
@@ -163,10 +162,19 @@ def test_a_variant_stands_beside_its_parent_or_alone_if_that_has_no_such_access(
     assert set(figures.data("lanes_over_banks", transpose, "smem_conflict")["variant"]) == {"smem_conflict"}
 
 
-def test_a_source_that_changed_since_the_trace_is_not_drawn(sgemm, transpose, blocks):
-    for tables in (sgemm, transpose, blocks):
-        later = replace(tables, variants=tables.variants.assign(source_sha256="f" * 64))
-        assert all(figures.data(name, later).empty for name in FIGURES)
+def test_a_source_that_changed_since_the_trace_is_not_drawn(tmp_path):
+    later = shipped(tmp_path, "transpose", TRANSPOSE, source="f" * 64)
+    assert len(later.access_lanes)
+    assert all(figures.data(name, later).empty for name in FIGURES)
+
+
+def test_of_several_cases_of_a_variant_the_one_that_pages_show_is_drawn():
+    plain, swizzled = (record([own]) for own in MATRICES.values())
+    other = replace_struct(swizzled.cases[0], case="128")
+    both = {"plain": replace_struct(plain, cases=(other, *plain.cases)), "swizzled": swizzled}
+    rows = figures.data("lanes_over_banks", traced("gemm", {"plain": "", "swizzled": "plain"}, both))
+    assert set(rows["case"]) == {"64"}
+    assert rows.groupby("variant")["wavefront"].nunique().to_dict() == {"plain": 16, "swizzled": 4}
 
 
 def test_owners_are_the_threads_of_the_first_tile_and_the_tiles_of_all_blocks(blocks):

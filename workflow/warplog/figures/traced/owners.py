@@ -16,7 +16,7 @@ from warplog.core.text import listed
 from warplog.figures.shared.labels import INK, MUTED, is_narrow, line_in, tick, width_in
 from warplog.figures.shared.style import Look, new_figure, ordered_style, styled
 from warplog.figures.traced.above import Line, height_in, lines_above, write_above
-from warplog.figures.traced.seen import current, parents, stored_unseen
+from warplog.figures.traced.seen import cases, current, parents, stored_unseen
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
 
@@ -95,7 +95,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     shape = [np.clip(of.shape[0] / of.shape[1], _LOWEST, _HIGHEST) for of in owned]
     panel_in = room_in * float(max(shape))
     hidden = f"; {first['hidden']}" if first["hidden"] else ""
-    note = NOTE.format(array=first["array"], case=first["case"], hidden=hidden)
+    note = NOTE.format(array=first["array"], case=cases(data), hidden=hidden)
     body_in = panel_in + height_in(above) + _INSET_IN + 0.5
     figure = new_figure(f"{_finding(groups, owned)} · {first['family']}", body_in, note, look)
     grid = figure.add_gridspec(2, columns, height_ratios=[panel_in, _INSET_IN])

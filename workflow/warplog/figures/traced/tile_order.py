@@ -18,7 +18,7 @@ from warplog.figures.shared.labels import (
 )
 from warplog.figures.shared.style import Look, new_figure, styled
 from warplog.figures.traced.above import height_in, lines_above, write_above
-from warplog.figures.traced.seen import current, parents, stored_unseen
+from warplog.figures.traced.seen import cases, current, parents, stored_unseen
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
 
@@ -54,7 +54,7 @@ def data(tables: FigureTables, variant: str = "") -> pd.DataFrame:
 def _reuse(tables: FigureTables, rows: pd.DataFrame) -> pd.DataFrame:
     """Returns what the first wave of the kernel that writes the tiles reads: the one with as many blocks as needed."""
     last = rows.groupby("variant")["block"].max().rename("last").reset_index()
-    kernels = tables.traced_kernels[["variant", "blocks", *_READ]].merge(last, on="variant")
+    kernels = current(tables.traced_kernels, tables)[["variant", "blocks", *_READ]].merge(last, on="variant")
     return (
         kernels[kernels["blocks"] > kernels["last"]]
         .sort_values("blocks")
@@ -93,7 +93,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     ]
     above = max(map(len, texts))
     hidden = f"; {first['hidden']}" if first["hidden"] else ""
-    note = NOTE.format(array=first["array"], case=first["case"], hidden=hidden)
+    note = NOTE.format(array=first["array"], case=cases(data), hidden=hidden)
     body_in = room_in + height_in(above) + 0.25
     figure = new_figure(f"{_finding(groups)} · {first['family']}", body_in, note, look)
     grid = figure.add_gridspec(1, columns)
