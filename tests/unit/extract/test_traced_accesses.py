@@ -164,12 +164,14 @@ def test_code_and_lines_come_from_the_cubin(tmp_path):
     assert (unknown.opcode, unknown.file, unknown.line, unknown.text) == ("", "", 0, "")
 
 
-def test_a_file_that_is_no_code_is_refused(tmp_path):
+@pytest.mark.parametrize("kept", [20, 1000, -100])
+def test_a_cubin_that_is_truncated_is_refused(kept, tmp_path):
     kernel = Trace("scale", (1, 1), (32, 1))
     (tmp_path / "trace").write_bytes(kernel.content())
-    (tmp_path / "no.cubin").write_bytes(b"\x7fELF" + bytes(14) + (190).to_bytes(2, "little"))
-    with pytest.raises(WarplogError, match="nvdisasm failed"):
-        extract.read(tmp_path / "trace", [], [tmp_path / "no.cubin"], [], {})
+    cubin = tmp_path / "a.cubin"
+    cubin.write_bytes((DATA / "triton_scale.cubin").read_bytes()[:kept])
+    with pytest.raises(WarplogError, match=r"a\.cubin(: is damaged| is an invalid ELF file)"):
+        extract.read(tmp_path / "trace", [], [cubin], [], {})
 
 
 LOAD, STORE = "LDG.E.CONSTANT R1, desc[UR4][R2.64]", "STG.E desc[UR4][R2.64], R1"

@@ -1,7 +1,7 @@
 """Turns the trace of a launch into the values of its record, with the counters that Nsight Compute has of it."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path, PurePath
@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 from msgspec import structs
 
 from warplog.core.errors import WarplogError
-from warplog.core.files import open_regular, temporary_folder
+from warplog.core.files import read_bytes, temporary_folder
 from warplog.core.process import explain_exit, minimal_env, run
 from warplog.extract import sessions
 from warplog.extract.hot_lines import source_lines
@@ -37,27 +37,14 @@ from warplog.records.requested.accesses import (
     Tile,
 )
 
-_CUBIN = 190  # the machine in the header of its ELF file
-_DISASSEMBLE_S = 120.0
+_DISASSEMBLE_S, _MOST_CUBIN = 120.0, 1 << 30
 _LINE_BYTES = 128  # addresses of no array are relative to the cache line of the first one
 # Instructions that access memory and that the Sanitizer API has no kind for.
-_UNSEEN = (
-    *(
-        "UTMALDG",
-        "UTMASTG",
-        "UTMAREDG",
-        "UTMAPF",
-        "TEX",
-        "TLD",
-        "TLD4",
-        "TXD",
-        "SULD",
-        "SUST",
-        "SUATOM",
-        "SURED",
-    ),
-    *("LDTM", "STTM", "UTCCP", "UTCHMMA", "UTCQMMA", "UTCOMMA", "UTCIMMA"),
-)
+_UNSEEN = {
+    *("UTMALDG", "UTMASTG", "UTMAREDG", "TEX", "TLD", "TLD4", "TXD"),
+    *("SULD", "SUST", "SUATOM", "SURED"),
+    *("LDTM", "STTM", "UTCCP", "UTCHMMA", "UTCIMMA", "UTCQMMA", "UTCOMMA"),
+}
 _NO_PLACE = Place("", "", 0)
 _WRITTEN = ("output", "inout")
 
@@ -99,7 +86,7 @@ def read(
     Args:
         trace: the file of the tracer.
         arrays: the arguments of the launch.
-        cubins: the code that ran: cubins, or libraries that contain some; without it, opcodes and lines are unknown.
+        cubins: the code that ran; without it, opcodes and lines are unknown.
         sources: the source files, for the text of the lines.
         wave_blocks: how many blocks of a kernel, by mangled name, are on the GPU at once.
 
@@ -107,7 +94,9 @@ def read(
         WarplogError: The trace is damaged, or has more instructions than a record.
     """
     lines = {path.name: source_lines(path) for path in sources}
-    return summarise(access_trace.read(trace), arrays, _code(cubins), lines, wave_blocks)
+    kernels = access_trace.read(trace)
+    code = _code(cubins, {kernel.mangled for kernel in kernels})
+    return summarise(kernels, arrays, code, lines, wave_blocks)
 
 
 def summarise(
@@ -136,7 +125,7 @@ def summarise(
             reuse.add(requests)
             for finder in finders.values():
                 finder.add(requests)
-        places = _places(code, kernel.mangled)
+        places = code.get(kernel.mangled, {})
         own = [(tally, places.get(tally.offset, _NO_PLACE)) for tally in counter.tallies()]
         instructions += [_instruction(launch, tally, place, arrays, lines) for tally, place in own]
         read_by = reuse.reuse(wave_blocks.get(kernel.mangled, 0))
@@ -210,45 +199,29 @@ def _counted(traced: Instruction, counted: SourceInstruction | None, report: Pat
     )
 
 
-def _code(files: Sequence[Path]) -> dict[str, Mapping[int, Place]]:
-    """Returns the instructions of all kernels in cubins and libraries."""
+def _code(cubins: Sequence[Path], names: Set[str]) -> dict[str, Mapping[int, Place]]:
+    """Returns the instructions of the kernels of these names in cubins."""
+    nvdisasm = toolchain.find("nvdisasm")
     code: dict[str, Mapping[int, Place]] = {}
     with temporary_folder() as folder:
-        for number, file in enumerate(files):
-            for cubin in _cubins(file.absolute(), folder / str(number)):
-                log = folder / "listing"
-                _run("nvdisasm", ["-c", "-g", str(cubin)], folder, log)
-                code |= line_table.parse(log.read_text(errors="replace"))
+        log = folder / "listing"
+        for cubin in cubins:
+            try:
+                indices = line_table.functions(read_bytes(cubin, _MOST_CUBIN, "trace fewer kernels"), names)
+            except ValueError as error:
+                raise WarplogError(f"{cubin}: is damaged ({error}); trace again") from None
+            if not indices:
+                continue
+            if nvdisasm.path is None:
+                raise WarplogError(f"nvdisasm: not found; {nvdisasm.remedy}")
+            command = [str(nvdisasm.path), "-c", "-g", "-fun", ",".join(map(str, indices)), str(cubin)]
+            done = run(command, timeout_s=_DISASSEMBLE_S, env=minimal_env(), log=log)
+            if not done.ok:
+                raise WarplogError(
+                    f"nvdisasm failed ({explain_exit(done)}): {done.output_tail[-300:].strip()}"
+                )
+            code |= line_table.parse(log.read_text(errors="replace"))
     return code
-
-
-def _cubins(file: Path, folder: Path) -> Iterator[Path]:
-    """Yields the cubins in a library, extracted to a new folder, or the file if it is one."""
-    with open_regular(file) as opened:
-        header = opened.read(20)
-    if header[:4] == b"\x7fELF" and int.from_bytes(header[18:20], "little") == _CUBIN:
-        yield file
-        return
-    folder.mkdir()
-    _run("cuobjdump", ["-xelf", "all", str(file)], folder, folder / "log")
-    yield from sorted(folder.glob("*.cubin"))
-
-
-def _run(tool: str, arguments: Sequence[str], folder: Path, log: Path) -> None:
-    program = toolchain.find(tool)
-    if program.path is None:
-        raise WarplogError(f"{tool}: not found; {program.remedy}")
-    done = run([program.path, *arguments], timeout_s=_DISASSEMBLE_S, env=minimal_env(), cwd=folder, log=log)
-    if not done.ok:
-        raise WarplogError(f"{tool} failed ({explain_exit(done)}): {done.output_tail[-300:].strip()}")
-
-
-def _places(code: Mapping[str, Mapping[int, Place]], mangled: str) -> Mapping[int, Place]:
-    """Returns the instructions of a kernel; of one whose name is cut, those of the only one that begins so."""
-    if mangled in code:
-        return code[mangled]
-    longer = [places for name, places in code.items() if mangled and name.startswith(mangled)]
-    return longer[0] if len(longer) == 1 else {}
 
 
 def _untraced(places: Mapping[int, Place], seen: set[int]) -> tuple[tuple[str, int], ...]:
