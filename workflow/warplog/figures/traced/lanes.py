@@ -100,7 +100,7 @@ def _most_different(shown: pd.DataFrame) -> Mapping[tuple[str, str], int]:
         line=("line", "min"),
     )
     spread["shown"] = np.maximum(spread["most"] - spread["least"], spread["excess"])
-    kept = spread[spread["shown"] > 0].nlargest(_MOST_ROWS, "shown").sort_values("line", kind="stable")
+    kept = spread[spread["shown"] >= _LEAST].nlargest(_MOST_ROWS, "shown").sort_values("line", kind="stable")
     return {key: place for place, key in enumerate(kept.index)}
 
 
