@@ -197,7 +197,7 @@ bool write(const std::string& to, const std::vector<std::pair<const void*, size_
     bool done = file;
     for (const auto& part : parts) done = done && fwrite(part.first, 1, part.second, file) == part.second;
     if (file && fclose(file)) done = false;
-    if (!done && failure.empty()) failure = to + ": cannot be written";
+    if (!done && failure.empty()) failure = "the trace cannot be written";
     return done;
 }
 
