@@ -156,6 +156,11 @@ def test_a_wavefront_of_a_copy_is_of_one_cache_line():
     assert (source.sectors, target.wavefronts) == (16, 4)
 
 
+def test_a_wavefront_of_a_copy_has_one_piece_to_each_sector():
+    source, target = copy([32 * lane for lane in range(4)], [4 * lane for lane in range(4)], size=4)
+    assert (source.sectors, target.wavefronts, target.wavefronts_ideal) == (4, 4, 1)
+
+
 def test_a_copy_that_only_fills_with_zeros_is_a_store():
     (target,) = copy([-1] * 32, range(0, 512, 16))
     assert (target.kind, target.wavefronts) == ("async_copy", 4)
