@@ -150,6 +150,30 @@ def test_a_parent_of_another_case_or_source_is_not_compared(transpose, change):
     assert explained(concluded)["padded"] == "accesses"
 
 
+def test_of_several_cases_the_one_of_most_variants_comes_first_and_steps_compare_one_that_both_have(
+    transpose,
+):
+    """Of naive, only 512 is there, where its stores take half of the sectors; of padded, the trace of 512 failed."""
+    again = [{**row, "case": "512"} for row in ACCESSES]
+    naive = [{**row, "traced_sectors": 16 * 2048} if row["kind"] == "store" else row for row in again[:2]]
+    failed = {
+        "family": "transpose",
+        "variant": "padded",
+        "case": "512",
+        "status": "timeout",
+        "reason": "60 s",
+    }
+    another = access("xor_swizzled", 26, "load", "in", 2048, 4, 4)
+    concluded = conclude(with_traces(transpose, [failed, *naive, *again[2:6], *ACCESSES[2:], another]), {})
+    assert [(row.variant, row.case, row.status) for row in concluded.traced] == [
+        ("padded", "256", "ok"), ("padded", "512", "timeout"), ("naive", "512", "ok"),
+        ("smem_conflict", "256", "ok"), ("smem_conflict", "512", "ok"), ("xor_swizzled", "256", "ok"),
+    ]  # fmt: skip
+    assert said_of(concluded, "smem_conflict")["cause", "sectors_per_write", "out"] == (16, 4)
+    cases = {change.variant: change.case for change in concluded.changes if change.kind == "access"}
+    assert cases == {"smem_conflict": "512", "padded": "256", "xor_swizzled": "256"}
+
+
 def test_what_was_not_traced_has_a_row_with_its_reason(transpose):
     failed = {
         "family": "transpose",

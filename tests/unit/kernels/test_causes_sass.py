@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from sass_builds import built, check
+from sass_builds import Kind, builder, check
 from sass_loops import opcodes_of_loops
 from shipped_families import FAMILIES
 
@@ -62,14 +62,12 @@ SPILLED = ("bounds_8", "bounds_5")
 @pytest.fixture(scope="module")
 def made(kept_builds):
     """Folder and kernel of every variant on sm_90."""
-    return {variant.name: compiled(variant, "sm_90", kept_builds) for variant in CAUSES.variants}
-
-
-def compiled(variant, arch, kept):
-    folder, record = built(CAUSES, variant, arch, kept)
-    check(variant, folder, record)
-    (kernel,) = record.kernels
-    return folder, kernel
+    found = {}
+    for name, (folder, record) in builder(CAUSES, kept_builds)("sm_90", Kind.KERNELS).items():
+        check(CAUSES.variant(name), folder, record)
+        (kernel,) = record.kernels
+        found[name] = folder, kernel
+    return found
 
 
 def count(opcodes, prefix):

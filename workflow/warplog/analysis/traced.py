@@ -6,6 +6,7 @@ the time did stand in. Addresses do not tell how much of the time an access take
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -26,7 +27,10 @@ Access = Literal["read", "write", "atomic", ""]
 
 @dataclass(frozen=True)
 class Traces:
-    """The traced accesses of a family: a row per variant, and a row per source line and array."""
+    """The traced accesses of a family: a row per variant and case, and a row per source line and array.
+
+    Of the cases of a variant, the one that most variants of the family were traced at comes first.
+    """
 
     variants: tuple[Traced, ...]
     lines: tuple[AccessLine, ...]
@@ -40,28 +44,36 @@ def traces(tables: FigureTables) -> Traces:
         for row in as_rows(tables.accesses)
         if row["status"] != "ok" or row["source_sha256"] == sources.get(row["variant"])
     ]
-    kernels = _by_variant(as_rows(tables.traced_kernels))
-    accesses = _by_variant(kept)
+    kernels, launches = _launches(as_rows(tables.traced_kernels)), _launches(kept)
+    common = Counter(case for (_, case), rows in launches.items() if _is_ok(rows))
+    order = list(dict.fromkeys(name for name, _ in launches))
+    ranked = sorted(
+        launches.items(), key=lambda item: (order.index(item[0][0]), not _is_ok(item[1]), -common[item[0][1]])
+    )
     return Traces(
-        tuple(_variant(tables.family, name, rows, kernels.get(name, ())) for name, rows in accesses.items()),
-        tuple(line for rows in accesses.values() if _is_ok(rows) for line in _lines(rows)),
+        tuple(_variant(tables.family, key, rows, kernels.get(key, ())) for key, rows in ranked),
+        tuple(line for _, rows in ranked if _is_ok(rows) for line in _lines(rows)),
     )
 
 
 def changes(step: Step, found: Traces, rank: int) -> list[Change]:
-    """Returns the accesses that differ between a variant and its parent, both traced at one case.
+    """Returns the accesses that differ between a variant and its parent, at the first case at which both were traced.
 
     Without counters they are causes and costs of a difference in time; otherwise details. The largest comes first, as
     number `rank` of the step's changes.
     """
-    own, parents = ({v.variant: v for v in found.variants}.get(name) for name in (step.variant, step.parent))
-    if own is None or parents is None or own.case != parents.case or step.same_kernel:
+    own, parents = (
+        {row.case: row for row in found.variants if row.variant == name and row.status == "ok"}
+        for name in (step.variant, step.parent)
+    )
+    case = next((case for case in own if case in parents), None)
+    if case is None or step.same_kernel:
         return []
-    before, after = (_groups(found.lines, name) for name in (step.parent, step.variant))
-    moved = [*_per_request(before, after), *_totals((parents, own), before, after)]
+    before, after = (_groups(found.lines, name, case) for name in (step.parent, step.variant))
+    moved = [*_per_request(before, after), *_totals((parents[case], own[case]), before, after)]
     return [
         Change(
-            step.family, step.variant, order, step.parent, own.case, _role(step, change), "access", change.quantity,
+            step.family, step.variant, order, step.parent, case, _role(step, change), "access", change.quantity,
             change.before, change.after, change.unit, NAN, NAN, change.of, "", change.line, "", change.parent_line,
         )
         for order, change in enumerate(sorted(moved, key=lambda change: -abs(change.log)), rank)
@@ -134,9 +146,10 @@ def _totals(pair: tuple[Traced, Traced], before: _Groups, after: _Groups) -> Ite
             yield _Moved(f"traced_{quantity}", "", old, new, unit, log)
 
 
-def _groups(lines: Iterable[AccessLine], variant: str) -> _Groups:
+def _groups(lines: Iterable[AccessLine], variant: str, case: str) -> _Groups:
     groups: dict[tuple[str, Access, str], _Sum] = {}
-    own = [line for line in lines if line.variant == variant and not math.isnan(line.per_request)]
+    launch = [line for line in lines if (line.variant, line.case) == (variant, case)]
+    own = [line for line in launch if not math.isnan(line.per_request)]
     for line in sorted(own, key=lambda line: -line.requests * line.per_request):
         key = (line.space, _access(line), line.array if line.space == "global" else "")
         so_far = groups.get(key, replace(_NONE, line=f"{line.file}:{line.line}" if line.line else ""))
@@ -158,9 +171,8 @@ def _access(line: AccessLine) -> Access:
     return "read" if line.kind in _READS else "write" if line.kind in _WRITES else ""
 
 
-def _variant(family: str, name: str, rows: Sequence[Row], kernels: Sequence[Row]) -> Traced:
-    first = rows[0]
-    summary = Traced(family, name, text(first, "case"), text(first, "status"), text(first, "reason"))
+def _variant(family: str, key: tuple[str, str], rows: Sequence[Row], kernels: Sequence[Row]) -> Traced:
+    summary = Traced(family, *key, text(rows[0], "status"), text(rows[0], "reason"))
     if not _is_ok(rows):
         return summary
     passes = [row for row in rows if number(row, "traced_wavefronts") >= 0]  # those of wgmma are not known
@@ -257,8 +269,9 @@ def _is_ok(rows: Sequence[Row]) -> bool:
     return text(rows[0], "status") == "ok"
 
 
-def _by_variant(rows: Iterable[Row]) -> dict[str, list[Row]]:
-    grouped: dict[str, list[Row]] = {}
+def _launches(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
+    """Returns the rows of each launch by variant and case, in their order."""
+    grouped: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
-        grouped.setdefault(text(row, "variant"), []).append(row)
+        grouped.setdefault((text(row, "variant"), text(row, "case")), []).append(row)
     return grouped

@@ -562,7 +562,9 @@ ACCESS_LANES: Mapping[str, Column] = {
     "space": Column("str", "", "global, shared or local"),
     "kind": Column("str", "", "load, store, atomic, async_copy, ldmatrix or stmatrix"),
     "array": Column("str", "", "argument that the addresses belong to; empty for none or several"),
-    "requests": Column("int", "", "executions of the instruction by a warp"),
+    "requests": Column(
+        "int", "", "executions by a warp, of the instructions of the line that take as much per request"
+    ),
     "sectors": Column("int", "", "distinct sectors of 32 bytes per request, summed over the requests"),
     "sectors_ideal": Column("int", "", "fewest sectors that hold the distinct bytes of each request, summed"),
     "wavefronts": Column("int", "", "wavefronts of shared memory, summed over the requests"),

@@ -270,10 +270,13 @@ class Bound(Conclusion):
 
 @dataclass(frozen=True)
 class Traced(Conclusion):
-    """What the traced addresses of one launch show of a variant; sums are of all its kernels."""
+    """What the traced addresses of one launch show of a variant; sums are of all its kernels.
+
+    A variant that was traced at several cases has several rows, of which pages show the first one.
+    """
 
     TABLE = "traced"
-    KEYS = ("family", "variant")
+    KEYS = ("family", "variant", "case")
 
     family: _FAMILY
     variant: _VARIANT
@@ -306,7 +309,7 @@ class AccessLine(Conclusion):
     """How a source line accesses an array or shared memory in the traced launch, summed over its instructions."""
 
     TABLE = "access_lines"
-    KEYS = ("family", "variant", "launch", "file", "line", "space", "kind", "array")
+    KEYS = ("family", "variant", "case", "launch", "file", "line", "space", "kind", "array")
 
     family: _FAMILY
     variant: _VARIANT

@@ -6,6 +6,7 @@ from matplotlib.figure import Figure
 
 from warplog.figures.shared.style import Look, styled
 from warplog.figures.traced import lanes
+from warplog.figures.traced.seen import cases
 from warplog.metrics import banks
 from warplog.tables.view import FigureTables
 
@@ -66,7 +67,7 @@ def _passes(address: dict[int, int], size: int, kind: str) -> list[list[int]]:
 @styled
 def draw(data: pd.DataFrame, look: Look) -> Figure:
     """Draws the wavefronts of each request, a column per variant."""
-    heading = lanes.finding(data, TITLE, _ways), NOTE.format(case=data["case"].iloc[0])
+    heading = lanes.finding(data, TITLE, _ways), NOTE.format(case=cases(data))
     ticks = {place: str(place) for place in range(0, lanes.ACROSS, 8)}
     return lanes.draw(data, look, heading, _panel, _about, (ticks, "bank"))
 
@@ -76,7 +77,9 @@ def _ways(first: pd.Series) -> str:
 
 
 def _about(own: pd.DataFrame) -> tuple[str, str]:
-    return f"{lanes.requests(own)}, {_ways(own.iloc[0])}", lanes.cost(own, "wavefront")
+    return f"{lanes.requests(own)}, {_ways(own.iloc[0])}", lanes.cost(
+        own, "wavefront", own["wavefront"].nunique()
+    )
 
 
 def _panel(own: pd.DataFrame) -> lanes.Panel:
