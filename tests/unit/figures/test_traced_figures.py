@@ -1,12 +1,14 @@
 """Figures of traced accesses, from made-up traces of kernels whose accesses are known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from drawn_figures import texts
 from matplotlib.collections import PolyCollection
 from matplotlib.text import Text
-from msgspec.structs import replace as replace_struct
+from msgspec import structs
 from plotted import plot
 
 from traced_tables import SGEMM, TRANSPOSE, ldmatrix, owners, record, shipped, traced, write_traced
@@ -170,8 +172,8 @@ def test_a_source_that_changed_since_the_trace_is_not_drawn(tmp_path):
 
 def test_of_several_cases_of_a_variant_the_one_that_pages_show_is_drawn():
     plain, swizzled = (record([own]) for own in MATRICES.values())
-    other = replace_struct(swizzled.cases[0], case="128")
-    both = {"plain": replace_struct(plain, cases=(other, *plain.cases)), "swizzled": swizzled}
+    other = structs.replace(swizzled.cases[0], case="128")
+    both = {"plain": structs.replace(plain, cases=(other, *plain.cases)), "swizzled": swizzled}
     rows = figures.data("lanes_over_banks", traced("gemm", {"plain": "", "swizzled": "plain"}, both))
     assert set(rows["case"]) == {"64"}
     assert rows.groupby("variant")["wavefront"].nunique().to_dict() == {"plain": 16, "swizzled": 4}
@@ -207,6 +209,12 @@ def test_orders_that_differ_stand_side_by_side_with_what_a_wave_reads(blocks):
         "\n", " "
     )
     assert "by_tma" in figure.get_supxlabel()
+
+
+def test_blocks_that_were_not_all_traced_are_called_so(blocks):
+    fewer = replace(blocks, traced_kernels=blocks.traced_kernels.assign(blocks=100))
+    assert "C: 64 traced blocks\n256 × 256" in texts(drawn("owners", fewer))
+    assert texts(drawn("tile_order", fewer)).count("64 traced blocks over 256 × 256") == 2
 
 
 def test_one_order_is_nothing_to_show(transpose):

@@ -100,7 +100,7 @@ def _most_different(shown: pd.DataFrame) -> Mapping[tuple[str, str], int]:
         line=("line", "min"),
     )
     spread["shown"] = np.maximum(spread["most"] - spread["least"], spread["excess"])
-    kept = spread[spread["shown"] > 0].nlargest(_MOST_ROWS, "shown").sort_values("line", kind="stable")
+    kept = spread[spread["shown"] >= _LEAST].nlargest(_MOST_ROWS, "shown").sort_values("line", kind="stable")
     return {key: place for place, key in enumerate(kept.index)}
 
 
@@ -213,7 +213,8 @@ def _memory(axes: Axes, panel: Panel, depth: float, pitch_in: float) -> None:
     axes.tick_params(axis="y", length=0, pad=2)
     axes.set(xlim=(0, ACROSS), ylim=(depth, 0))
     axes.spines["left"].set_visible(False)
-    axes.spines["bottom"].set_position(("data", panel.tops[-1] + 1.4))
+    below = panel.tops[-1] + 1.4
+    axes.spines["bottom"].set_position(("data", below) if below < depth else ("outward", 1.5))
 
 
 def _box(
@@ -244,11 +245,12 @@ def requests(own: pd.DataFrame) -> str:
     return access(own) if is_narrow() else f"{access(own)}, {with_unit(own['requests'].iloc[0], 'request')}"
 
 
-def cost(own: pd.DataFrame, noun: str) -> str:
-    """Returns what a request costs on average."""
+def cost(own: pd.DataFrame, noun: str, drawn: int) -> str:
+    """Returns what a request costs on average, and what the one that is drawn costs if that is something else."""
     first = own.iloc[0]
     each = "" if is_narrow() else " per request"
-    return f"{with_unit(first['per_request'], noun)}{each}, ideal {with_unit(first['ideal_per_request'], '')}"
+    text = f"{with_unit(first['per_request'], noun)}{each}, ideal {with_unit(first['ideal_per_request'], '')}"
+    return text if abs(drawn - first["per_request"]) < _LEAST else f"{text}; drawn: {drawn}"
 
 
 def distance(own: pd.DataFrame) -> str:

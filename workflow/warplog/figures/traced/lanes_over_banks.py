@@ -77,7 +77,9 @@ def _ways(first: pd.Series) -> str:
 
 
 def _about(own: pd.DataFrame) -> tuple[str, str]:
-    return f"{lanes.requests(own)}, {_ways(own.iloc[0])}", lanes.cost(own, "wavefront")
+    return f"{lanes.requests(own)}, {_ways(own.iloc[0])}", lanes.cost(
+        own, "wavefront", own["wavefront"].nunique()
+    )
 
 
 def _panel(own: pd.DataFrame) -> lanes.Panel:

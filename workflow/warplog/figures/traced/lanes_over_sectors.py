@@ -42,7 +42,11 @@ def _sectors(first: pd.Series) -> str:
 
 
 def _about(own: pd.DataFrame) -> list[str]:
-    name, cost, distance = lanes.requests(own), lanes.cost(own, "sector"), lanes.distance(own)
+    name, cost, distance = (
+        lanes.requests(own),
+        lanes.cost(own, "sector", len(_panel(own).moved)),
+        lanes.distance(own),
+    )
     if is_narrow():
         return list(filter(None, (name, cost, distance)))
     return [", ".join(filter(None, (name, distance))), cost]

@@ -28,6 +28,12 @@ def parents(tables: FigureTables) -> dict[str, str]:
     return dict(zip(ladder["variant"], ladder["parent"].fillna(""), strict=True))
 
 
+def traced_in_part(tables: FigureTables) -> set[str]:
+    """Returns the variants of which not all blocks were traced."""
+    kernels = current(tables.traced_kernels, tables)
+    return set(kernels.loc[kernels["traced_blocks"] < kernels["blocks"], "variant"])
+
+
 def stored_unseen(tables: FigureTables) -> str:
     """Returns which variants store by TMA alone, so that who writes what is not known; "" if none does."""
     kernels = current(tables.traced_kernels, tables)
