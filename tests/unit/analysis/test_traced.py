@@ -188,6 +188,17 @@ def test_what_was_not_traced_has_a_row_with_its_reason(transpose):
     assert {line.variant for line in concluded.access_lines} == {"naive", "smem_conflict", "padded"}
 
 
+def test_a_launch_of_which_the_trace_sees_no_access_has_no_lines(transpose):
+    bare = {name: row for name, row in ACCESSES[0].items() if name in ("family", "case", "status", "reason")}
+    rows = [*ACCESSES, {**bare, "variant": "cublas"}]
+    concluded = conclude(
+        with_traces(transpose, rows, [*KERNELS, kernel("cublas", untraced="UTMALDG.2D 2")]), {}
+    )
+    (row,) = (row for row in concluded.traced if row.variant == "cublas")
+    assert (row.status, row.untraced, row.counted) == ("ok", "UTMALDG.2D 2", 0)
+    assert "cublas" not in {line.variant for line in concluded.access_lines}
+
+
 def test_a_variant_has_its_sectors_ways_and_reuse_and_how_often_ncu_differs(transpose):
     counted = [
         {**row, "agreement": "differs" if row["variant"] == "naive" and row["kind"] == "store" else "equal"}

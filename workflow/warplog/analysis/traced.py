@@ -223,6 +223,8 @@ def _with_reuse(summary: Traced, kernels: Sequence[Row]) -> Traced:
 def _lines(rows: Sequence[Row]) -> Iterator[AccessLine]:
     places: dict[tuple[float, str, float, str, str, str], list[Row]] = {}
     for row in rows:
+        if not number(row, "requests") > 0:  # the only row of a launch of which the trace sees no access
+            continue
         space, kind, array = (text(row, name) for name in ("space", "kind", "array"))
         place = number(row, "launch"), text(row, "file"), number(row, "line"), space, kind, array
         places.setdefault(place, []).append(row)

@@ -119,7 +119,7 @@ class ProfileSettings(Frozen, frozen=True, kw_only=True):
         Literal["all", "lean", "sections"],
         Meta(
             description="`all`: every metric of the registry (23 passes on Hopper); `lean`: without throughput"
-            " summaries and tensor operations (13 passes); `sections`: all, plus ncu's full section set for its own"
+            " summaries and tensor operations (15 passes); `sections`: all, plus ncu's full section set for its own"
             " viewer"
         ),
     ] = "all"
