@@ -51,7 +51,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("site", "temporary"):
         (place / name).mkdir()
     pretended = (PROJECT / "tests" / "workflow" / "pretended_gpu.py").read_text()
-    quick = "from warplog.duel import match\nmatch._WINDOW_S = match._WINDOW_APART_S = 0.02\nmatch._QUIET_S = float(os.environ.get('QUIET_S', 60))\n"
+    quick = "match._WINDOW_S = match._WINDOW_APART_S = 0.02\nmatch._QUIET_S = float(os.environ.get('QUIET_S', 60))\n"
     (place / "site" / "sitecustomize.py").write_text(pretended + quick)
     family = place / "kernels" / "scale"
     family.mkdir(parents=True)
@@ -94,7 +94,7 @@ def test_the_slower_variant_is_named_in_one_line(place: Path) -> None:
     output, errors = ab(place, "right", "slow")
     line = output.splitlines()[0]
     assert line.startswith("SLOWER  slow against right, scale 64 at rest: +")
-    assert "3 processes" in line
+    assert "4 processes" in line
     assert "rest: process 3 of 3 to 3: +" in errors
 
 
@@ -103,8 +103,8 @@ def test_the_record_holds_a_window_of_each_process_with_addresses_of_its_own(pla
     (judged,) = duel.judged
     assert (judged.time.word, judged.regime, duel.apart, duel.same_arrays) == ("FASTER", "rest", "", True)
     assert judged.time.low < judged.time.high < 1
-    assert [window.process for window in judged.windows] == [1, 2, 3]
-    assert len({window.seed for window in judged.windows}) == 3
+    assert [window.process for window in judged.windows] == [1, 2, 3, 4]
+    assert len({window.seed for window in judged.windows}) == 4
     assert all(window.blocks >= 4 for window in judged.windows)
     assert judged.cycles is not None  # the pretended clock is 1000 MHz on both sides
     assert judged.cycles.ratio == pytest.approx(judged.time.ratio, rel=1e-6)

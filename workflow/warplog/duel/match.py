@@ -232,7 +232,7 @@ def _judged(regime: Regime, rule: Rule, windows: Sequence[Window]) -> Judged:
         cycles=_ratio(in_cycles) if in_cycles else None,
         a_us=a_us,
         b_us=b_us,
-        looks=rule.sizes.index(len(windows)) + 1,
+        looks=sum(size <= len(windows) for size in rule.sizes),
         most_looks=rule.looks,
         resolution=step_us / (a_us * math.sqrt(turns)),
         windows=tuple(windows),

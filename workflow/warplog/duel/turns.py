@@ -15,6 +15,7 @@ from warplog.measure.worker import sampling
 from warplog.measure.worker.backend import Launcher
 
 LEAST_BLOCKS = 4
+_LEAST_TURNS = LEAST_BLOCKS * TURNS
 _BATCH_S = 0.03  # between two looks at the clock
 _OVERHEAD_US = 200.0  # of a turn: the flush of L2, the stamps
 _LONGEST_DELAY = 2000  # cycles, about 1 us: many steps of the clock of events
@@ -64,7 +65,7 @@ def take(pair: Pair, order: Order, seconds: float, random: Random) -> Taken:
     taken, low = Taken(held=not timer.recover()), list[Turn]()
     launch_us = fmean(max(turn.us, 0.0) for turn in pair.turns(order(1), [0] * TURNS, 0.0))
     begin = time.monotonic()
-    while not _is_over(time.monotonic() - begin, seconds, len(taken.kept) // TURNS):
+    while not _is_over(time.monotonic() - begin, seconds, len(taken.kept), len(low)):
         sides = order(_blocks_per_batch(launch_us + taken.pause_us))
         delays = [random.randrange(_LONGEST_DELAY) for _ in sides]
         turns = pair.turns(sides, delays, taken.pause_us)
@@ -76,7 +77,7 @@ def take(pair: Pair, order: Order, seconds: float, random: Random) -> Taken:
         longest = sampling.pause_after(math.inf)
         taken.pause_us = min(max(2 * taken.pause_us, sampling.pause_after(launch_us)), longest)
         taken.held = not timer.recover()
-    if taken.held or len(taken.kept) < LEAST_BLOCKS * TURNS:
+    if taken.held or len(taken.kept) < _LEAST_TURNS:
         taken.kept, low, taken.held = low + taken.kept, [], True
     taken.discarded, taken.seconds = len(low) // TURNS, time.monotonic() - begin
     if short := [turn for turn in taken.kept if turn.us <= 0]:
@@ -85,8 +86,9 @@ def take(pair: Pair, order: Order, seconds: float, random: Random) -> Taken:
     return taken
 
 
-def _is_over(spent_s: float, seconds: float, blocks: int) -> bool:
-    return spent_s >= seconds and (blocks >= LEAST_BLOCKS or spent_s >= _PATIENCE * seconds)
+def _is_over(spent_s: float, seconds: float, kept: int, low: int) -> bool:
+    patient_s = seconds if kept >= _LEAST_TURNS else _PATIENCE * seconds
+    return spent_s >= patient_s and kept + low >= _LEAST_TURNS
 
 
 def _blocks_per_batch(launch_us: float) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from warplog.analysis.verdicts import AMBIGUOUS
 from warplog.core.numbers import signed_percent
-from warplog.duel.evidence import TURNS
+from warplog.duel.evidence import TURNS, UNCONFIRMED
 from warplog.records.requested.duel import Duel, Judged, Ratio, Side
 
 _MOST_NOT_BLOCKED = 0.01
@@ -60,6 +60,8 @@ def _of_regime(judged: Judged) -> Iterator[str]:
     turns = TURNS * sum(window.blocks for window in windows)
     if sum(window.not_blocked for window in windows) > _MOST_NOT_BLOCKED * turns:
         yield f"{regime}: launches were not queued before they started, so that host time counts"
+    if judged.time.reason == UNCONFIRMED:
+        yield f"{regime}: a further process shows another ratio than those before it"
     if judged.time.word == AMBIGUOUS:
         yield f"{regime}: more --seconds, and so more processes, narrow the interval"
 
