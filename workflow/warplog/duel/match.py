@@ -65,7 +65,7 @@ def duel(corners: Sequence[Corner], options: Options, project: Path) -> Duel:
     boards = device.boards()
     if not boards:
         raise WarplogError(f"no GPU: {device.why_not()}; run on a machine with a GPU")
-    match = _Match(project, options, boards[0], [making.make(one, boards[0], project) for one in corners])
+    match = Match(project, options, boards[0], [making.make(one, boards[0], project) for one in corners])
     for side in match.sides:
         if side.build and side.build.status != "ok":
             reason = f"{side.corner.name}: its build: {side.build.reason}"
@@ -78,7 +78,7 @@ def duel(corners: Sequence[Corner], options: Options, project: Path) -> Duel:
 
 
 @dataclass(frozen=True)
-class _Match:
+class Match:
     """Two sides that are built, and how they duel."""
 
     project: Path

@@ -83,7 +83,7 @@ def _measure(task: DuelTask) -> None:
 
 
 def _together(task: DuelTask, number: int, regime: Regime) -> Window:
-    with _process(task, number, (A, B)) as both:
+    with process(task, number, (A, B)) as both:
         window = both.ask(regime).window
         assert window is not None
         return window
@@ -92,7 +92,7 @@ def _together(task: DuelTask, number: int, regime: Regime) -> Window:
 def _apart(task: DuelTask, number: int, regime: Regime) -> Window:
     """Lets a process of A and one of B take turns; the ratio is that of the turns' means."""
     random = Random(f"{task.seed}/{number}")  # noqa: S311 - no secret
-    with _process(task, number, (A, A)) as a, _process(task, number, (B, B)) as b:
+    with process(task, number, (A, A)) as a, process(task, number, (B, B)) as b:
         sides = a, b
         addresses = tuple(where for side in sides for where in side.ask("addresses").addresses)
         begin, done = time.monotonic(), list[tuple[int, Turned]]()
@@ -165,7 +165,8 @@ class _Process:
 
 
 @contextlib.contextmanager
-def _process(task: DuelTask, number: int, sides: tuple[int, int]) -> Iterator[_Process]:
+def process(task: DuelTask, number: int, sides: tuple[int, int]) -> Iterator[_Process]:
+    """Starts a process with both sides, or with twice the same, and ends it after the block."""
     requests, ask = os.pipe()
     answer, answers = os.pipe()
     pid = os.fork()
@@ -175,11 +176,11 @@ def _process(task: DuelTask, number: int, sides: tuple[int, int]) -> Iterator[_P
         _serve(task, number, sides, os.fdopen(requests), os.fdopen(answers, "w"))
     os.close(requests)
     os.close(answers)
-    process = _Process(pid, os.fdopen(ask, "w"), os.fdopen(answer))
+    child = _Process(pid, os.fdopen(ask, "w"), os.fdopen(answer))
     try:
-        yield process
+        yield child
     finally:
-        process.end()
+        child.end()
 
 
 def _serve(task: DuelTask, number: int, sides: tuple[int, int], requests: IO[str], answers: IO[str]) -> None:
