@@ -35,7 +35,7 @@ struct Pair {
     Timer* timer = nullptr;
     cudaStream_t own_stream = nullptr;  // of the timer
     Side sides[2];
-    bool has_limit[kLimitCount] = {};  // devices before compute capability 8.0 have no persisting lines
+    bool has_limit[kLimitCount] = {};  // older devices and some MIG instances have no persisting lines
 };
 
 struct Turn {
@@ -126,6 +126,7 @@ extern "C" int warplog_timer_pair(Timer* t, Launcher a, const void* with_a, Laun
         pair->has_limit[i] = cudaDeviceGetLimit(&value, kLimits[i]) == cudaSuccess;
         pair->sides[0].limits[i] = pair->sides[1].limits[i] = value;
     }
+    pair->has_limit[0] = pair->has_limit[0] && cudaCtxResetPersistingL2Cache() == cudaSuccess;
     cudaGetLastError();
     for (Side& side : pair->sides) TRY(cudaStreamCreateWithFlags(&side.stream, cudaStreamNonBlocking));
     wait_cycles<<<1, 1, 0, t->stream>>>(0);

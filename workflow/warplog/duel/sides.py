@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -124,7 +125,10 @@ def _candidates(side: _Named) -> list[Corner]:
     found = [family for family in families if variant in [own.name for own in family.variants]]
     if not found:
         known = {own.name for family in families for own in family.variants}
-        raise WarplogError(f"{side.name}: no variant {variant!r}; {suggest(variant, known)}")
+        hint = (
+            suggest(variant, known) if slash or get_close_matches(variant, known) else "write FAMILY/VARIANT"
+        )
+        raise WarplogError(f"{side.name}: no variant {variant!r}; {hint}")
     return [Corner(side.name, family, family.variant(variant), side.tree.commit) for family in found]
 
 
