@@ -13,6 +13,7 @@ import pytest
 from host_family import REFERENCE, YAML
 from warplog.records import door
 from warplog.records.requested.duel import Duel
+from warplog.records.requested.gate import Gate
 
 PROJECT = Path(__file__).parents[2]
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
@@ -73,13 +74,13 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def start(place: Path, *words: str) -> subprocess.Popen:
-    command = [sys.executable, "-m", "warplog", "ab", *words]
+    command = [sys.executable, "-m", "warplog", *words]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     return subprocess.Popen(command, cwd=place, env=environment(place), start_new_session=True, **pipes)
 
 
-def ab(place: Path, *words: str, status: int = 0) -> tuple[str, str]:
-    with start(place, *words, *QUICK) as child:
+def ab(place: Path, *words: str, status: int = 0, verb: str = "ab") -> tuple[str, str]:
+    with start(place, verb, *words, *QUICK) as child:
         output, errors = child.communicate(timeout=120)
     assert child.returncode == status, output + errors
     assert list((place / "temporary").iterdir()) == []
@@ -163,8 +164,35 @@ def test_a_side_that_cannot_be_measured_has_no_verdict(
     assert why in duel.reason
 
 
+def test_a_gate_names_what_became_slower_beside_an_unchanged_control(place: Path) -> None:
+    files = "comment.md", "junit.xml"
+    written = (
+        "--markdown",
+        files[0],
+        "--junit",
+        files[1],
+        "--margin",
+        "0.3",
+    )  # the clock is that of a busy host
+    output, _ = ab(place, "HEAD", "--json", *written, status=1, verb="gate")
+    gate = door.decode(json.loads(output), Gate, "output")
+    words = {(one.variant, one.control): one.word for one in gate.cases}
+    assert (words["right", False], words["module", False]) == ("gain", "loss")
+    assert gate.cases[0].control
+    assert gate.unchanged == len(SOURCES) - 1
+    comment, junit = ((place / name).read_text() for name in files)
+    assert comment.startswith("### Loss: the working tree against HEAD")
+    assert "| loss" in comment
+    assert junit.count("<failure") == 1
+
+
+def test_a_gate_without_a_change_measures_nothing(place: Path) -> None:
+    output, _ = ab(place, "HEAD", "HEAD", verb="gate")
+    assert output.startswith("NOTHING TO MEASURE  HEAD against HEAD")
+
+
 def test_an_interrupted_duel_leaves_nothing_behind(place: Path) -> None:
-    with start(place, "right", "endless") as child:
+    with start(place, "ab", "right", "endless") as child:
         deadline = time.monotonic() + 60
         while not list((place / "temporary").glob("*/journal.jsonl")) and time.monotonic() < deadline:
             time.sleep(0.02)

@@ -48,6 +48,7 @@ examples:
   warplog explain --family sgemm        why each variant is faster than its parent, from the counters
   warplog claims --family sgemm         which published claims the measurements confirm
   warplog ab HEAD:warptile warptile     is the change in the working tree faster? within seconds, on a GPU
+  warplog gate main                     does it make any kernel slower than on main?
   warplog compare h200 results          is this campaign slower than the recorded one? exit status 1 if so
   warplog beside h200 h100              two GPUs side by side, as a page with figures
   warplog figures sgemm/ladder --style paper --width 3.3
@@ -271,7 +272,7 @@ _FAILED, _INTERRUPTED, _PIPE_CLOSED = 1, 130, 141  # the last two as a shell rep
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command and returns its exit status: 0, 1 (failed), 130 (Ctrl-C) or 141 (output pipe closed).
+    """Runs the command and returns its exit status: 0, 1 (failed), 130 (Ctrl-C), 141 (output pipe closed), or its own.
 
     Raises:
         SystemExit: with status 2 for wrong usage, 0 after --help or --version.
@@ -503,6 +504,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "doctor": _doctor,
     "explain": _explain,
     "figures": _figures,
+    "gate": lambda options: duelling.run_gate(options, _project()),
     "published": _published,
     "extract": lambda options: extracting.run(options, _to_stderr),
     "init": starting.run,

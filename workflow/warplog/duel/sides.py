@@ -97,14 +97,24 @@ def why_other_work(a: Corner, b: Corner, case: str) -> str:
 def _named(name: str, project: Path, folders: Sequence[Path]) -> _Named:
     ref, colon, words = name.partition(":")
     if not colon or Path(name).is_file():
-        return _Named(name, name, Tree(Path.cwd()), _families(project, folders))
+        return _Named(name, name, Tree(Path.cwd()), families_of(project, folders))
+    return _Named(name, words, *families_at(ref, project, folders))
+
+
+def families_at(ref: str, project: Path, folders: Sequence[Path] = ()) -> tuple[Tree, Mapping[str, Family]]:
+    """Returns the files of a commit, and the families of the project there.
+
+    Raises:
+        WarplogError: There is no repository or commit, or a family is invalid there.
+    """
     top = repository_of(project)
     tree = tree_of(ref, top, project / CACHE / "commits")
     there = [tree.top / folder.resolve().relative_to(top) for folder in (project, *folders)]
-    return _Named(name, words, tree, _families(there[0], there[1:]))
+    return tree, families_of(there[0], there[1:])
 
 
-def _families(project: Path, folders: Sequence[Path]) -> Mapping[str, Family]:
+def families_of(project: Path, folders: Sequence[Path] = ()) -> Mapping[str, Family]:
+    """Returns the families of a project, and of further folders."""
     own = (project / "kernels", *(project / folder for folder in configured(project).kernel_folders))
     return catalog.load([*(folder for folder in own if folder.is_dir()), *folders])
 

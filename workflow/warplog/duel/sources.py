@@ -40,7 +40,10 @@ def tree_of(ref: str, top: Path, cache: Path) -> Tree:
     Raises:
         WarplogError: The repository has no such commit, or the files cannot be written.
     """
-    commit = _git(top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+    try:
+        commit = _git(top, "rev-parse", "--verify", "--end-of-options", f"{ref}^{{commit}}")
+    except WarplogError:
+        raise WarplogError(f"{ref!r} is no commit, tag or branch of {top}") from None
     folder = cache / commit
     if not folder.is_dir():
         cache.mkdir(parents=True, exist_ok=True)
