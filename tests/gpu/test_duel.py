@@ -1,6 +1,6 @@
 """Duels on the GPU: nothing is found where nothing is, a planted change is, and no side flatters or hinders the other.
 
-Two minutes on an H200; `-s` shows what each duel found.
+`-s` shows what each duel found.
 """
 
 import shutil
@@ -34,6 +34,12 @@ def duel(project: Path, a: str, b: str, case: str, seconds: float = 4.5, sustain
     corners = sides.resolve(a, b, project, [FOLDER])
     found = match.duel(corners, Options(case, seconds, 0.005, sustained), project)
     print("\n".join(words.lines(found)))
+    for judged in found.judged:
+        for window in judged.windows:
+            logs = 100 * window.time.log_ratio, 100 * window.time.error
+            print(
+                f"    {judged.regime}: {window.blocks} blocks, {logs[0]:+.4f} % with an error of {logs[1]:.4f} %"
+            )
     assert found.status == "ok", found.reason
     return found
 

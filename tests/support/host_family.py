@@ -146,10 +146,11 @@ TIMER = """
 #include <time.h>
 typedef int (*Launcher)(const void*, void*);
 struct Sample { float event_us; float sm_mhz; float set_mhz; int blocked; float host_us; };
+static int code;
 static float once(Launcher launch, const void* arguments) {
     struct timespec a, b;
     clock_gettime(CLOCK_MONOTONIC, &a);
-    if (launch) launch(arguments, 0);
+    if (launch) code = launch(arguments, 0);
     clock_gettime(CLOCK_MONOTONIC, &b);
     return (b.tv_sec - a.tv_sec) * 1e6f + (b.tv_nsec - a.tv_nsec) * 1e-3f;
 }
@@ -197,8 +198,11 @@ int warplog_timer_enter(struct Pair* pair, int which) { return 0; }
 int warplog_timer_leave(struct Pair* pair, int which) { return 0; }
 int warplog_timer_turns(struct Pair* pair, const unsigned char* order, const unsigned* delays, int count, int block,
                         float pause_us, struct Turn* out, int* which) {
-    for (int i = 0; i < count; ++i)
-        out[i] = (struct Turn){once(pair->launch[order[i]], pair->with[order[i]]), 1000.0f, block};
+    for (int i = 0; i < count; ++i) {
+        *which = order[i];
+        out[i] = (struct Turn){once(pair->launch[*which], pair->with[*which]), 1000.0f, block};
+        if (code) return code;
+    }
     return 0;
 }
 """

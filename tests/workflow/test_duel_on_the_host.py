@@ -22,6 +22,7 @@ SOURCES = {
     "slow": f"usleep(1500); {RIGHT}",
     "bad": f"{RIGHT} a->y[0] += 1;",
     "deadly": "abort();",
+    "late": f"static int calls; if (++calls > 20) return 700; {RIGHT}",
     "broken": "this is no C;",
     "endless": f"if (a->N == 64) sleep(100); {RIGHT}",
 }
@@ -150,6 +151,7 @@ def test_a_wrong_name_is_a_usage_error(place: Path, words: tuple[str, ...], why:
     [
         ("bad", "wrong", "B: case odd: y: 1 of 127 elements are outside the tolerance"),
         ("deadly", "crashed", "checking B: the process ended: SIGABRT"),
+        ("late", "crashed", "B: host"),  # what the pretended driver says of any error
         ("broken", "compile_error", "broken: its build: error"),
         ("endless", "timeout", "checking B: no answer within 6 s"),
     ],
