@@ -70,8 +70,10 @@ def test_the_error_of_a_process_is_that_of_its_mean_also_if_neighbouring_blocks_
 
 
 def test_the_step_of_the_clock_is_the_smallest_difference() -> None:
-    times = [round(6.4 + 0.032 * step, 4) for step in (0, 1, 1, 3, 0, 2, 7, 4)]
-    assert step_of([Turn(A, us, 0.0, True) for us in times]) == pytest.approx(0.032)
+    for us in (6.4, 812.3):
+        times = [float(np.float32(us + 0.032 * step)) for step in (0, 1, 1, 3, 0, 2, 7, 4)]
+        times += [float(np.nextafter(np.float32(one), np.float32(0))) for one in times]
+        assert step_of([Turn(A, one, 0.0, True) for one in times]) == pytest.approx(0.032, rel=0.01)
     assert step_of([Turn(A, 5.0, 0.0, True)] * 4) == 0.0
 
 

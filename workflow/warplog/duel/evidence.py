@@ -46,7 +46,7 @@ _SUSTAINED_LOOKS = 2
 UNCONFIRMED = "unconfirmed"  # why a verdict is AMBIGUOUS: a further process shows another ratio
 _DECIDED = FASTER, SLOWER
 _CONFIRMING = 0.5  # of the logarithm of the ratio that it confirms
-_LEAST_STEP_US = 1e-3  # the events' times are single-precision milliseconds
+_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -93,9 +93,14 @@ def _block(turns: Sequence[Turn]) -> Block:
 
 
 def step_of(turns: Sequence[Turn]) -> float:
-    """Returns the step of the clock of events, in microseconds: the smallest difference between two times."""
-    times = np.unique(np.round([turn.us for turn in turns], 3))
-    return float(max(np.diff(times).min(initial=math.inf), _LEAST_STEP_US)) if len(times) > 1 else 0.0
+    """Returns the step of the clock of events, in microseconds: the smallest difference between two times; 0 for none.
+
+    Smaller differences than those of the single-precision numbers in which events give times are none.
+    """
+    times = np.sort([turn.us for turn in turns])
+    steps = np.diff(times)
+    steps = steps[steps > max(_ROUNDING * float(times[-1]), _ROUNDING)]
+    return float(steps.min(initial=math.inf)) if len(steps) else 0.0
 
 
 def estimate(log_ratios: Sequence[float], step: float) -> Estimate:
