@@ -64,7 +64,8 @@ def test_the_same_code_is_the_same(project: Path, family: str, case: str) -> Non
 def test_one_percent_more_steps_are_slower_in_time_and_in_cycles(project: Path, case: str) -> None:
     judged = at_rest(duel(project, "planted_chain/base", "planted_chain/plus_1", case))
     assert judged.time.word == "SLOWER"
-    assert judged.time.ratio == pytest.approx(1.01, abs=0.003)
+    # Of a short launch, what is planted is known less well, since it is relative to steps.
+    assert judged.time.ratio == pytest.approx(1.01, abs=0.006 if case == "10us" else 0.003)
     assert judged.cycles is not None
     assert judged.cycles.ratio == pytest.approx(judged.time.ratio, abs=0.003)
     swapped = at_rest(duel(project, "planted_chain/plus_1", "planted_chain/base", case))

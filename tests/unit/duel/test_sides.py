@@ -103,6 +103,28 @@ def test_a_commit_has_its_own_sources_settings_and_headers(project: Path) -> Non
     assert "case 64 of scale differ" in why_other_work(before, resolve("fast", "fast", project, [])[0], "64")
 
 
+def test_in_a_repository_with_sources_elsewhere_both_are_those_of_the_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `warplog init` makes it: the project is a folder, and family.yaml names sources of the repository."""
+    project = tmp_path / "warplog"
+    entry = "  - {name: own, file: ../../../src/own.cu, idea: a source of the repository}\n"
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "own.cu").write_text("// first\n")
+    git = ("git", "-C", tmp_path, "-c", "user.name=T", "-c", "user.email=t@example.com")
+    subprocess.run([*git, "init", "-q"], check=True)
+    write_family(project, "scale", entry)
+    for words in (("add", "-A"), ("commit", "-q", "-m", "first")):
+        subprocess.run([*git, *words], check=True, capture_output=True)
+    (tmp_path / "src" / "own.cu").write_text("// second\n")
+    monkeypatch.chdir(tmp_path / "src")
+    for name in ("HEAD:own", "HEAD:src/own.cu"):
+        before, after = resolve(name, "own.cu", project, [])
+        assert before.variant.file.read_text() == "// first\n"
+        assert after.variant.file.read_text() == "// second\n"
+        assert before.variant.name == after.variant.name == "own"
+
+
 def made(folder: Path, corner: Corner, needed: str, soname: str = "libneeded.so.1") -> Made:
     """Returns a side whose prebuilt library loads a shared library of `folder`."""
     folder.mkdir()

@@ -13,7 +13,7 @@ from statistics import fmean
 from warplog.analysis.verdicts import Verdict
 from warplog.core.errors import WarplogError, say
 from warplog.core.files import temporary_folder
-from warplog.core.locks import PATIENCE_S
+from warplog.core.locks import PATIENCE_S, is_held
 from warplog.core.numbers import signed_percent
 from warplog.core.process import Completed, explain_exit, run
 from warplog.duel import evidence, making
@@ -65,7 +65,8 @@ def duel(corners: Sequence[Corner], options: Options, project: Path) -> Duel:
     boards = device.boards()
     if not boards:
         raise WarplogError(f"no GPU: {device.why_not()}; run on a machine with a GPU")
-    match = Match(project, options, boards[0], [making.make(one, boards[0], project) for one in corners])
+    gpu = next((board for board in boards if not is_held(board.uuid)), boards[0])
+    match = Match(project, options, gpu, [making.make(one, gpu, project) for one in corners])
     for side in match.sides:
         if side.build and side.build.status != "ok":
             reason = f"{side.corner.name}: its build: {side.build.reason}"

@@ -184,29 +184,29 @@ def process(task: DuelTask, number: int, sides: tuple[int, int]) -> Iterator[_Pr
 
 
 def _serve(task: DuelTask, number: int, sides: tuple[int, int], requests: IO[str], answers: IO[str]) -> None:
-    """Answers requests until there are no more, and ends the process."""
+    """Answers requests until there are no more, or one fails, and ends the process."""
+
+    def say(answer: _Answer) -> None:
+        print(door.as_json(answer), file=answers, flush=True)
+
     status = BROKEN
+    open_ = ExitStack()  # never closed: the process ends, and after a device error closing fails as well
     try:
         die_with_parent(signal.SIGKILL)
-        answer = _Answer()
-        try:
-            with ExitStack() as stack:
-                bout = Bout(task, number, sides, stack)
-                for line in requests:
-                    answer = _answer(bout, line.strip())
-                    print(door.as_json(answer), file=answers, flush=True)
-        except LaunchFailed as failed:
-            answer = _Answer(failed=Failed(status=failed.status, reason=failed.reason))
-        except Exception as error:
-            if type(error).__name__ not in DEVICE_ERRORS:
-                raise
-            kind, reason = classify(error)
-            answer = _Answer(failed=Failed(status=kind, reason=reason))
-        if answer.failed:
-            print(door.as_json(answer), file=answers, flush=True)
+        bout = Bout(task, number, sides, open_)
+        for line in requests:
+            say(_answer(bout, line.strip()))
         status = 0
-    except Exception:
-        traceback.print_exc()
+    except LaunchFailed as failed:
+        say(_Answer(failed=Failed(status=failed.status, reason=failed.reason)))
+        status = 0
+    except Exception as error:
+        if type(error).__name__ in DEVICE_ERRORS:
+            kind, reason = classify(error)
+            say(_Answer(failed=Failed(status=kind, reason=reason)))
+            status = 0
+        else:
+            traceback.print_exc()
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
