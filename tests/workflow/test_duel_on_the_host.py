@@ -53,7 +53,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("site", "temporary"):
         (place / name).mkdir()
     pretended = (PROJECT / "tests" / "workflow" / "pretended_gpu.py").read_text()
-    quick = "match._WINDOW_S = match._WINDOW_APART_S = 0.02\nmatch._QUIET_S = float(os.environ.get('QUIET_S', 60))\n"
+    quick = "from warplog.duel import turns\nturns.TURN_S = turns._SETTLE_S = 0.05\n"
+    quick += "match._WINDOW_S = match._WINDOW_APART_S = 0.02\nmatch._QUIET_S = float(os.environ.get('QUIET_S', 60))\n"
     (place / "site" / "sitecustomize.py").write_text(pretended + quick)
     family = place / "kernels" / "scale"
     family.mkdir(parents=True)
@@ -131,6 +132,23 @@ def test_modules_of_two_commits_alternate_in_processes_of_their_own(place: Path)
     assert "two folders" in duel.apart
     assert duel.judged[0].time.word == "SLOWER"
     assert not duel.same_arrays
+
+
+def test_at_a_limit_they_also_duel_sustained(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LIMITED_N", "64")
+    builds = place / "results" / ".duel" / "builds"
+    timers = lambda: [timer.unlink() for timer in builds.glob("timer.*.so")]  # noqa: E731
+    timers()
+    try:
+        rest, sustained = record(place, "right", "slow").judged
+        only = record(place, "right", "slow", "--rest").judged
+    finally:
+        timers()
+    assert (rest.regime, sustained.regime, sustained.time.word) == ("rest", "sustained", "SLOWER")
+    assert [window.blocks for window in sustained.windows] == [1] * len(sustained.windows)
+    assert sustained.cycles is None
+    assert rest.windows[0].limited
+    assert [judged.regime for judged in only] == ["rest"]
 
 
 @pytest.mark.parametrize(

@@ -174,14 +174,16 @@ class Bout:
 
     def sustained(self, place: int = 0) -> Turn:
         """Returns a turn back to back."""
-        arguments = self._problems[place].arguments
-        return Turn(place, turns.back_to_back(self.pair, place, arguments), 0.0, True)
+        with blamed(self._sides[place]):
+            us = turns.back_to_back(self.pair, place, self._problems[place].arguments)
+        return Turn(place, us, 0.0, True)
 
     def is_limited(self) -> bool | None:
         """Returns whether a limit acts when a side runs back to back; None if nobody asks."""
         if not self._task.sustained or self._number > 1:
             return None
-        return any(
-            turns.lowers_the_clock(self.pair, place, problem.arguments, _HOT_S)
-            for place, problem in enumerate(self._problems)
-        )
+        limited = False
+        for place, problem in enumerate(self._problems):
+            with blamed(self._sides[place]):
+                limited |= turns.lowers_the_clock(self.pair, place, problem.arguments, _HOT_S)
+        return limited
