@@ -101,7 +101,7 @@ def main() -> None:
             case = corner.family.headline_case
             if corner.variant.requires.why_not_case(corner.family.case(case)):
                 continue
-            how = match.Options(case, 9.0, 0.005, sustained=False)
+            how = match.Options(case, 9.0, 0.005, sustained=False, counters=False)
             found = match.duel((corner, corner), how, PROJECT)
             had.append({name: str(value) for name, value in row_of(found).items()})
             writer.writerow(row_of(found))

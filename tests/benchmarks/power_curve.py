@@ -109,7 +109,7 @@ def task_of(cell: Cell, gpu: Gpu, timer: Path, folder: Path) -> DuelTask:
     made = [making.make(corner, gpu, project) for corner in sides.resolve(*names, project, [DUELS_FOLDER])]
     if failed := [one.build.reason for one in made if one.build and one.build.status != "ok"]:
         raise WarplogError(failed[0])
-    options = match.Options(cell.case, WINDOW_S, MARGIN, sustained=False)
+    options = match.Options(cell.case, WINDOW_S, MARGIN, sustained=False, counters=False)
     return match.Match(project, options, gpu, made).task(timer, folder)
 
 

@@ -30,9 +30,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def duel(project: Path, a: str, b: str, case: str, seconds: float = 4.5, sustained: bool = False) -> Duel:
+def duel(project: Path, a: str, b: str, case: str, sustained: bool = False, counters: bool = False) -> Duel:
     corners = sides.resolve(a, b, project, [FOLDER])
-    found = match.duel(corners, Options(case, seconds, 0.005, sustained), project)
+    found = match.duel(corners, Options(case, 4.5, 0.005, sustained, counters=counters), project)
     print("\n".join(words.lines(found)))
     for judged in found.judged:
         for window in judged.windows:
@@ -95,6 +95,17 @@ def test_the_clock_of_events_has_steps_and_turns_are_blocked(project: Path) -> N
         assert window.a_mhz > 500
         assert window.blocks > 100
     assert len({window.addresses for window in judged.windows}) == len(judged.windows)
+
+
+def test_the_counters_of_both_sides_say_that_more_instructions_ran(project: Path) -> None:
+    ncu = toolchain.find("ncu")
+    if ncu.path is None:
+        pytest.skip(f"no ncu: {ncu.remedy}")
+    found = duel(project, "planted_chain/base", "planted_chain/twice", "100us", counters=True)
+    if found.no_counters:
+        pytest.skip(found.no_counters)
+    (instructions,) = [one for one in found.counters if one.name == "instructions_executed"]
+    assert instructions.b / instructions.a == pytest.approx(2, rel=0.1)
 
 
 def test_a_kernel_at_the_power_limit_also_duels_sustained(project: Path) -> None:

@@ -4,7 +4,7 @@ from msgspec import structs
 
 from warplog.duel import words
 from warplog.records.measured import Provenance
-from warplog.records.requested.duel import Duel, Estimate, Judged, Ratio, Side, Window
+from warplog.records.requested.duel import Counter, Duel, Estimate, Judged, Ratio, Side, Window
 
 SIDE = Side(
     name="warptile", family="sgemm", variant="warptile", commit="", source_sha256="", library_sha256="a" * 64
@@ -61,6 +61,14 @@ def test_notes_say_what_changed_in_the_code_and_what_the_clock_resolves() -> Non
     assert "  machine instructions: 400 to 420" in notes
     assert "  rest: the clock's step of 0.032 us is 0.032 % of a launch, 0.0004 % of their mean" in notes
     assert len(notes) == 3
+
+
+def test_notes_name_the_counters_that_differ_or_why_they_are_unknown() -> None:
+    counters = (Counter(name="dram_bytes", a=8e6, b=1e7), Counter(name="l2_bytes", a=0.0, b=2e6))
+    text = "\n".join(words.lines(structs.replace(DUEL, counters=counters, no_counters="ncu was not found")))
+    assert "dram_bytes: 8e+06 to 1e+07 (+25.00 %)" in text
+    assert "l2_bytes: 0 to 2e+06" in text
+    assert "no counters: ncu was not found" in text
 
 
 def test_notes_say_how_the_sides_ran_if_not_as_usual() -> None:

@@ -110,6 +110,11 @@ def _add_ab(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         action="store_true",
         help="no turns of 3 s back to back if a power limit acts, which take one or two minutes",
     )
+    ab.add_argument(
+        "--no-counters",
+        action="store_true",
+        help="do not ask Nsight Compute which counters changed if the times differ",
+    )
     ab.add_argument("--seed", type=int, metavar="N", help="for inputs, addresses and the order of turns")
     ab.add_argument(
         "--kernels",
@@ -150,7 +155,9 @@ def run(options: argparse.Namespace, project: Path) -> int:
     except WarplogError as error:
         say(f"error: {error}")
         return USAGE
-    how = match.Options(case, options.seconds, options.margin, not options.rest, options.seed)
+    how = match.Options(
+        case, options.seconds, options.margin, not options.rest, options.seed, not options.no_counters
+    )
     try:
         duel = match.duel(corners, how, project)
     except WarplogError as error:

@@ -1,9 +1,11 @@
 """The record of a gate in words: lines for a terminal, Markdown for a pull request, JUnit for a build server."""
 
+from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from warplog.core.numbers import signed_percent
 from warplog.core.text import Table, join_notes, markdown_table
+from warplog.records.requested.duel import Counter
 from warplog.records.requested.gate import Gate, GateCase
 
 _MEANS = {
@@ -59,8 +61,13 @@ def _cells(one: GateCase) -> tuple[str, ...]:
         cycles = signed_percent(judged.cycles.ratio) if judged.cycles else ""
         numbers = [signed_percent(judged.time.ratio), interval, cycles]
     method = f"method changed: {one.method}" if one.method else ""
-    notes = join_notes("control" if one.control else "", method, one.reason)
+    counters = [f"{each.name} {signed_percent(each.b / each.a)}" for each in _counters(one) if each.a]
+    notes = join_notes("control" if one.control else "", method, one.reason, ", ".join(counters))
     return (one.word, f"{one.family}/{one.variant}", one.case, *numbers, notes)
+
+
+def _counters(one: GateCase) -> Sequence[Counter]:
+    return one.duel.counters if one.duel else ()
 
 
 def _notes(gate: Gate) -> list[str]:

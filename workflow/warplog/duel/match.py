@@ -10,13 +10,15 @@ from functools import cached_property
 from pathlib import Path
 from statistics import fmean
 
-from warplog.analysis.verdicts import Verdict
+from msgspec.structs import replace
+
+from warplog.analysis.verdicts import FASTER, SLOWER, Verdict
 from warplog.core.errors import WarplogError, say
 from warplog.core.files import temporary_folder
 from warplog.core.locks import PATIENCE_S, is_held
 from warplog.core.numbers import signed_percent
 from warplog.core.process import Completed, explain_exit, run
-from warplog.duel import evidence, making
+from warplog.duel import counting, evidence, making
 from warplog.duel.evidence import Rule
 from warplog.duel.making import Made
 from warplog.duel.sides import Corner
@@ -47,6 +49,7 @@ class Options:
         margin: the relative gap up to which two times are SAME.
         sustained: whether they also duel back to back, if a limit acts.
         seed: for inputs, addresses and the order of turns; None for a random one.
+        counters: whether hardware counters are captured if the times differ at rest.
     """
 
     case: str
@@ -54,6 +57,7 @@ class Options:
     margin: float
     sustained: bool = True
     seed: int | None = None
+    counters: bool = True
 
 
 def duel(corners: Sequence[Corner], options: Options, project: Path) -> Duel:
@@ -75,7 +79,11 @@ def duel(corners: Sequence[Corner], options: Options, project: Path) -> Duel:
     begin = time.monotonic()
     with temporary_folder() as folder:
         said = _run(match.task(timer, folder), match.rules, folder, match.gpu)
-    return match.record(said, time.monotonic() - begin)
+        found = match.record(said, time.monotonic() - begin)
+        if not options.counters or not found.judged or found.judged[0].time.word not in (FASTER, SLOWER):
+            return found
+        counted = counting.compare(match.sides, options.case, match.gpu, BACKEND, folder)
+    return replace(found, counters=counted.counters, no_counters=counted.why_not)
 
 
 @dataclass(frozen=True)

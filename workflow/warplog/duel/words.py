@@ -40,6 +40,12 @@ def _notes(duel: Duel) -> Iterator[str]:
     ):
         if before != after:
             yield f"{name}: {before} to {after}"
+    for counter in duel.counters:
+        yield f"{counter.name}: {counter.a:.6g} to {counter.b:.6g}" + (
+            f" ({signed_percent(counter.b / counter.a)})" if counter.a else ""
+        )
+    if duel.no_counters:
+        yield f"no counters: {duel.no_counters}"
     if duel.apart:
         yield f"in alternating processes, with arrays of their own: {duel.apart}"
     elif not duel.same_arrays:

@@ -115,7 +115,7 @@ class CaptureStage(AfterCheck[ProfileSettings, CapturedCase, Profile]):
         place = Path(task.folder).with_name(f".{first.family.name}.{self.name}.work")
         task = structs.replace(task, folder=str(place))
         discard(place)  # an interrupted capture cannot be resumed
-        output = self._output(first)
+        output = self.output(first)
         output.unlink(missing_ok=True)  # else its report could be taken for this session's
         report = output.with_name(f"session-{sha256_of([p.inputs_sha256 for p in parts])[:12]}{self.suffix}")
         try:
@@ -125,7 +125,7 @@ class CaptureStage(AfterCheck[ProfileSettings, CapturedCase, Profile]):
             if not broken:
                 shutil.move(self.finish(output), report)
         except (WarplogError, OSError) as error:
-            status, reason = _diagnose(place / "worker.log", str(error))
+            status, reason = diagnose(place / "worker.log", str(error))
             show_variant(self.name, first.family, parts[0].variant, status, reason)
             return [self.entry(replace(part, refusal=(status, reason)), {}, Session()) for part in parts]
         finally:
@@ -139,7 +139,7 @@ class CaptureStage(AfterCheck[ProfileSettings, CapturedCase, Profile]):
             return entries
         return [structs.replace(e, report=report.name) if e.status == "ok" else e for e in entries]
 
-    def _output(self, job: Job[ProfileSettings]) -> Path:
+    def output(self, job: Job[ProfileSettings]) -> Path:
         """Returns the file that the profiler writes."""
         return paths.captures(job.record) / f".part.{self.name}-rep"
 
@@ -188,7 +188,7 @@ class NcuStage(CaptureStage):
             **({"--set": "full"} if metrics == "sections" else {}),
         }
         words = [word for pair in options.items() for word in pair]
-        return (str(self.tool.path), "-f", "--nvtx", *words, "-o", str(self._output(job).with_suffix("")))
+        return (str(self.tool.path), "-f", "--nvtx", *words, "-o", str(self.output(job).with_suffix("")))
 
 
 class NsysStage(CaptureStage):
@@ -200,7 +200,7 @@ class NsysStage(CaptureStage):
     def command(self, job: Job[ProfileSettings]) -> tuple[str, ...]:
         """Returns the nsys command."""
         options = ("-t", "cuda,nvtx", "-s", "none", "--cpuctxsw=none", "-f", "true")
-        return (str(self.tool.path), "profile", *options, "-o", str(self._output(job)))
+        return (str(self.tool.path), "profile", *options, "-o", str(self.output(job)))
 
     def finish(self, output: Path) -> Path:
         """Exports the output as a database."""
@@ -238,7 +238,12 @@ def capture_nsys(
     NsysStage(check, tool, cases).run(jobs)
 
 
-def _diagnose(log: Path, error: str) -> Refusal:
+def diagnose(log: Path, error: str) -> Refusal:
+    """Returns status and reason of a session that failed, from the log of its worker.
+
+    Raises:
+        WarplogError: The disk is full.
+    """
     text = log.read_text(errors="replace") if log.is_file() else ""
     if "No space left on device" in text + error:
         raise WarplogError(f"{log}: the disk is full ({fullest(log, TEMPORARY)}); free space and run again")

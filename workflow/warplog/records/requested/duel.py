@@ -91,6 +91,14 @@ class Judged(Frozen, frozen=True, kw_only=True):
     windows: Annotated[tuple[Window, ...], Meta(min_length=1)]
 
 
+class Counter(Frozen, frozen=True, kw_only=True):
+    """A hardware counter of one launch of A and of B."""
+
+    name: Name
+    a: float
+    b: float
+
+
 class Side(Frozen, frozen=True, kw_only=True):
     """One of the two versions.
 
@@ -120,6 +128,7 @@ class Duel(Frozen, frozen=True, kw_only=True):
         same_arrays: whether both sides used the same arrays at the same addresses.
         seconds: wall time, without compiling.
         judged: the regimes: at rest, and sustained if a limit acts; empty unless the status is ok.
+        counters: those that differ, if the time at rest does; `no_counters` says why they are not known.
     """
 
     schema: Literal[2] = 2
@@ -133,6 +142,8 @@ class Duel(Frozen, frozen=True, kw_only=True):
     same_arrays: bool
     seconds: float
     judged: tuple[Judged, ...]
+    counters: tuple[Counter, ...] = ()
+    no_counters: Text = ""
     provenance: Provenance
 
     def __post_init__(self) -> None:
