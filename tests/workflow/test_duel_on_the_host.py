@@ -54,7 +54,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (place / name).mkdir()
     pretended = (PROJECT / "tests" / "workflow" / "pretended_gpu.py").read_text()
     quick = "from warplog.duel import turns\nturns.TURN_S = turns._SETTLE_S = 0.05\n"
-    quick += "match._WINDOW_S = match._WINDOW_APART_S = 0.02\nmatch._QUIET_S = float(os.environ.get('QUIET_S', 60))\n"
+    quick += "match._WINDOW_S = match._WINDOW_APART_S = 0.06\nmatch._QUIET_S = float(os.environ.get('QUIET_S', 60))\n"
     (place / "site" / "sitecustomize.py").write_text(pretended + quick)
     family = place / "kernels" / "scale"
     family.mkdir(parents=True)
@@ -186,14 +186,8 @@ def test_a_side_that_cannot_be_measured_has_no_verdict(
 
 def test_a_gate_names_what_became_slower_beside_an_unchanged_control(place: Path) -> None:
     files = "comment.md", "junit.xml"
-    written = (
-        "--markdown",
-        files[0],
-        "--junit",
-        files[1],
-        "--margin",
-        "0.3",
-    )  # the clock is that of a busy host
+    wide = ("--margin", "0.3")  # the clock is that of a busy host
+    written = (*wide, "--markdown", files[0], "--junit", files[1])
     output, _ = ab(place, "HEAD", "--json", *written, status=1, verb="gate")
     gate = door.decode(json.loads(output), Gate, "output")
     words = {(one.variant, one.control): one.word for one in gate.cases}
