@@ -142,13 +142,15 @@ def make_job(folder: Path, body: str, timeout_s: float = 20.0) -> Job[CheckSetti
 
 
 TIMER = """
+#include <stdlib.h>
 #include <time.h>
 typedef int (*Launcher)(const void*, void*);
 struct Sample { float event_us; float sm_mhz; float set_mhz; int blocked; float host_us; };
+static int code;
 static float once(Launcher launch, const void* arguments) {
     struct timespec a, b;
     clock_gettime(CLOCK_MONOTONIC, &a);
-    if (launch) launch(arguments, 0);
+    if (launch) code = launch(arguments, 0);
     clock_gettime(CLOCK_MONOTONIC, &b);
     return (b.tv_sec - a.tv_sec) * 1e6f + (b.tv_nsec - a.tv_nsec) * 1e-3f;
 }
@@ -183,6 +185,26 @@ int warplog_timer_run(void* h, int batches, float pause_us, float* out, float* m
     return 0;
 }
 int warplog_timer_release(void* h) { return 0; }
+struct Pair { Launcher launch[2]; const void* with[2]; };
+struct Turn { float event_us; float sm_mhz; int blocked; };
+int warplog_timer_pair(void* h, Launcher a, const void* with_a, Launcher b, const void* with_b, struct Pair** out,
+                       int* which) {
+    *out = calloc(1, sizeof(struct Pair));
+    **out = (struct Pair){{a, b}, {with_a, with_b}};
+    return 0;
+}
+int warplog_timer_part(struct Pair* pair) { free(pair); return 0; }
+int warplog_timer_enter(struct Pair* pair, int which) { return 0; }
+int warplog_timer_leave(struct Pair* pair, int which) { return 0; }
+int warplog_timer_turns(struct Pair* pair, const unsigned char* order, const unsigned* delays, int count, int block,
+                        float pause_us, struct Turn* out, int* which) {
+    for (int i = 0; i < count; ++i) {
+        *which = order[i];
+        out[i] = (struct Turn){once(pair->launch[*which], pair->with[*which]), 1000.0f, block};
+        if (code) return code;
+    }
+    return 0;
+}
 """
 
 

@@ -13,6 +13,7 @@ from msgspec import structs
 from host_family import HEADER, STRUCT, make_timer, make_tracer
 from warplog.core import locks
 from warplog.core.hashing import sha256_file, sha256_of
+from warplog.duel import match
 from warplog.machine import device, toolchain
 from warplog.measure import job as jobs
 from warplog.measure.building import build, python_build, tracer
@@ -46,7 +47,7 @@ def visible():
     return [board for board in boards if board.uuid not in lost]
 
 
-def build_variant(family, variant, arch, nvcc, cuobjdump, folder, attempt):
+def build_variant(family, variant, arch, nvcc, cuobjdump, folder, attempt=1):
     """Replaces build.build_variant for C functions."""
     folder.mkdir(parents=True, exist_ok=True)
     source, library = folder / "launcher.c", folder / "kernel.so"
@@ -70,10 +71,13 @@ def build_variant(family, variant, arch, nvcc, cuobjdump, folder, attempt):
     return record
 
 
-def build_timer(nvcc, arch, output):
-    """Replaces build.build_timer by a timing core that uses the host's clock."""
+def build_timer(nvcc, arch, output, source=None):
+    """Replaces build.build_timer by a timing core that uses the host's clock.
+
+    Back to back, the case whose N is in LIMITED_N lowers the clock.
+    """
     output.parent.mkdir(parents=True, exist_ok=True)
-    make_timer(output.parent).rename(output)
+    make_timer(output.parent, int(os.environ.get("LIMITED_N", "0"))).rename(output)
 
 
 def build_tracer(nvcc, api, arch, output):
@@ -87,6 +91,7 @@ _lock_path = locks.lock_path
 locks.lock_path = lambda uuid, folder=None: _lock_path(uuid, folder or Path(__file__).parent)
 _make_jobs = jobs.make_jobs
 jobs.make_jobs = lambda **values: [replace(job, backend="numpy") for job in _make_jobs(**values)]
+match.BACKEND = "numpy"
 device.detect = lambda: GPU
 device.boards = visible
 toolchain.ensure = lambda *_: None

@@ -17,6 +17,7 @@ from warplog.analysis.verdicts import (
     Timed,
     between,
     judge,
+    judge_ratio,
     leading,
     tied,
 )
@@ -109,3 +110,14 @@ def test_the_fastest_leads_with_those_that_are_tied_with_it():
     rows = [row("a", 100.3), row("b", 100.0), row("c", 120.0), row("failed", math.nan)]
     assert leading(rows) == [True, True, False, False]
     assert leading([row("failed", math.nan)]) == [False]
+
+
+def test_each_of_several_looks_gets_an_equal_share_of_the_probabilities():
+    """0.002 of two sides are 3.09 standard deviations, and a quarter of it 3.48; 0.05 are 1.96, a quarter is 2.50."""
+    noise = Noise(0.001)
+    assert judge_ratio(1.0, 1.0, noise).floor == pytest.approx(math.expm1(0.00309), rel=2e-3)
+    assert judge_ratio(1.0, 1.0, noise, looks=4).floor == pytest.approx(math.expm1(0.00348), rel=2e-3)
+    assert judge_ratio(1.0, 1.0, noise, margin=0.0024).word == SAME
+    assert judge_ratio(1.0, 1.0, noise, margin=0.0024, looks=4).word == AMBIGUOUS
+    assert judge_ratio(1.0, 1.0033, noise, margin=0.005).word == SLOWER
+    assert judge_ratio(1.0, 1.0033, noise, margin=0.005, looks=4).word == AMBIGUOUS

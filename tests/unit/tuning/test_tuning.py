@@ -240,7 +240,7 @@ def test_worker_ends_before_the_next_setting_after_the_deadline(
     supervise._open(task)
     door.write(tmp_path / "task.json", task)
     command = [sys.executable, "-m", "warplog.measure.worker.main", str(tmp_path / "task.json")]
-    subprocess.run(command, check=True, env=supervise._environment(task), timeout=60)
+    subprocess.run(command, check=True, env=supervise.environment(task.environment), timeout=60)
     notes = [json.loads(line) for line in (tmp_path / "journal.jsonl").read_text().splitlines()]
     assert [note["note"] for note in notes] == ["task", "pid", "waiting", "waiting", "session"]
 

@@ -108,14 +108,26 @@ def between(a: Noise, b: Noise) -> Noise:
 
 def judge(a: Timed, b: Timed, margin: float = MARGIN) -> Verdict:
     """Returns the verdict on B against A; `margin` is the relative gap up to which two times are SAME."""
-    noise, ratio = between(a.noise, b.noise), b.us / a.us
-    floor, likely = noise.gap(), noise.gap(_OUTSIDE)
+    return judge_ratio(a.us, b.us / a.us, between(a.noise, b.noise), margin)
+
+
+def judge_ratio(
+    before_us: float, ratio: float, noise: Noise, margin: float = MARGIN, looks: int = 1
+) -> Verdict:
+    """Returns the verdict on B against A from the ratio of B's time to A's, and the noise of that ratio.
+
+    `looks` is how often it may be judged while data are collected, until a word is final: each look gets an equal share
+    of the probability of being wrong (Bonferroni), which then holds for all of them together.
+    """
+    floor, likely = noise.gap(ALPHA / looks), noise.gap(_OUTSIDE / looks)
     word, reason = AMBIGUOUS, TWO_GROUPS if 0 < floor <= math.expm1(noise.groups) else WIDE
     if abs(math.log(ratio)) > math.log1p(floor):
         word, reason = SLOWER if ratio > 1 else FASTER, ""
     elif max(ratio, 1 / ratio) * (1 + likely) <= 1 + margin:
         word, reason = SAME, ""
-    return Verdict(word, reason, a.us, ratio, ratio / (1 + floor), ratio * (1 + floor), floor, noise.p(ratio))
+    return Verdict(
+        word, reason, before_us, ratio, ratio / (1 + floor), ratio * (1 + floor), floor, noise.p(ratio)
+    )
 
 
 def timed(row: Row) -> Timed | None:

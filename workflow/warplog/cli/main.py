@@ -13,6 +13,7 @@ from warplog.cli import (
     browsing,
     documents,
     drawing,
+    duelling,
     extracting,
     migrating,
     pruning,
@@ -46,6 +47,8 @@ examples:
   warplog ui                            browse its runs in MLflow
   warplog explain --family sgemm        why each variant is faster than its parent, from the counters
   warplog claims --family sgemm         which published claims the measurements confirm
+  warplog ab HEAD:warptile warptile     is the change in the working tree faster? within seconds, on a GPU
+  warplog gate main                     does it make any kernel slower than on main?
   warplog compare h200 results          is this campaign slower than the recorded one? exit status 1 if so
   warplog beside h200 h100              two GPUs side by side, as a page with figures
   warplog figures sgemm/ladder --style paper --width 3.3
@@ -74,6 +77,7 @@ build, with p below 0.05 divided by the number of such pairs), or no case could 
 
 _COMPARED = """\
 examples:
+  warplog ab HEAD:warptile warptile     is the change in the working tree faster? within seconds, on a GPU
   warplog compare h200 results                  this campaign with the recorded one
   warplog compare parents results --all         each variant with its parent, also where nothing changed
   warplog compare before.ncu-rep after.ncu-rep  two reports, kernel by kernel
@@ -93,6 +97,7 @@ def make_parser() -> argparse.ArgumentParser:
     verifying.add(commands, _CAMPAIGN)
     migrating.add(commands, _CAMPAIGN)
     _add_compare(commands)
+    duelling.add(commands)
     _add_readers(commands)
     _add_beside(commands)
     _add_audit(commands)
@@ -267,7 +272,7 @@ _FAILED, _INTERRUPTED, _PIPE_CLOSED = 1, 130, 141  # the last two as a shell rep
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command and returns its exit status: 0, 1 (failed), 130 (Ctrl-C) or 141 (output pipe closed).
+    """Runs the command and returns its exit status: 0, 1 (failed), 130 (Ctrl-C), 141 (output pipe closed), or its own.
 
     Raises:
         SystemExit: with status 2 for wrong usage, 0 after --help or --version.
@@ -489,6 +494,7 @@ def _to_stderr(text: str) -> None:
 
 
 _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "ab": lambda options: duelling.run(options, _project()),
     "audit": _audit,
     "beside": _beside,
     "best-of": _best_of,
@@ -498,6 +504,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "doctor": _doctor,
     "explain": _explain,
     "figures": _figures,
+    "gate": lambda options: duelling.run_gate(options, _project()),
     "published": _published,
     "extract": lambda options: extracting.run(options, _to_stderr),
     "init": starting.run,

@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import median_high
 from typing import TextIO
 
+from warplog.analysis.counters import Change, counted
 from warplog.analysis.verdicts import ALPHA, FASTER, MARGIN, SLOWER, TWO_GROUPS, WIDE, Verdict, judge
 from warplog.core.columns import Cell
 from warplog.core.csv_text import csv_of_rows
@@ -28,26 +29,7 @@ WORDS = ("SLOWER", "FASTER", "SAME", "AMBIGUOUS", "REFUSED")
 # Whether FASTER or SLOWER at rest holds in SM cycles, too; with another clock, it is no property of the code.
 IN_CYCLES, NOT_IN_CYCLES, NO_CLOCKS = "in_cycles", "not_in_cycles", "no_clocks"
 _ALARM = 0.05  # probability that a command with no slower case fails
-# Largest relative change of each counter between runs of the same code, and values too small to matter.
-TOLERANCES: Mapping[str, float] = {
-    "instructions_executed": 0.01,
-    "dram_bytes": 0.05,
-    "l2_bytes": 0.02,
-    "shared_wavefronts": 0.01,
-    "registers_per_thread": 0.0,
-}
 _BOARD, _TOOLCHAIN = "gpu_uuid", ("nvcc", "cuda_runtime")
-_SMALL: Mapping[str, float] = {"dram_bytes": 1e6, "l2_bytes": 1e6}
-
-
-@dataclass(frozen=True)
-class Change:
-    """A counter that changed by more than its tolerance; `ratio` is after / before, infinite if before is 0."""
-
-    counter: str
-    before: float
-    after: float
-    ratio: float
 
 
 @dataclass(frozen=True)
@@ -191,19 +173,6 @@ def _clock(verdict: Verdict, before: float | None, after: float | None) -> str:
         return NO_CLOCKS
     change = math.log(after / before) * (1 if verdict.word == SLOWER else -1)
     return IN_CYCLES if change > math.log1p(verdict.floor) else NOT_IN_CYCLES
-
-
-def counted(before: Mapping[str, float], after: Mapping[str, float]) -> tuple[str, tuple[Change, ...]]:
-    """Returns the verdict on counters (MORE, LESS, MIXED, SAME; "" if none is common) and those that changed."""
-    changes = []
-    common = [name for name in TOLERANCES if name in before and name in after]
-    for name in common:
-        old, new = before[name], after[name]
-        if abs(new - old) > TOLERANCES[name] * abs(old) and max(old, new) > _SMALL.get(name, 0.0):
-            changes.append(Change(name, old, new, new / old if old else math.inf))
-    signs = {change.after > change.before for change in changes}
-    word = "MIXED" if len(signs) > 1 else "MORE" if True in signs else "LESS" if signs else "SAME"
-    return (word if common else ""), tuple(changes)
 
 
 def run(

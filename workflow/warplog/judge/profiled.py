@@ -11,16 +11,16 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from statistics import fmean
 
+from warplog.analysis.counters import TOLERANCES
 from warplog.core.errors import WarplogError
-from warplog.judge.samples import CONDITIONS, LARGEST, SUMMED, Campaign, Key, Measured, Samples
+from warplog.judge.samples import CONDITIONS, Campaign, Key, Measured, Samples
 from warplog.parsers.nsys import sqlite, tables
 from warplog.parsers.nsys.sqlite import NsysReport
 from warplog.parsers.reports import read_any
 from warplog.parsers.rows import Row
 
 _ABSENT = "not recorded"
-_COUNTED = (*SUMMED, *LARGEST)
-_NEEDED = frozenset(("duration_us", "sm_mhz_in_ncu", "grid_blocks", "block_threads", *_COUNTED))
+_NEEDED = frozenset(("duration_us", "sm_mhz_in_ncu", "grid_blocks", "block_threads", *TOLERANCES))
 
 
 def load(path: Path) -> Campaign:
@@ -69,7 +69,7 @@ def _averaged(gpu: str, launches: list[dict[str, float]]) -> Measured:
     samples = Samples(
         tuple(values["duration_us"] for values in launches), clocks if len(clocks) == len(launches) else None
     )
-    shared = [name for name in _COUNTED if all(name in values for values in launches)]
+    shared = [name for name in TOLERANCES if all(name in values for values in launches)]
     return _measured(gpu, samples, {name: fmean(values[name] for values in launches) for name in shared})
 
 

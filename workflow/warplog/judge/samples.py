@@ -6,12 +6,13 @@ from functools import cached_property
 from pathlib import Path
 from statistics import median
 
+from warplog.analysis.counters import totals
 from warplog.analysis.verdicts import Timed
 from warplog.core import store
 from warplog.core.errors import WarplogError
 from warplog.records import campaign, door
 from warplog.records.check import Check
-from warplog.records.extract import Extract
+from warplog.records.extract import Extract, MetricRow
 from warplog.records.family_file import FamilyRecord
 from warplog.records.measured import Absent
 from warplog.records.stages import CHECK, EXTRACT, ROUND, START, TIME
@@ -19,9 +20,6 @@ from warplog.records.time import Cold, Process, Time, TimeCase
 from warplog.records.verification import manifest
 from warplog.records.verification.invariants import shown_correct
 
-# The counters that are compared: sums over the kernels of a case, and maxima.
-SUMMED = ("instructions_executed", "dram_bytes", "l2_bytes", "shared_wavefronts")
-LARGEST = ("registers_per_thread",)
 CONDITIONS = ("gpu_name", "driver", "clocks")
 _REMARKED = ("gpu_uuid", "nvcc", "cuda_runtime")
 _MOST_VALUE = 1e12
@@ -227,16 +225,10 @@ def _positive(us: Sequence[float], subject: str) -> tuple[float, ...]:
 
 
 def _counters(record: Extract) -> dict[str, dict[str, float]]:
-    """Returns the counters by case, as sums or maxima over its kernels; one that a kernel lacks is left out."""
-    by_case: dict[str, dict[str, list[float | None]]] = {}
+    """Returns the counters by case."""
+    by_case: dict[str, list[MetricRow]] = {}
     for row in record.rows:
-        if row.tool == "ncu" and row.metric in (*SUMMED, *LARGEST):
-            by_case.setdefault(row.case, {}).setdefault(row.metric, []).append(row.value)
-    return {
-        case: {
-            name: (sum if name in SUMMED else max)(present)
-            for name, values in metrics.items()
-            if (present := [v for v in values if v is not None]) and len(present) == len(values)
-        }
-        for case, metrics in by_case.items()
-    }
+        if row.tool == "ncu":
+            by_case.setdefault(row.case, []).append(row)
+    found = {case: totals((row.metric, row.value) for row in rows) for case, rows in by_case.items()}
+    return {case: counters for case, counters in found.items() if counters}

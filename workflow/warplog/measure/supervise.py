@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -123,7 +123,7 @@ def _one_worker(
     log = file.with_name("worker.log")
     longest = _START_S + _WAIT_S + timeout_s * len(runs) * 1.5
     try:
-        completed = run(command, timeout_s=longest, env=_environment(task), log=log, stop=overdue)
+        completed = run(command, timeout_s=longest, env=environment(task.environment), log=log, stop=overdue)
     finally:
         show_new()
         journal.end()
@@ -160,9 +160,10 @@ def _tail(completed: Completed) -> str:
     return " ".join(completed.output_tail.split())[-_LOG_TAIL:]
 
 
-def _environment(task: Task) -> dict[str, str]:
+def environment(further: Mapping[str, str]) -> dict[str, str]:
+    """Returns the environment of a worker: the minimal one, what it needs to run, and further variables."""
     package = str(PACKAGE.parent)
     inherited = os.environ.get("PYTHONPATH", "")
     # CuPy compiles its CUB reductions for seconds per shape and type, but not its plain reductions.
     fixed = {"PYTHONUNBUFFERED": "1", "CUPY_ACCELERATORS": ""}
-    return minimal_env({"PYTHONPATH": f"{package}:{inherited}".rstrip(":"), **fixed, **task.environment})
+    return minimal_env({"PYTHONPATH": f"{package}:{inherited}".rstrip(":"), **fixed, **further})

@@ -28,6 +28,7 @@ from warplog.records.build import Build, Compiled, KernelCode
 from warplog.records.fields import Language, Status
 
 FLAGS = ("-O3", "-lineinfo", "-Xptxas", "-v", "-Xcompiler", "-fPIC,-Wall", "-shared")
+TIMER = Path(__file__).parents[1] / "worker" / "timer.cu"
 _TIMEOUT_S = 900
 _MOST_OUTPUT = 4000
 _NO_LIBRARY = re.compile(r"cannot find -l[\w.+-]+")
@@ -328,14 +329,13 @@ def kernel_record(kernel: KernelResources, counts: Mapping[str, int]) -> KernelC
     )
 
 
-def build_timer(nvcc: Tool, arch: str, library: Path) -> None:
-    """Compiles the timing core (worker/timer.cu) for one architecture.
+def build_timer(nvcc: Tool, arch: str, library: Path, source: Path = TIMER) -> None:
+    """Compiles the timing core, by default worker/timer.cu, for one architecture.
 
     Raises:
         WarplogError: It does not compile; the text contains the compiler's first error.
     """
     library.parent.mkdir(parents=True, exist_ok=True)
-    source = Path(__file__).parents[1] / "worker" / "timer.cu"
     target = f"arch={arch.replace('sm_', 'compute_')},code={arch}"
     flags = [f for f in FLAGS if f != "-lineinfo"]
     command = [*nvcc_command(nvcc), "-std=c++17", *flags, "-gencode", target, str(source), "-o", str(library)]

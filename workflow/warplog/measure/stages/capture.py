@@ -113,7 +113,7 @@ class CaptureStage(AfterCheck[ProfileSettings, CapturedCase, Profile]):
         place = Path(task.folder).with_name(f".{first.family.name}.{self.name}.work")
         task = structs.replace(task, folder=str(place))
         discard(place)  # an interrupted capture cannot be resumed
-        output = self._output(first)
+        output = self.output(first)
         output.unlink(missing_ok=True)  # else its report could be taken for this session's
         report = output.with_name(f"session-{sha256_of([p.inputs_sha256 for p in parts])[:12]}{self.suffix}")
         try:
@@ -137,7 +137,7 @@ class CaptureStage(AfterCheck[ProfileSettings, CapturedCase, Profile]):
             return entries
         return [structs.replace(e, report=report.name) if e.status == "ok" else e for e in entries]
 
-    def _output(self, job: Job[ProfileSettings]) -> Path:
+    def output(self, job: Job[ProfileSettings]) -> Path:
         """Returns the file that the profiler writes."""
         return paths.captures(job.record) / f".part.{self.name}-rep"
 
@@ -186,7 +186,7 @@ class NcuStage(CaptureStage):
             **({"--set": "full"} if metrics == "sections" else {}),
         }
         words = [word for pair in options.items() for word in pair]
-        return (str(self.tool.path), "-f", "--nvtx", *words, "-o", str(self._output(job).with_suffix("")))
+        return (str(self.tool.path), "-f", "--nvtx", *words, "-o", str(self.output(job).with_suffix("")))
 
 
 class NsysStage(CaptureStage):
@@ -198,7 +198,7 @@ class NsysStage(CaptureStage):
     def command(self, job: Job[ProfileSettings]) -> tuple[str, ...]:
         """Returns the nsys command."""
         options = ("-t", "cuda,nvtx", "-s", "none", "--cpuctxsw=none", "-f", "true")
-        return (str(self.tool.path), "profile", *options, "-o", str(self._output(job)))
+        return (str(self.tool.path), "profile", *options, "-o", str(self.output(job)))
 
     def finish(self, output: Path) -> Path:
         """Exports the output as a database."""
@@ -246,7 +246,11 @@ def unobservable(profiler: fields.Tool, job: Job[Any]) -> Refusal | None:
 
 
 def diagnose(log: Path, error: str) -> Refusal:
-    """Returns status and reason of a session of ncu or nsys that failed, from its log."""
+    """Returns status and reason of a session of ncu or nsys that failed, from its log.
+
+    Raises:
+        WarplogError: The disk is full.
+    """
     text = log.read_text(errors="replace") if log.is_file() else ""
     if "No space left on device" in text + error:
         raise WarplogError(f"{log}: the disk is full ({fullest(log, TEMPORARY)}); free space and run again")

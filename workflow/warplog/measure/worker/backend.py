@@ -3,8 +3,10 @@
 import contextlib
 import ctypes
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from random import Random
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     from warplog.measure.worker.problem import Problem
 
 _Pointer = ctypes.c_uint64
+_SPACERS, _LARGEST_SPACER_MIB = 3, 128
+# The types of exceptions that a kernel, or too large arrays, may cause.
+DEVICE_ERRORS = ("CUDARuntimeError", "CUDADriverError", "OutOfMemoryError", "MemoryError")
 
 
 class NumpyBackend:
@@ -177,6 +182,28 @@ def import_arrays(name: str) -> None:
 def make_backend(name: str) -> Backend:
     """Returns the backend `name`: 'cupy', 'numpy' or 'driver'."""
     return _BACKENDS[name]()
+
+
+@contextlib.contextmanager
+def scattered(backend: Backend, name: str) -> Iterator[int]:
+    """Holds memory of random sizes meanwhile, so that arrays have other addresses in each process; yields the seed.
+
+    The time of some kernels depends on where their arrays lie: the addresses decide which slices of L2 and which
+    channels of memory are used at the same time. Arrays smaller than a page are moved within it (`Problem`).
+    """
+    seed = zlib.crc32(name.encode())
+    random = Random(seed)  # noqa: S311 - no secret
+    held: list[Any] = []
+    if isinstance(backend, CupyBackend):
+        memory = backend.xp.cuda.runtime
+        sizes = [random.randrange(1, _LARGEST_SPACER_MIB) << 20 for _ in range(_SPACERS)]
+        if sum(sizes) < memory.memGetInfo()[0] // 4:
+            held = [memory.malloc(size) for size in sizes]
+    try:
+        yield seed
+    finally:
+        for address in held:
+            memory.free(address)
 
 
 class Launcher:

@@ -15,7 +15,6 @@ import signal
 import sys
 import time
 import traceback
-import zlib
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -45,6 +44,7 @@ from warplog.measure.task import (
     TuneWork,
 )
 from warplog.measure.worker.backend import (
+    DEVICE_ERRORS,
     Backend,
     CupyBackend,
     DriverBackend,
@@ -53,6 +53,7 @@ from warplog.measure.worker.backend import (
     classify,
     import_arrays,
     make_backend,
+    scattered,
 )
 from warplog.measure.worker.case_data import SEEDS, SHARED_DATA, CaseData
 from warplog.measure.worker.problem import Problem
@@ -60,7 +61,6 @@ from warplog.measure.worker.python.launcher import PythonLauncher, import_langua
 from warplog.records import door
 
 CONTEXT_LOST = 70  # exit status after a device error, after which nothing can run in this process
-_SPACERS, _LARGEST_SPACER_MIB = 3, 128
 BROKEN = 71  # exit status if warplog, a reference.py or the installation failed, not the kernel
 
 
@@ -182,12 +182,7 @@ class _Runner:
         except LaunchFailed as failed:
             return Result(run=run, status=failed.status, reason=failed.reason)
         except Exception as error:
-            if type(error).__name__ not in (
-                "CUDARuntimeError",
-                "CUDADriverError",
-                "OutOfMemoryError",
-                "MemoryError",
-            ):
+            if type(error).__name__ not in DEVICE_ERRORS:
                 raise
             status, reason = classify(error)
             return Result(run=run, status=status, reason=reason)
@@ -278,7 +273,7 @@ class _Runner:
     def _time(self, launcher: Launcher, run: CaseRun, work: TimeWork) -> AtRest:
         from warplog.measure.worker.time_case import time_case
 
-        with self._scattered(f"{work.seed}/{run}") as seed:
+        with scattered(self._backend, f"{work.seed}/{run}") as seed:
             problem = self._problem(run, Random(seed))  # noqa: S311 - no secret
             launcher.prepare(problem, SEEDS["time"])
             times = time_case(
@@ -314,27 +309,6 @@ class _Runner:
         )
         self._sustained_until = time.monotonic() + sampling.SETTLE_S
         return sustained
-
-    @contextlib.contextmanager
-    def _scattered(self, name: str) -> Iterator[int]:
-        """Holds memory of random sizes meanwhile, so that arrays have other addresses in each process; yields the seed.
-
-        The time of some kernels depends on where their arrays lie: the addresses decide which slices of L2 and which
-        channels of memory are used at the same time. Arrays smaller than a page are moved within it (`Problem`).
-        """
-        seed = zlib.crc32(name.encode())
-        random = Random(seed)  # noqa: S311 - no secret
-        held: list[Any] = []
-        if isinstance(self._backend, CupyBackend):
-            memory = self._backend.xp.cuda.runtime
-            sizes = [random.randrange(1, _LARGEST_SPACER_MIB) << 20 for _ in range(_SPACERS)]
-            if sum(sizes) < memory.memGetInfo()[0] // 4:
-                held = [memory.malloc(size) for size in sizes]
-        try:
-            yield seed
-        finally:
-            for address in held:
-                memory.free(address)
 
 
 if __name__ == "__main__":

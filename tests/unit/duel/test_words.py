@@ -1,0 +1,89 @@
+"""The line of a verdict, and the notes below it."""
+
+from msgspec import structs
+
+from warplog.duel import words
+from warplog.records.measured import Provenance
+from warplog.records.requested.duel import Counter, Duel, Estimate, Judged, Ratio, Side, Window
+
+SIDE = Side(
+    name="warptile", family="sgemm", variant="warptile", commit="", source_sha256="", library_sha256="a" * 64
+)
+WINDOW = Window(
+    process=1,
+    seed=1,
+    addresses=(),
+    seconds=0.75,
+    blocks=800,
+    time=Estimate(log_ratio=0.005, error=1e-4),
+    cycles=None,
+    a_us=100.0,
+    b_us=100.5,
+    a_mhz=None,
+    b_mhz=None,
+    step_us=0.032,
+)
+TIME = Ratio(word="SLOWER", reason="", ratio=1.005, low=1.004, high=1.006, floor=0.001, p=1e-6)
+JUDGED = Judged(
+    regime="rest",
+    time=TIME,
+    cycles=None,
+    a_us=100.0,
+    b_us=100.5,
+    looks=1,
+    most_looks=3,
+    resolution=4e-6,
+    windows=(WINDOW,) * 4,
+)
+DUEL = Duel(
+    case="2048",
+    a=structs.replace(SIDE, name="HEAD:warptile", registers=(("k", 96),), sass=400),
+    b=structs.replace(SIDE, library_sha256="b" * 64, registers=(("k", 104),), sass=420),
+    margin=0.005,
+    apart="",
+    same_arrays=True,
+    seconds=9.0,
+    judged=(JUDGED,),
+    provenance=Provenance(**dict.fromkeys(Provenance.__struct_fields__, "")),
+)
+
+
+def test_one_line_says_word_sides_case_ratio_interval_times_and_effort() -> None:
+    assert words.lines(DUEL)[0] == (
+        "SLOWER  warptile against HEAD:warptile, sgemm 2048 at rest: +0.50 % (+0.40 % to +0.60 %) in time;"
+        " 100 to 100.5 us; 4 processes, 3.0 s"
+    )
+
+
+def test_notes_say_what_changed_in_the_code_and_what_the_clock_resolves() -> None:
+    notes = words.lines(DUEL)[1:]
+    assert "  registers per thread: 96 to 104" in notes
+    assert "  machine instructions: 400 to 420" in notes
+    assert "  rest: the clock's step of 0.032 us is 0.032 % of a launch, 0.0004 % of their mean" in notes
+    assert len(notes) == 3
+
+
+def test_notes_name_the_counters_that_differ_or_why_they_are_unknown() -> None:
+    counters = (Counter(name="dram_bytes", a=8e6, b=1e7), Counter(name="l2_bytes", a=0.0, b=2e6))
+    text = "\n".join(words.lines(structs.replace(DUEL, counters=counters, no_counters="ncu was not found")))
+    assert "dram_bytes: 8e+06 to 1e+07 (+25.00 %)" in text
+    assert "l2_bytes: 0 to 2e+06" in text
+    assert "no counters: ncu was not found" in text
+
+
+def test_notes_say_how_the_sides_ran_if_not_as_usual() -> None:
+    held = structs.replace(JUDGED, windows=(structs.replace(WINDOW, held=True, not_blocked=3200),))
+    odd = structs.replace(DUEL, b=DUEL.a, apart="two modules", same_arrays=False, judged=(held,))
+    text = "\n".join(words.lines(odd))
+    for part in (
+        "equal, byte by byte",
+        "alternating processes",
+        "held the SM clock down",
+        "host time counts",
+    ):
+        assert part in text
+
+
+def test_a_duel_without_a_verdict_says_why() -> None:
+    failed = structs.replace(DUEL, status="wrong", reason="B: y is all zero", judged=())
+    assert words.lines(failed) == ["NO VERDICT  wrong: B: y is all zero"]

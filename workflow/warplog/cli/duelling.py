@@ -1,0 +1,194 @@
+"""The subcommands `warplog ab` and `warplog gate`: versions of kernels take turns on the GPU."""
+
+import argparse
+from pathlib import Path
+
+from warplog.core.errors import WarplogError, say
+
+REGRESSION, USAGE, NO_VERDICT = 1, 2, 3
+_ABOUT = """\
+Is B faster than A, now? Both are compiled and loaded in one process, checked, and launched in turns on the same arrays,
+in at least three processes with other addresses, until the verdict is clear or --seconds are spent.
+
+A and B are variants of one family: FAMILY/VARIANT, VARIANT if its name is that of one family only, a source FILE,
+COMMIT:VARIANT or COMMIT:FILE for those at a commit, tag or branch, or COMMIT: for the other side's variant there. A
+file that is the source of no variant takes the place of the other side's.
+
+FASTER, SLOWER: the gap is larger than what the same code shows, with p = 0.002 for all looks at the data together.
+SAME: the 95 % interval of the ratio lies within --margin. AMBIGUOUS: neither; the interval states what is not excluded.
+Exit status 0: there is a verdict, whatever it is. 2: A, B or an option is wrong. 3: there is none, because there is no
+GPU, or a side does not compile, is wrong or crashes.
+"""
+_EXAMPLES = """\
+examples:
+  warplog ab HEAD:warptile warptile                the working tree against the last commit
+  warplog ab main:sgemm/warptile mine.cu           a file in place of that variant
+  warplog ab sgemm/vectorized sgemm/warptile --case 4096 --json
+"""
+
+
+_GATE = """\
+Does a change make any kernel slower? Each variant whose machine code differs between BASE and HEAD duels with itself,
+as in `warplog ab`. What does not differ is not measured, except for two unchanged variants, first and last: if one of
+them moves, the machine did.
+
+Exit status 0: no loss. 1: a confirmed regression: slower by more than --margin, in time and in cycles. 2: a name or an
+option is wrong. 3: the change could not be judged: no GPU, a variant that differs has no clear verdict, or the machine
+moved.
+"""
+_GATE_EXAMPLES = """\
+examples:
+  warplog gate main                                the working tree against main
+  warplog gate main HEAD --markdown comment.md     for a pull request
+  warplog gate v1.2 --family sgemm --case 1024 --case 4096
+"""
+
+
+def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Adds the subcommands to the parser."""
+    _add_ab(commands)
+    _add_gate(commands)
+
+
+def _add_gate(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    gate = commands.add_parser(
+        "gate",
+        help="report whether a change of the sources makes any kernel slower",
+        description=_GATE,
+        epilog=_GATE_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    gate.add_argument("base", metavar="BASE", help="commit, tag or branch")
+    gate.add_argument(
+        "head", metavar="HEAD", nargs="?", default="", help="the same (default: the working tree)"
+    )
+    gate.add_argument("--family", action="append", default=[], help="default: all (repeatable)")
+    gate.add_argument(
+        "--case", action="append", default=[], help="default: the headline case of each family (repeatable)"
+    )
+    gate.add_argument(
+        "--minutes", type=float, default=30.0, metavar="M", help="start no duel after (default: 30)"
+    )
+    _add_precision(gate)
+    gate.add_argument("--json", action="store_true", help="print the record as JSON")
+    gate.add_argument("--markdown", type=Path, metavar="FILE", help="write a comment for a pull request")
+    gate.add_argument("--junit", type=Path, metavar="FILE", help="write JUnit XML")
+    gate.set_defaults(command="gate")
+
+
+def _add_precision(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--margin",
+        type=_share,
+        default=0.005,
+        metavar="X",
+        help="largest relative gap between two times that are the same (default: 0.005)",
+    )
+    parser.add_argument(
+        "--seconds",
+        type=_seconds,
+        default=9.0,
+        metavar="S",
+        help="of turns at rest of a duel, at most (default: 9); starting its processes takes about as long",
+    )
+
+
+def _add_ab(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    ab = commands.add_parser(
+        "ab",
+        help="report whether one version of a kernel is faster than another, within seconds",
+        description=_ABOUT,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    ab.add_argument("a", metavar="A", help="what B is compared with")
+    ab.add_argument("b", metavar="B", help="FASTER and SLOWER are said of it")
+    ab.add_argument("--case", default="", help="timed case (default: the headline case of the family)")
+    _add_precision(ab)
+    ab.add_argument(
+        "--rest",
+        action="store_true",
+        help="no turns of 3 s back to back if a power limit acts, which take one or two minutes",
+    )
+    ab.add_argument(
+        "--no-counters",
+        action="store_true",
+        help="do not ask Nsight Compute which counters changed if the times differ",
+    )
+    ab.add_argument("--seed", type=int, metavar="N", help="for inputs, addresses and the order of turns")
+    ab.add_argument(
+        "--kernels",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FOLDER",
+        help="a folder of families in addition to those of the project (repeatable)",
+    )
+    ab.add_argument("--json", action="store_true", help="print the record as JSON")
+    ab.set_defaults(command="ab")
+
+
+def _share(text: str) -> float:
+    value = float(text)
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"{text}: expected a number above 0 and below 1, such as 0.005")
+    return value
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 < value < 3600:
+        raise argparse.ArgumentTypeError(f"{text}: expected a number of seconds above 0 and below 3600")
+    return value
+
+
+def run(options: argparse.Namespace, project: Path) -> int:
+    """Runs the duel and prints its verdict; returns the exit status."""
+    from warplog.duel import match, sides, words
+    from warplog.records import door
+
+    try:
+        corners = sides.resolve(options.a, options.b, project, options.kernels)
+        case = options.case or corners[0].family.headline_case
+        if why := sides.why_other_work(*corners, case):
+            raise WarplogError(why)
+    except WarplogError as error:
+        say(f"error: {error}")
+        return USAGE
+    how = match.Options(
+        case, options.seconds, options.margin, not options.rest, options.seed, not options.no_counters
+    )
+    try:
+        duel = match.duel(corners, how, project)
+    except WarplogError as error:
+        say(f"error: {error}")
+        return NO_VERDICT
+    print(door.as_json(duel, indent=1) if options.json else "\n".join(words.lines(duel)))
+    return 0 if duel.status == "ok" else NO_VERDICT
+
+
+def run_gate(options: argparse.Namespace, project: Path) -> int:
+    """Runs the gate, prints and writes its verdict, and returns the exit status."""
+    from warplog.core.files import write_text
+    from warplog.duel import gate as gates
+    from warplog.duel import gate_words
+    from warplog.records import door
+
+    how = gates.GateOptions(tuple(options.case), options.minutes, options.seconds, options.margin)
+    try:
+        found = gates.compared(options.base, options.head, project, options.family)
+    except WarplogError as error:
+        say(f"error: {error}")
+        return USAGE
+    try:
+        gate = gates.gate(found, how, project)
+    except WarplogError as error:
+        say(f"error: {error}")
+        return NO_VERDICT
+    print(door.as_json(gate, indent=1) if options.json else "\n".join(gate_words.lines(gate)))
+    for file, text in ((options.markdown, gate_words.markdown), (options.junit, gate_words.junit)):
+        if file:
+            write_text(file, text(gate))
+    if gate.word == "loss":
+        return REGRESSION
+    return NO_VERDICT if gate.word in ("machine", "not enough data") else 0

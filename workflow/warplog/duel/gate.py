@@ -1,0 +1,237 @@
+"""A change of the sources against its base: every variant whose machine code differs duels with itself.
+
+Controls, variants that are the same on both sides, duel first and last: if one moves, the machine did, and nothing that
+was found in between is said of the change.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from warplog.analysis.verdicts import FASTER, SAME, SLOWER
+from warplog.core.errors import WarplogError, say
+from warplog.core.schema import suggest
+from warplog.duel import making
+from warplog.duel.match import Options, duel
+from warplog.duel.sides import Corner, families_at, families_of, why_other_work
+from warplog.machine import device
+from warplog.measure.building.launcher import launcher_source
+from warplog.records.campaign import Gpu
+from warplog.records.requested.duel import Duel, Judged
+from warplog.records.requested.gate import CaseWord, ChangeWord, Gate, GateCase
+
+_CONTROLS = 2
+_UNJUDGED = ("unclear", "no verdict", "not measured")
+
+Fight = Callable[[Sequence[Corner], Options, Path], Duel]
+
+
+@dataclass(frozen=True)
+class GateOptions:
+    """What a gate looks at.
+
+    Attributes:
+        cases: names of timed cases; empty for the headline case of each family.
+        minutes: after which no further duel starts.
+        seconds, margin: of a duel.
+    """
+
+    cases: tuple[str, ...] = ()
+    minutes: float = 30.0
+    seconds: float = 9.0
+    margin: float = 0.005
+
+
+@dataclass
+class Found:
+    """The variants of both sides.
+
+    Attributes:
+        base, head: as the command line names them; head is "" for the working tree.
+        commits: of base and head; "" for the working tree.
+        pairs: variants that may differ, with what changed besides sources.
+        same: those whose sources and options are equal.
+        added, removed: those that one side lacks.
+    """
+
+    base: str
+    head: str
+    commits: tuple[str, str]
+    pairs: list[tuple[Corner, Corner, str]] = field(default_factory=list)
+    same: list[tuple[Corner, Corner]] = field(default_factory=list)
+    added: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+
+
+def compared(base: str, head: str, project: Path, only: Sequence[str] = ()) -> Found:
+    """Returns the variants of both sides, without drafts.
+
+    Args:
+        base, head: commits; head is "" for the working tree.
+        project: the project.
+        only: names of families; empty for all.
+
+    Raises:
+        WarplogError: There is no such commit, a family is invalid, or there is no family of a name in `only`.
+    """
+    tree, before = families_at(base, project)
+    commit, after = "", families_of(project)
+    if head:
+        head_tree, after = families_at(head, project)
+        commit = head_tree.commit
+    if unknown := [name for name in only if name not in after]:
+        raise WarplogError(f"no family {unknown[0]!r}; {suggest(unknown[0], after)}")
+    found = Found(base, head, (tree.commit, commit))
+    for name in only or dict.fromkeys((*after, *before)):
+        own, former = (
+            {v.name: v for v in families[name].variants if not v.draft} if name in families else {}
+            for families in (after, before)
+        )
+        found.added += [f"{name}/{one}" for one in own if one not in former]
+        found.removed += [f"{name}/{one}" for one in former if one not in own]
+        for one in (one for one in own if one in former):
+            a = Corner(f"{base}:{name}/{one}", before[name], former[one], tree.commit)
+            b = Corner(f"{head}:{name}/{one}".lstrip(":"), after[name], own[one], commit)
+            if _sources(a) == _sources(b):
+                found.same.append((a, b))
+            else:
+                found.pairs.append((a, b, _method(a, b)))
+    return found
+
+
+def gate(found: Found, options: GateOptions, project: Path, fight: Fight = duel) -> Gate:
+    """Returns the verdict on a change.
+
+    Raises:
+        WarplogError: There is no GPU, or a tool is missing.
+    """
+    begin = time.monotonic()
+    boards = device.boards()
+    if found.pairs and not boards:
+        raise WarplogError(f"no GPU: {device.why_not()}; run on a machine with a GPU")
+    changed = [pair for pair in found.pairs if not _same_code(pair[:2], boards[0], project)]
+    controls = _controls(found.same, {a.family.name for a, _, _ in changed}) if changed else []
+    planned = [(a, b, case, "", True) for a, b, case in controls[:1]]
+    planned += [(a, b, case, method, False) for a, b, method in changed for case in _cases(b, options)]
+    planned += [(a, b, case, "", True) for a, b, case in controls[1:]]
+    cases: list[GateCase] = []
+    for a, b, case, method, control in planned:
+        left = begin + 60 * options.minutes - time.monotonic()
+        one = _case(a, b, case, options, project, fight if left > 0 else None)
+        cases.append(_as_case(b, case, one, options.margin, method, control))
+        say(f"  gate    {b.family.name}/{b.variant.name} {case}: {cases[-1].word}")
+    return Gate(
+        base=found.base,
+        head=found.head,
+        base_commit=found.commits[0],
+        head_commit=found.commits[1],
+        margin=options.margin,
+        word=word_of(cases),
+        unchanged=len(found.same) + len(found.pairs) - len(changed),
+        added=tuple(found.added),
+        removed=tuple(found.removed),
+        cases=tuple(cases),
+        seconds=time.monotonic() - begin,
+    )
+
+
+def _sources(corner: Corner) -> tuple[str, str]:
+    launcher = "" if corner.variant.is_python else launcher_source(corner.family, corner.variant)
+    return corner.variant.fingerprint(), launcher
+
+
+def _method(a: Corner, b: Corner) -> str:
+    """Returns what differs besides sources."""
+    options = a.variant.compile.record() != b.variant.compile.record()
+    parameters = dict(a.variant.parameters) != dict(b.variant.parameters)
+    return ", ".join([*["options of the compiler"] * options, *["parameters"] * parameters])
+
+
+def _same_code(pair: Sequence[Corner], gpu: Gpu, project: Path) -> bool:
+    """Returns whether the machine code of both builds is the same; of a comment, for example, it is."""
+    made = [making.make(corner, gpu, project) for corner in pair]
+    if any(one.build is None or one.build.status != "ok" for one in made):
+        return False
+    listings = [one.file.with_name("kernel.sass").read_bytes() for one in made]
+    libraries = [one.build.library_sha256 for one in made if one.build]
+    return libraries[0] == libraries[1] or listings[0] == listings[1] != b""
+
+
+def _cases(corner: Corner, options: GateOptions) -> list[str]:
+    """Returns the named cases that a variant supports, by default the headline case, else its first one.
+
+    If there is none, returns one that it does not support, so that it is listed as not measured.
+    """
+    family, requires = corner.family, corner.variant.requires
+    named = options.cases or (family.headline_case,)
+    fitting = [name for name, case in family.cases.items() if not requires.why_not_case(case)]
+    chosen = [name for name in named if name in fitting]
+    return chosen or ([] if options.cases else fitting[:1]) or [named[0]]
+
+
+def _controls(same: Sequence[tuple[Corner, Corner]], changed: set[str]) -> list[tuple[Corner, Corner, str]]:
+    """Returns unchanged variants, each at its headline case, those of the changed families first."""
+    fitting = [
+        (a, b, case) for a, b in same for case in _cases(b, GateOptions()) if not why_other_work(a, b, case)
+    ]
+    return sorted(fitting, key=lambda one: one[0].family.name not in changed)[:_CONTROLS]
+
+
+def _case(
+    a: Corner, b: Corner, case: str, options: GateOptions, project: Path, fight: Fight | None
+) -> Duel | str:
+    """Returns the duel at one case, or why there is none."""
+    if why := why_other_work(a, b, case):
+        return why
+    if fight is None:
+        return f"{options.minutes:g} minutes are over"
+    return fight((a, b), Options(case, options.seconds, options.margin, sustained=False), project)
+
+
+def _as_case(
+    corner: Corner, case: str, found: Duel | str, margin: float, method: str, control: bool
+) -> GateCase:
+    word, reason = _word(found, margin)
+    return GateCase(
+        family=corner.family.name,
+        variant=corner.variant.name,
+        case=case,
+        control=control,
+        word=word,
+        method=method,
+        reason=reason,
+        duel=None if isinstance(found, str) else found,
+    )
+
+
+def _word(found: Duel | str, margin: float) -> tuple[CaseWord, str]:
+    """Returns the word of a case, and why it is not a clear one."""
+    if isinstance(found, str):
+        return "not measured", found
+    if found.status != "ok":
+        return "no verdict", f"{found.status}: {found.reason}"
+    judged: Judged = found.judged[0]
+    time_, cycles = judged.time, judged.cycles
+    within = max(time_.ratio, 1 / time_.ratio) <= 1 + margin
+    if time_.word == SAME or (time_.word in (FASTER, SLOWER) and within):
+        return "same", ""
+    if time_.word not in (FASTER, SLOWER):
+        return "unclear", "the interval exceeds the margin"
+    if cycles is not None and cycles.word != time_.word:
+        return "unclear", "not in cycles: the clock differed"
+    return ("gain" if time_.word == FASTER else "loss"), ""
+
+
+def word_of(cases: Sequence[GateCase]) -> ChangeWord:
+    """Returns the verdict on the change: that of its worst case, unless a control has moved."""
+    words = {one.word for one in cases if not one.control}
+    if any(one.control and one.word in ("gain", "loss") for one in cases):
+        return "machine"
+    if not words:
+        return "nothing to measure"
+    if "loss" in words:
+        return "loss"
+    if words & set(_UNJUDGED):
+        return "not enough data"
+    return "gain" if "gain" in words else "same"

@@ -1,0 +1,139 @@
+"""What a duel loads: the builds of both sides, kept while their sources are the same, and the timing core."""
+
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from warplog.catalog.winners import with_winners
+from warplog.core import locks
+from warplog.core.errors import say
+from warplog.core.hashing import sha256_file, sha256_of
+from warplog.core.process import minimal_env, run
+from warplog.duel.sides import CACHE, Corner
+from warplog.duel.timer import SOURCE
+from warplog.machine import toolchain
+from warplog.measure.building import build
+from warplog.measure.building.job import is_kept
+from warplog.measure.building.launcher import PREBUILT, launcher_source
+from warplog.records import door
+from warplog.records.build import Build
+from warplog.records.campaign import Gpu
+from warplog.records.requested.duel import Side
+
+_LDD_S = 60.0
+_LOADED = re.compile(r"^\s*(\S+) => (/\S+)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Made:
+    """A side that can be loaded.
+
+    Attributes:
+        file: the library, or the module of a Python variant.
+        build: the record of its build; None for a Python variant, whose first launch compiles it.
+    """
+
+    corner: Corner
+    file: Path
+    build: Build | None
+
+    def record(self) -> Side:
+        """Returns what the record of the duel says of the side."""
+        corner, kernels = self.corner, self.build.kernels if self.build else ()
+        return Side(
+            name=corner.name,
+            family=corner.family.name,
+            variant=corner.variant.name,
+            commit=corner.commit,
+            source_sha256=corner.variant.fingerprint(),
+            library_sha256=self.build.library_sha256 if self.build else "",
+            registers=tuple((kernel.kernel, kernel.registers_per_thread) for kernel in kernels),
+            sass=sum(kernel.sass_instructions for kernel in kernels),
+        )
+
+
+def make(corner: Corner, gpu: Gpu, project: Path) -> Made:
+    """Compiles a side for a GPU, with that GPU's best parameters, unless an earlier build of the same sources is kept.
+
+    Raises:
+        WarplogError: A tool is missing.
+    """
+    tuned = with_winners({corner.family.name: corner.family}, gpu.slug)[corner.family.name]
+    variant = replace(corner.variant, parameters=tuned.variant(corner.variant.name).parameters)
+    corner = Corner(corner.name, corner.family, variant, corner.commit)
+    toolchain.ensure("gpu")
+    if variant.is_python:
+        return Made(corner, variant.file, None)
+    toolchain.ensure("cuda")
+    nvcc, cuobjdump = toolchain.find("nvcc"), toolchain.find("cuobjdump")
+    launcher = launcher_source(corner.family, variant)
+    key = sha256_of(variant.fingerprint(), launcher, variant.requires, gpu.arch, nvcc.version)
+    name = f"{corner.family.name}.{variant.name}.{key[:16]}"
+    folder = project / CACHE / "builds" / name
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with locks.locked(folder.with_name(f".{name}.lock"), f"waiting: another process compiles {corner.name}"):
+        if not is_kept(folder, key):
+            say(f"  compile {corner.name}")
+            made = build.build_variant(corner.family, variant, gpu.arch, nvcc, cuobjdump, folder)
+            door.write(folder / "record.json", replace(made, inputs_sha256=key))
+    return Made(corner, folder / "kernel.so", door.read(folder / "record.json", Build))
+
+
+def make_timer(gpu: Gpu, project: Path) -> Path:
+    """Returns the library of the timing core, which is compiled once for each version of its sources.
+
+    Raises:
+        WarplogError: nvcc is missing, or does not compile it.
+    """
+    toolchain.ensure("cuda")
+    nvcc = toolchain.find("nvcc")
+    key = sha256_of(sha256_file(SOURCE), sha256_file(build.TIMER), gpu.arch, nvcc.version)
+    library = project / CACHE / "builds" / f"timer.{key[:16]}.so"
+    library.parent.mkdir(parents=True, exist_ok=True)
+    with locks.locked(
+        library.with_name(f".{library.name}.lock"), "waiting: another process compiles the timing core"
+    ):
+        if not library.is_file():
+            say("  compile the timing core")
+            unfinished = library.with_suffix(".part")
+            build.build_timer(nvcc, gpu.arch, unfinished, SOURCE)
+            unfinished.replace(library)
+    return library
+
+
+def copied(made: Made, folder: Path) -> Path:
+    """Returns a copy of a side's library, so that the same library on both sides is loaded twice; a module itself."""
+    if made.build is None:
+        return made.file
+    folder.mkdir()
+    for name in (made.file.name, PREBUILT):
+        if (made.file.parent / name).is_file():
+            shutil.copyfile(made.file.parent / name, folder / name)
+    return folder / made.file.name
+
+
+def why_apart(sides: Sequence[Made]) -> str:
+    """Returns why two sides cannot share a process; "" if they can.
+
+    A process has one module of a name, and loads a shared library by its name once.
+    """
+    a, b = sides
+    if a.build is None and b.build is None and a.corner.variant.folder != b.corner.variant.folder:
+        return "both are Python modules of one name, from two folders"
+    first, second = (_loaded_by(made) for made in sides)
+    different = sorted(name for name in first.keys() & second.keys() if first[name] != second[name])
+    return f"they load different files as {different[0]}" if different else ""
+
+
+def _loaded_by(made: Made) -> dict[str, str]:
+    """Returns the files that the dynamic linker finds for a side's library, by name."""
+    found: dict[str, str] = {}
+    for name in (made.file.name, PREBUILT) if made.build else ():
+        if (made.file.parent / name).is_file():
+            done = run(["ldd", str(made.file.parent / name)], timeout_s=_LDD_S, env=minimal_env())
+            found |= dict(_LOADED.findall(done.output_tail))
+    return found

@@ -1,0 +1,77 @@
+"""The record of a duel in words: one line per regime, and what to know of it."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from warplog.analysis.verdicts import AMBIGUOUS
+from warplog.core.numbers import signed_percent
+from warplog.duel.evidence import TURNS, UNCONFIRMED
+from warplog.records.requested.duel import Duel, Judged, Ratio, Side
+
+_MOST_NOT_BLOCKED = 0.01
+
+
+def lines(duel: Duel) -> list[str]:
+    """Returns the verdict of each regime in a line, or why there is none; notes follow, indented."""
+    if duel.status != "ok":
+        return [f"NO VERDICT  {duel.status}: {duel.reason}"]
+    return [*(_verdict(duel, judged) for judged in duel.judged), *(f"  {note}" for note in _notes(duel))]
+
+
+def _verdict(duel: Duel, judged: Judged) -> str:
+    who = f"{duel.b.name} against {duel.a.name}, {duel.a.family} {duel.case}"
+    where = "at rest" if judged.regime == "rest" else "sustained"
+    cycles = f", {_ratio(judged.cycles)} in cycles" if judged.cycles else ""
+    spent = f"{len(judged.windows)} processes, {sum(window.seconds for window in judged.windows):.1f} s"
+    times = f"{judged.a_us:.5g} to {judged.b_us:.5g} us"
+    return f"{judged.time.word}  {who} {where}: {_ratio(judged.time)} in time{cycles}; {times}; {spent}"
+
+
+def _ratio(ratio: Ratio) -> str:
+    return f"{signed_percent(ratio.ratio)} ({signed_percent(ratio.low)} to {signed_percent(ratio.high)})"
+
+
+def _notes(duel: Duel) -> Iterator[str]:
+    if duel.a.library_sha256 and duel.a.library_sha256 == duel.b.library_sha256:
+        yield "both libraries are equal, byte by byte"
+    for name, before, after in (
+        ("registers per thread", _registers(duel.a), _registers(duel.b)),
+        ("machine instructions", str(duel.a.sass), str(duel.b.sass)),
+    ):
+        if before != after:
+            yield f"{name}: {before} to {after}"
+    for counter in duel.counters:
+        yield f"{counter.name}: {counter.a:.6g} to {counter.b:.6g}" + (
+            f" ({signed_percent(counter.b / counter.a)})" if counter.a else ""
+        )
+    if duel.no_counters:
+        yield f"no counters: {duel.no_counters}"
+    if duel.apart:
+        yield f"in alternating processes, with arrays of their own: {duel.apart}"
+    elif not duel.same_arrays:
+        yield "with arrays of their own, since these are in different kinds of memory"
+    for judged in duel.judged:
+        yield from _of_regime(judged)
+
+
+def _of_regime(judged: Judged) -> Iterator[str]:
+    windows, regime = judged.windows, judged.regime
+    if step_us := max(window.step_us for window in windows):
+        share, left = 100 * step_us / judged.a_us, 100 * judged.resolution
+        yield f"{regime}: the clock's step of {step_us:.3g} us is {share:.2g} % of a launch, {left:.2g} % of their mean"
+    if any(window.held for window in windows):
+        yield f"{regime}: a limit held the SM clock down in spite of pauses"
+    elif discarded := sum(window.discarded for window in windows):
+        yield f"{regime}: {discarded} blocks were discarded, since a limit held the SM clock down"
+    turns = TURNS * sum(window.blocks for window in windows)
+    if sum(window.not_blocked for window in windows) > _MOST_NOT_BLOCKED * turns:
+        yield f"{regime}: launches were not queued before they started, so that host time counts"
+    if judged.time.reason == UNCONFIRMED:
+        yield f"{regime}: a further process shows another ratio than those before it"
+    if judged.time.word == AMBIGUOUS:
+        yield f"{regime}: more --seconds, and so more processes, narrow the interval"
+
+
+def _registers(side: Side) -> str:
+    counts = Counter(count for _, count in side.registers)
+    return ", ".join(f"{count}" if times == 1 else f"{times} x {count}" for count, times in counts.items())

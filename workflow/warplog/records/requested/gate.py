@@ -1,0 +1,54 @@
+"""Record of a gate: what a change of the sources does to the time of each variant that it concerns."""
+
+from typing import Literal
+
+from warplog.records.fields import CaseName, Frozen, Name, Text
+from warplog.records.requested.duel import Duel
+
+CaseWord = Literal["gain", "loss", "same", "unclear", "no verdict", "not measured"]
+ChangeWord = Literal["gain", "loss", "same", "machine", "not enough data", "nothing to measure"]
+
+
+class GateCase(Frozen, frozen=True, kw_only=True):
+    """A variant against itself at the base, at one case.
+
+    Attributes:
+        control: whether nothing about the variant has changed, so that only the machine can move it.
+        method: what changed besides sources: options of the compiler, parameters; "" for nothing.
+        reason: why there is no clear word; "" if there is one.
+        duel: None if it was not measured.
+    """
+
+    family: Name
+    variant: Name
+    case: CaseName
+    control: bool
+    word: CaseWord
+    method: Text = ""
+    reason: Text = ""
+    duel: Duel | None = None
+
+
+class Gate(Frozen, frozen=True, kw_only=True):
+    """The verdict on a change.
+
+    Attributes:
+        base, head: as the command line names them; head is "" for the working tree.
+        base_commit, head_commit: their commits; "" for the working tree.
+        margin: the relative gap up to which two times are the same.
+        unchanged: number of variants whose machine code is that of the base.
+        added, removed: variants that only head or only the base has.
+    """
+
+    schema: Literal[2] = 2
+    base: Text
+    head: Text
+    base_commit: Text
+    head_commit: Text
+    margin: float
+    word: ChangeWord
+    unchanged: int
+    added: tuple[Text, ...]
+    removed: tuple[Text, ...]
+    cases: tuple[GateCase, ...]
+    seconds: float
