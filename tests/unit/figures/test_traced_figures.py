@@ -155,13 +155,13 @@ def test_as_many_wavefronts_are_drawn_as_are_counted(kind, size):
 
 def test_without_a_difference_or_an_excess_there_is_nothing_to_show(sgemm):
     assert figures.data("lanes_over_banks", sgemm).empty
-    assert figures.data("lanes_over_sectors", sgemm, "smem_tiled").empty
+    assert figures.data("lanes_over_sectors@smem_tiled", sgemm).empty
 
 
 def test_a_variant_stands_beside_its_parent_or_alone_if_that_has_no_such_access(transpose):
-    rows = figures.data("lanes_over_banks", transpose, "xor_swizzled")
+    rows = figures.data("lanes_over_banks@xor_swizzled", transpose)
     assert list(dict.fromkeys(rows["variant"])) == ["smem_conflict", "xor_swizzled"]
-    assert set(figures.data("lanes_over_banks", transpose, "smem_conflict")["variant"]) == {"smem_conflict"}
+    assert set(figures.data("lanes_over_banks@smem_conflict", transpose)["variant"]) == {"smem_conflict"}
 
 
 def test_a_source_that_changed_since_the_trace_is_not_drawn(tmp_path):
