@@ -127,14 +127,15 @@ def test_wider_accesses_take_more_sectors_for_more_bytes_and_are_not_worse(trans
     assert said_of(conclude(with_traces(transpose, wide), {}), "smem_conflict") == {}
 
 
-def test_wider_accesses_that_use_their_sectors_better_are_compared_with_the_ideal(transpose):
+@pytest.mark.parametrize(("taken", "ratio"), [(8, 2), (16, 4)])
+def test_wider_accesses_that_use_their_sectors_better_are_compared_with_the_ideal(transpose, taken, ratio):
     rows = [
-        access("naive", 23, "load", "in", 2048, 8, 4),
+        access("naive", 23, "load", "in", 2048, taken, 4),
         access("smem_conflict", 26, "load", "in", 512, 16, 16),
     ]
     assert said_of(conclude(with_traces(transpose, rows), {}), "smem_conflict") == {
-        ("cause", "read_sectors_per_ideal", "in"): (2, 1),
-        ("cause", "traced_sectors", ""): (8 * 2048, 16 * 512),
+        ("cause", "read_sectors_per_ideal", "in"): (ratio, 1),
+        ("cause", "traced_sectors", ""): (taken * 2048, 16 * 512),
     }
 
 

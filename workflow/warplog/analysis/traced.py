@@ -146,7 +146,7 @@ def _per_request(before: _Groups, after: _Groups) -> Iterator[_Moved]:
             yield _Moved(f"shared_{access}_ways", "", *ends, "ratio", cost, *lines)
         elif space == "global" and old.requests and new.requests:
             sectors = old.taken / old.requests, new.taken / new.requests
-            if (sectors[0] < sectors[1]) == (ends[0] < ends[1]):
+            if (sectors[1] - sectors[0]) * (ends[1] - ends[0]) > 0:
                 yield _Moved(f"sectors_per_{access}", array, *sectors, "sector/request", cost, *lines)
             else:  # wider accesses take more sectors per request, and fewer for their bytes
                 yield _Moved(f"{access}_sectors_per_ideal", array, *ends, "ratio", cost, *lines)
