@@ -127,6 +127,27 @@ def test_wider_accesses_take_more_sectors_for_more_bytes_and_are_not_worse(trans
     assert said_of(conclude(with_traces(transpose, wide), {}), "smem_conflict") == {}
 
 
+def test_wider_accesses_that_use_their_sectors_better_are_compared_with_the_ideal(transpose):
+    rows = [
+        access("naive", 23, "load", "in", 2048, 8, 4),
+        access("smem_conflict", 26, "load", "in", 512, 16, 16),
+    ]
+    assert said_of(conclude(with_traces(transpose, rows), {}), "smem_conflict") == {
+        ("cause", "read_sectors_per_ideal", "in"): (2, 1),
+        ("cause", "traced_sectors", ""): (8 * 2048, 16 * 512),
+    }
+
+
+def test_accesses_that_take_little_of_the_launch_are_not_told(transpose):
+    """Of 2048 cycles for sectors, 62 and 124 are lost to bank conflicts."""
+    reads = [access(name, 9, "load", "in", 2048, 4, 4) for name in ("naive", "smem_conflict")]
+    for requests, said in ((2, set()), (4, {("cost", "shared_read_ways", "")})):
+        conflict = access("smem_conflict", 32, "load", "", requests, 32, 1)
+        assert (
+            said_of(conclude(with_traces(transpose, [*reads, conflict]), {}), "smem_conflict").keys() == said
+        )
+
+
 @pytest.mark.parametrize(
     "kernels",
     [

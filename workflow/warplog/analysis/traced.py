@@ -20,6 +20,8 @@ from warplog.tables.view import FigureTables
 EXPLAINED = "accesses"
 _LEAST = 1.05  # from which ratio to the ideal on an access is worth a remark
 _LEAST_CHANGE = 1.5  # by which the ratio to the ideal changes, to be told
+_LEAST_SHARE = 0.05  # of the cycles that all accesses of a launch take, likewise
+_PER_CYCLE = {"global": 4.0, "local": 4.0, "shared": 1.0}  # L1 moves 128 bytes: four sectors, or a wavefront
 _COMPARED = ("equal", "differs")
 _READS, _WRITES = ("load", "ldmatrix", "wgmma"), ("store", "stmatrix")
 Access = Literal["read", "write", "atomic", ""]
@@ -70,26 +72,30 @@ def changes(step: Step, found: Traces, rank: int) -> list[Change]:
     if case is None or step.same_kernel:
         return []
     before, after = (_groups(found.lines, name, case) for name in (step.parent, step.variant))
+    least = _LEAST_SHARE * max(map(_cycles, (before, after)))
     moved = [*_per_request(before, after), *_totals((parents[case], own[case]), before, after)]
+    large = sorted(
+        (change for change in moved if abs(change.cost) >= least), key=lambda change: -abs(change.cost)
+    )
     return [
         Change(
             step.family, step.variant, order, step.parent, case, _role(step, change), "access", change.quantity,
             change.before, change.after, change.unit, NAN, NAN, change.of, "", change.line, "", change.parent_line,
         )
-        for order, change in enumerate(sorted(moved, key=lambda change: -abs(change.log)), rank)
+        for order, change in enumerate(large, rank)
     ]  # fmt: skip
 
 
 @dataclass(frozen=True)
 class _Moved:
-    """A quantity of the accesses before and after; `log` is by how much it became worse, as a logarithm."""
+    """A quantity of the accesses before and after; `cost` is how many cycles of L1 it takes more than before."""
 
     quantity: str
     of: str
     before: float
     after: float
     unit: str
-    log: float
+    cost: float
     parent_line: str = ""
     line: str = ""
 
@@ -104,9 +110,14 @@ class _Sum:
     line: str
 
     @property
-    def excess(self) -> float:
+    def ratio(self) -> float:
         """How many times as many sectors or wavefronts are taken as needed; 1 without accesses."""
         return self.taken / self.ideal if self.ideal > 0 else 1.0
+
+    @property
+    def excess(self) -> float:
+        """How many more are taken than needed."""
+        return self.taken - self.ideal
 
 
 _NONE = _Sum(0.0, 0.0, 0.0, "")
@@ -116,22 +127,29 @@ _Groups = Mapping[tuple[str, Access, str], _Sum]  # by space, access and array
 def _role(step: Step, moved: _Moved) -> str:
     if step.gap != "no_counters" or step.tied:
         return "detail"
-    return "cause" if (moved.log < 0) == (step.ratio > 1) else "cost"
+    return "cause" if (moved.cost < 0) == (step.ratio > 1) else "cost"
+
+
+def _cycles(groups: _Groups) -> float:
+    return sum(own.taken / _PER_CYCLE[space] for (space, *_), own in groups.items())
 
 
 def _per_request(before: _Groups, after: _Groups) -> Iterator[_Moved]:
     for key in dict.fromkeys((*before, *after)):
         space, access, array = key
         old, new = before.get(key, _NONE), after.get(key, _NONE)
-        log = math.log(new.excess / old.excess)
-        if not access or not abs(log) >= math.log(_LEAST_CHANGE):
+        ends = old.ratio, new.ratio
+        if not access or not max(ends) >= _LEAST_CHANGE * min(ends):
             continue
+        cost, lines = (new.excess - old.excess) / _PER_CYCLE[space], (old.line, new.line)
         if space == "shared":
-            quantity = f"shared_{access}_ways"
-            yield _Moved(quantity, "", old.excess, new.excess, "ratio", log, old.line, new.line)
+            yield _Moved(f"shared_{access}_ways", "", *ends, "ratio", cost, *lines)
         elif space == "global" and old.requests and new.requests:
-            ends = old.taken / old.requests, new.taken / new.requests
-            yield _Moved(f"sectors_per_{access}", array, *ends, "sector/request", log, old.line, new.line)
+            sectors = old.taken / old.requests, new.taken / new.requests
+            if (sectors[0] < sectors[1]) == (ends[0] < ends[1]):
+                yield _Moved(f"sectors_per_{access}", array, *sectors, "sector/request", cost, *lines)
+            else:  # wider accesses take more sectors per request, and fewer for their bytes
+                yield _Moved(f"{access}_sectors_per_ideal", array, *ends, "ratio", cost, *lines)
 
 
 def _totals(pair: tuple[Traced, Traced], before: _Groups, after: _Groups) -> Iterator[_Moved]:
@@ -142,8 +160,8 @@ def _totals(pair: tuple[Traced, Traced], before: _Groups, after: _Groups) -> Ite
         old, new = (
             sum(own.taken for key, own in side.items() if key[0] == space) for side in (before, after)
         )
-        if old > 0 and new > 0 and abs(log := math.log(new / old)) >= math.log(_LEAST_CHANGE):
-            yield _Moved(f"traced_{quantity}", "", old, new, unit, log)
+        if min(old, new) > 0 and max(old, new) >= _LEAST_CHANGE * min(old, new):
+            yield _Moved(f"traced_{quantity}", "", old, new, unit, (new - old) / _PER_CYCLE[space])
 
 
 def _groups(lines: Iterable[AccessLine], variant: str, case: str) -> _Groups:

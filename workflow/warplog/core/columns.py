@@ -711,9 +711,9 @@ ACCESSES: Mapping[str, Column] = {
         "str",
         "",
         "equal or differs, if the trace and Nsight Compute counted the same launch; ran_differently: it ran with"
-        " other active lanes, as a loop that waits does; by_lines: Nsight Compute counts the wavefronts of an"
-        " asynchronous copy by the cache lines that it reads; not_counted: it has no counter; not_traced: the trace"
-        " has no number; partly_traced: the trace has a part of the blocks",
+        " other active lanes, as a loop that waits does; undercounted: an asynchronous copy"
+        " of which Nsight Compute counts less, as it does with predicate P0; not_counted: it has no counter;"
+        " not_traced: the trace has no number; partly_traced: the trace has a part of the blocks",
     ),
     **STATUS,
     "counted": Column("str", "", "ok, or why Nsight Compute did not count the launch (denied, missing, …)"),

@@ -44,6 +44,7 @@ _UNSEEN = {
     *("SULD", "SUST", "SUATOM", "SURED"),
     *("LDTM", "STTM", "UTCCP", "UTCHMMA", "UTCIMMA", "UTCQMMA", "UTCOMMA"),
 }
+_MERGING = "POPC.INC"  # adds up the lanes with the same address before it accesses memory
 _NO_PLACE = Place("", "", 0)
 _WRITTEN = ("output", "inout")
 
@@ -114,7 +115,9 @@ def summarise(
     instructions: list[Instruction] = []
     owners: dict[str, Owners] = {}
     for launch, (kernel, name) in enumerate(zip(kernels, names, strict=True)):
-        counter = Counter([array.addresses for array in arrays])
+        places = code.get(kernel.mangled, {})
+        merging = [offset for offset, place in places.items() if _MERGING in place.opcode]
+        counter = Counter([array.addresses for array in arrays], merging)
         reuse = ReuseCounter(kernel.first_block, kernel.blocks)
         finders = {array.name: OwnerFinder(_matrix(array)) for array in outputs}
         for requests in kernel.requests():
@@ -124,7 +127,6 @@ def summarise(
             reuse.add(requests)
             for finder in finders.values():
                 finder.add(requests)
-        places = code.get(kernel.mangled, {})
         own = [(tally, places.get(tally.offset, _NO_PLACE)) for tally in counter.tallies()]
         instructions += [_instruction(launch, tally, place, arrays, lines) for tally, place in own]
         entries.append(

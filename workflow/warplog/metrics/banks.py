@@ -52,9 +52,9 @@ def wavefronts(
     own, takes_part = addresses.reshape(shape), active.reshape(shape)
     pairs = np.flatnonzero(_in_pairs(own, takes_part) & (fullest.reshape(-1, 2) > 0).all(1))
     merged = _fullest(own[pairs], takes_part[pairs], passes, atomic)
-    of = pairs // (passes // 2)
+    of = pairs[merged == 1] // (passes // 2)
     np.subtract.at(ideal, of, 1)
-    np.subtract.at(taken, of[merged == 1], 1)
+    np.subtract.at(taken, of, 1)
     return Wavefronts(taken, ideal, ways)
 
 

@@ -174,9 +174,9 @@ class Change(Conclusion):
         str,
         "",
         "metric in the registry, warp state (issuing_or_ready: it issues or could), sm_busy_pct, sm_mhz, blocks_per_sm,"
-        " bubble_us or contended_atomics (0 or 1); of an access, sectors_per_read, _write or _atomic, shared_read_ways,"
-        " _write_ways or _atomic_ways (1 without conflicts or such accesses), traced_sectors or traced_wavefronts (all"
-        " of the launch)",
+        " bubble_us or contended_atomics (0 or 1); of an access, sectors_per_read, _write or _atomic, or if other"
+        " widths mislead, read_sectors_per_ideal, ...; shared_read_ways, ... (1 without conflicts or such accesses);"
+        " traced_sectors or traced_wavefronts (all of the launch)",
     ]
     before: Annotated[float, BY_UNIT, "the parent's value in `unit`"]
     after: Annotated[float, BY_UNIT, "the variant's value in `unit`"]

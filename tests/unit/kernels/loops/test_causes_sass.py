@@ -4,9 +4,9 @@ import re
 from collections import Counter
 
 import pytest
+from sass_loops import opcodes_of_loops
 
 from sass_builds import Kind, builder, check
-from sass_loops import opcodes_of_loops
 from shipped_families import FAMILIES
 
 CAUSES = FAMILIES["causes"]

@@ -3,9 +3,9 @@
 import re
 
 import pytest
+from sass_loops import opcodes_of_loops
 
 from sass_builds import builder, check
-from sass_loops import opcodes_of_loops
 from shipped_families import FAMILIES
 
 COSTS = FAMILIES["costs"]
