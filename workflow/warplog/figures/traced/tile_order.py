@@ -37,7 +37,8 @@ _READ = ["wave_blocks", "wave_bytes", "wave_bytes_of_blocks"]
 def data(tables: FigureTables, variant: str = "") -> pd.DataFrame:
     """Returns a row per block of the variants that take their tiles in different orders; none if all take the same.
 
-    With `variant` it is that one and its parent. A variant whose blocks write fewer than six tiles, or one row of them, has no order.
+    With `variant` it is that one and its parent. A variant whose blocks write fewer than six tiles, or one row of them,
+    has no order.
     """
     tiles = current(tables.access_tiles, tables, variant)
     orders = {
