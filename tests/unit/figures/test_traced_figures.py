@@ -211,6 +211,12 @@ def test_orders_that_differ_stand_side_by_side_with_what_a_wave_reads(blocks):
     assert "by_tma" in figure.get_supxlabel()
 
 
+def test_row_by_row_is_one_order_for_any_number_of_tiles():
+    fine, coarse = (owners((256, 256), (side, side), in_patches) for side in (32, 64))
+    made = {"fine": record(owners=fine), "coarse": record(owners=coarse)}
+    assert figures.data("tile_order", traced("gemm", {"fine": "", "coarse": "fine"}, made)).empty
+
+
 def test_blocks_that_were_not_all_traced_are_called_so(blocks):
     fewer = replace(blocks, traced_kernels=blocks.traced_kernels.assign(blocks=100))
     assert "C: 64 traced blocks\n256 × 256" in texts(drawn("owners", fewer))

@@ -39,9 +39,9 @@ Names = Sequence[str]
 def compared(tables: FigureTables, space: str, cost: str, variant: str = "") -> pd.DataFrame:
     """Returns the lanes of the accesses to show, placed by `row` (the access) and `column` (the variant).
 
-    Side by side stand the variant from which a child differs the most, and its children that differ; with `variant`,
-    that one and its parent. A variant with excess stands by itself if none differs from its parent. Of each array and
-    kind it is the instruction with the most excess per request, of either cost.
+    Side by side stand the variant over which a child gains the most, and its children that gain, else those that differ
+    from it; with `variant`, that one and its parent. A variant with excess stands by itself if none differs from its
+    parent. Of each array and kind it is the instruction with the most excess per request, of either cost.
 
     Args:
         space: global or shared.
@@ -75,20 +75,24 @@ def _side_by_side(worst: pd.DataFrame, parents: Mapping[str, str], variant: str)
     for name, array, kind, beyond in worst[["variant", *_SAME, "excess"]].itertuples(index=False):
         excess[name][array, kind] = beyond
 
+    def gain(name: str) -> float:
+        own, before = excess[name], excess.get(parents[name], {})
+        return max((before[access] - own[access] for access in own if access in before), default=0.0)
+
     def change(name: str) -> float:
         own, before = excess[name], excess.get(parents[name], {})
         return max((abs(own[access] - before[access]) for access in own if access in before), default=0.0)
 
-    def most(name: str) -> float:
-        return max(excess[name].values(), default=0.0)
-
-    chosen = variant or max(parents, key=change)
-    if change(chosen) < _LEAST:
-        chosen = variant or max(parents, key=most)
-        return [chosen] if most(chosen) >= _LEAST else []
-    children = [name for name in parents if parents[name] == parents[chosen] and change(name) >= _LEAST]
-    kept = [variant] if variant else sorted(children, key=change, reverse=True)[: _MOST_COLUMNS - 1]
-    return [parents[chosen], *(name for name in children if name in kept)]
+    for measure in (change,) if variant else (gain, change):
+        chosen = variant or max(parents, key=measure)
+        if measure(chosen) >= _LEAST:
+            children = [
+                name for name in parents if parents[name] == parents[chosen] and measure(name) >= _LEAST
+            ]
+            kept = [variant] if variant else sorted(children, key=measure, reverse=True)[: _MOST_COLUMNS - 1]
+            return [parents[chosen], *(name for name in children if name in kept)]
+    alone = variant or max(parents, key=lambda name: max(excess[name].values(), default=0.0))
+    return [alone] if max(excess[alone].values(), default=0.0) >= _LEAST else []
 
 
 def _most_different(shown: pd.DataFrame) -> Mapping[tuple[str, str], int]:

@@ -37,10 +37,15 @@ _READ = ["wave_blocks", "wave_bytes", "wave_bytes_of_blocks"]
 def data(tables: FigureTables, variant: str = "") -> pd.DataFrame:
     """Returns a row per block of the variants that take their tiles in different orders; none if all take the same.
 
-    With `variant` it is that one and its parent. A variant whose blocks write fewer than six tiles has no order.
+    With `variant` it is that one and its parent. A variant whose blocks write fewer than six tiles, or one row of them,
+    has no order.
     """
     tiles = current(tables.access_tiles, tables, variant)
-    orders = {str(name): _order(own) for name, own in tiles.groupby("variant") if len(own) >= _LEAST_TILES}
+    orders = {
+        str(name): _order(own)
+        for name, own in tiles.groupby("variant")
+        if len(own) >= _LEAST_TILES and own[["first_row", "first_column"]].nunique().min() > 1
+    }
     names = _shown(tables, orders, variant)
     rows = tiles[tiles["variant"].isin(names)].reset_index(drop=True)
     rows = rows.merge(_reuse(tables, rows), on="variant", how="left")
@@ -82,13 +87,15 @@ def _shown(tables: FigureTables, orders: dict[str, tuple[tuple[int, int], ...]],
 
 
 def _order(own: pd.DataFrame) -> tuple[tuple[int, int], ...]:
-    """Returns row and column of each tile in the order of the blocks, counted in tiles."""
-    placed = (
-        own.sort_values("block", kind="stable")[["first_row", "first_column"]]
-        .rank(method="dense")
-        .astype(int)
-    )
-    return tuple(placed.itertuples(index=False, name=None))
+    """Returns row and column of each tile in the order of the blocks, counted in tiles.
+
+    Row by row, or column by column, is the same order for any number of tiles: then it is only the first two.
+    """
+    columns = ["first_row", "first_column"]
+    placed = own.sort_values("block", kind="stable")[columns].rank(method="dense").astype(int)
+    places = [(int(row), int(column)) for row, column in placed.itertuples(index=False)]
+    is_plain = places in (sorted(places), sorted(places, key=lambda place: place[::-1]))
+    return tuple(places[:2] if is_plain else places)
 
 
 @styled

@@ -14,10 +14,8 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
     "access_owners": ACCESS_OWNERS,
     "access_tiles": ACCESS_TILES,
 }
-_MOST_BYTES, _MOST_ELEMENTS = (
-    16,
-    1 << 20,
-)  # of a lane and of a tile; a record is input, and could claim any number
+_MOST_BYTES = 16  # of a lane; a record is input, and could claim any number
+_SIDES = range(2, 1025)  # of a tile whose elements a figure can show
 BY_LANE = frozenset(("load", "store", "atomic", "async_copy", "ldmatrix", "stmatrix"))  # a lane, an address
 _SUMMED = ("requests", "sectors", "sectors_ideal", "wavefronts", "wavefronts_ideal")
 _FACTS = (
@@ -88,8 +86,7 @@ def _threads(owners: Owners) -> Iterator[Row]:
         return
     first = owners.tiles[0]
     height, width = (end - begin for begin, end in (first.rows, first.columns))
-    whole = sum(elements for _, elements in owners.threads)
-    if min(height, width) < 1 or height * width != whole or whole > _MOST_ELEMENTS:
+    if height not in _SIDES or width not in _SIDES or height * width != sum(own for _, own in owners.threads):
         return
     place = 0
     for thread, elements in owners.threads:
