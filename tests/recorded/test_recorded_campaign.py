@@ -33,7 +33,7 @@ ALL = shipped_families.FAMILIES
 FAMILIES = {
     name: family
     for name, family in winners.with_winners(ALL, GPU).items()
-    if not (family.draft or family.probes)
+    if not (family.draft or family.of_oracle)
 }
 PROBES = {family.name: family for family in ALL.values() if family.probes}
 VARIANTS = [v for f in FAMILIES.values() for v in f.variants if not v.draft and (f.name, v.name) not in NEW]

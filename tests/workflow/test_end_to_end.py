@@ -36,7 +36,9 @@ from warplog.worklog.html import html
 PROJECT = Path(__file__).parents[2]
 RECORDED = PROJECT / "results" / "recorded" / Config().recorded
 ALL = {
-    name: family for name, family in shipped_families.FAMILIES.items() if not (family.draft or family.probes)
+    name: family
+    for name, family in shipped_families.FAMILIES.items()
+    if not (family.draft or family.of_oracle)
 }
 FAMILIES = {name: family for name, family in ALL.items() if name not in NEW_FAMILIES}
 # Of the variants that are not recorded yet, one is compiled here.

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from sass_builds import builder, check
+from sass_loops import opcodes_of_loops
 from shipped_families import FAMILIES
 
 COSTS = FAMILIES["costs"]
@@ -31,18 +32,3 @@ def test_a_step_has_one_instruction_of_its_kind_and_none_of_the_others(kept_buil
         assert found or variant.name == "launches", variant.name
         others = [opcode for opcode in MEASURED if opcode not in STEP[variant.name]]
         assert not [o for loop in found[:1] for o in others if re.search(rf"\b{o}\b", loop)], variant.name
-
-
-def opcodes_of_loops(text):
-    """The opcodes of each loop in a dump, the shortest loop first."""
-    loops = []
-    for function in text.split("Function : ")[1:]:
-        code = re.findall(
-            r"^\s+/\*([0-9a-f]{4,})\*/\s+(?:@!?\w+\s+)?([A-Z][\w.]*) ?([^;]*);", function, re.MULTILINE
-        )
-        for place, opcode, rest in code:
-            target = rest.split()[-1] if rest else ""
-            if opcode == "BRA" and target.startswith("0x") and int(target, 16) < int(place, 16):
-                body = [o for at, o, _ in code if int(target, 16) <= int(at, 16) <= int(place, 16)]
-                loops.append(" ".join(body))
-    return sorted(loops, key=len)

@@ -364,6 +364,44 @@ class Tune(Frozen, frozen=True, kw_only=True):
 _RANGE = {"anyOf": [{"required": ["low"]}, {"required": ["high"]}]}
 
 
+# What can make a variant faster or slower than its parent, named by what the child has less or more of.
+Mechanism = Literal[
+    "coalescing",  # sectors or lines per request of a warp
+    "wide_accesses",  # words per access
+    "loads_in_flight",  # loads of a thread that do not wait for one another
+    "occupancy",  # resident warps
+    "memory_level",  # which memory or cache answers
+    "dram_bytes",
+    "dram_rows",  # the order of the bytes in device memory
+    "l2_bytes",
+    "multicast",  # blocks that share what leaves L2 once
+    "shared_accesses",  # accesses to shared memory or L1 for the same work, as by reuse in registers
+    "bank_conflicts",
+    "spills",
+    "instructions",  # of the same kinds, for the same work
+    "faster_unit",  # the same work by other instructions, such as tensor cores
+    "independent_instructions",  # arithmetic that need not wait for a result
+    "register_ports",  # operands from reuse caches
+    "code_generation",  # the same algorithm by another compiler or library
+    "barriers",
+    "fences",
+    "atomics",  # additions to the same address
+    "load_overlap",  # loading while computing
+    "store_overlap",  # storing while computing
+    "block_starts",
+    "idle_sms",  # fewer blocks than SMs
+    "tail",  # a last wave that leaves SMs idle
+    "launches",  # of kernels, and starts of copies
+    "host_copies",  # copies within the host
+    "bus_bytes",  # between host and device
+    "page_faults",
+    "concurrency",  # kernels and copies at the same time
+    "tuning",  # a choice of sizes that names no mechanism
+    "none",  # a change that should make no difference
+]
+Mechanisms = Mechanism | Annotated[tuple[Mechanism, ...], Meta(min_length=1, max_length=2), UNIQUE]
+
+
 class VariantEntry(Frozen, frozen=True, kw_only=True):
     """A variant: a source with its compile-time parameters.
 
@@ -377,6 +415,11 @@ class VariantEntry(Frozen, frozen=True, kw_only=True):
         credit: publication of the idea.
         expected: what was expected of it before it was measured, in place of that field of its source's header.
         predicts: what of that can be measured, as ranges of quantities.
+        cause: the mechanism that makes the difference to the parent, by its author; of two, the weightier one first.
+            Pages and models of performance are tested against it, and do not read it.
+        decoy: of a cause `none`: the mechanism that changes without effect, so that naming it is an error.
+        planted: the variant differs from its parent in `cause` alone. Constants of a model are fitted to some such
+            pairs, and it is judged by the others. A family with such variants belongs to the oracle.
         published: published results for this variant, with their source.
         parameters: compile-time parameters such as tile sizes, passed to nvcc as -D; of a Python module, values for its
             constants.
@@ -405,6 +448,9 @@ class VariantEntry(Frozen, frozen=True, kw_only=True):
     predicts: Annotated[
         tuple[Annotated[Prediction, Meta(extra_json_schema=_RANGE)], ...], Meta(max_length=64)
     ] = ()
+    cause: Mechanisms | None = None
+    decoy: Mechanism | None = None
+    planted: Literal["fitted", "judged"] | None = None
     published: Annotated[tuple[Published, ...], Meta(max_length=64)] = ()
     parameters: Mapping[Constant, int] = field(default_factory=dict)
     requires: Requires = Requires()
@@ -422,6 +468,23 @@ class VariantEntry(Frozen, frozen=True, kw_only=True):
     search: Annotated[Tune | None, Meta(description="search space of `snakemake tune`")] = field(
         name="tune", default=None
     )
+
+    def __post_init__(self) -> None:
+        """Checks that causes fit together, and that nothing is planted without one."""
+        each_once(self.causes)
+        if self.cause and not self.parent:
+            raise ValueError("the required key 'parent' is missing: a cause is that of a difference to it")
+        if self.planted and not self.cause:
+            raise ValueError("the required key 'cause' is missing: it is what is planted")
+        if "none" in self.causes and len(self.causes) > 1:
+            raise ValueError("the cause 'none' excludes another one")
+        if self.decoy and self.cause != "none":
+            raise ValueError("a decoy has no effect: it requires the cause 'none'")
+
+    @property
+    def causes(self) -> tuple[Mechanism, ...]:
+        """The causes in order of weight; () if none is stated."""
+        return (self.cause,) if isinstance(self.cause, str) else self.cause or ()
 
     @property
     def library(self) -> bool:

@@ -152,6 +152,11 @@ class Family(FamilyFile, frozen=True, kw_only=True, rename="upper", dict=True):
         return {name: Case(name, {**self.defaults, **values}) for name, values in self.checked.items()}
 
     @property
+    def of_oracle(self) -> bool:
+        """Whether the answers are known in advance, so that campaigns leave the family out unless it is named."""
+        return bool(self.probes) or any(v.planted for v in self.variants)
+
+    @property
     def tolerances(self) -> Mapping[str, Tolerances]:
         """The tolerances of outputs with one of their own."""
         return {a.name: a.tolerance for a in self.arguments if a.tolerance}
@@ -326,7 +331,8 @@ def _with_borrowed_baseline(family: Family) -> Family:
     published = tuple(
         figure for figure in variant.published if not figure.case or figure.case in family.cases
     )
-    alone = replace(variant, parent=None, draft=False, tune=None, predicts=(), published=published)
+    of_ladder = {"parent": None, "cause": None, "decoy": None, "planted": None, "predicts": ()}
+    alone = replace(variant, **of_ladder, draft=False, tune=None, published=published)
     borrowed = replace(alone, family=family.name, arguments=lender.arguments)
     return replace(family, baseline=name, variants=(*family.variants, borrowed))
 

@@ -45,9 +45,11 @@ def choice(value: Choice, existing: list[str], key: str) -> list[str]:
 
 
 def choose_families(value: Choice, families: Mapping[str, Family]) -> dict[str, Family]:
-    """Returns the chosen families; 'all' excludes drafts, and the oracle, which is a separate target."""
+    """Returns the chosen families; 'all' excludes drafts and the families of the oracle."""
     names = choice(value, list(families), "families")
-    return {n: f for n, f in families.items() if n in names and (value != "all" or not (f.draft or f.probes))}
+    return {
+        n: f for n, f in families.items() if n in names and (value != "all" or not (f.draft or f.of_oracle))
+    }
 
 
 def choose_variants(value: Choice, families: Mapping[str, Family]) -> dict[str, tuple[Variant, ...]]:
