@@ -1,4 +1,4 @@
-"""What a GPU can do, as its campaign measured it: the table `ceilings`, the number of SMs, and peaks where those lack."""
+"""What a GPU can do, as its campaign measured it: the table `ceilings`."""
 
 import math
 from collections.abc import Iterable, Mapping

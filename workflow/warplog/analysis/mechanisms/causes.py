@@ -1,0 +1,209 @@
+"""Names the mechanism behind a predicted change: which count of the unit that changed made it change.
+
+What a unit does is a sum of counts (wavefronts of accesses and of their conflicts) or a product of factors (loads, over
+those in flight, times a latency). The unit's part of the gain goes to those counts or factors that changed in its
+direction, in proportion to their changes, or their logarithms. A mechanism has what all units give it.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+
+from warplog.analysis.mechanisms import units
+from warplog.analysis.mechanisms.ceilings import Gpu
+from warplog.analysis.mechanisms.model import LAUNCHES, Prediction
+from warplog.analysis.mechanisms.work import Launch, Work
+from warplog.catalog.contract import Mechanism
+
+Parts = dict[
+    Mechanism, float
+]  # how much each mechanism accounts for a change, in any unit: positive if it saves
+_FROM_NOTHING = 10.0
+# The counters that a mechanism rests on, by table and column or metric.
+RESTS_ON: Mapping[Mechanism, tuple[str, ...]] = {
+    "coalescing": ("global_load_sectors_per_request", "global_store_sectors_per_request"),
+    "wide_accesses": ("inst_ldg", "inst_stg", "instructions/text"),
+    "loads_in_flight": ("inst_ldg", "instructions/text"),
+    "occupancy": ("occupancy_limit_blocks", "grid_blocks"),
+    "memory_level": ("dram_bytes_read", "l1_hit_pct"),
+    "dram_bytes": ("dram_bytes_read", "dram_bytes_written"),
+    "l2_bytes": ("l2_requests_from_sms",),
+    "shared_accesses": ("l1_wavefronts", "shared_wavefronts"),
+    "bank_conflicts": ("shared_wavefronts_excess",),
+    "spills": ("inst_ldl", "inst_stl"),
+    "instructions": ("instructions_executed",),
+    "faster_unit": ("pipe_tensor_pct",),
+    "barriers": ("inst_bar",),
+    "fences": ("inst_membar",),
+    "atomics": ("global_reduction_requests", "global_atomic_requests"),
+    "block_starts": ("grid_blocks",),
+    "idle_sms": ("grid_blocks",),
+    "tail": ("grid_blocks",),
+    "launches": ("launch",),
+}
+
+
+def by_mechanism(parent: Launch, child: Launch, prediction: Prediction, gpu: Gpu) -> Parts:
+    """Returns what of the predicted saving is due to each mechanism, in microseconds; the largest first.
+
+    Kernels of a launch have no counterparts in the other: the counts of the longest one are compared.
+    """
+    before, after = (max(launch, key=lambda work: _longest_us(work, gpu)) for launch in (parent, child))
+    found: Parts = {}
+    for unit, us in prediction.shares.items():
+        parts: Parts = {"launches": us} if unit == LAUNCHES else _parts(unit, before, after, gpu)
+        agreeing = {mechanism: part for mechanism, part in parts.items() if part * us > 0}
+        whole = sum(agreeing.values())
+        for mechanism, part in agreeing.items():
+            found[mechanism] = found.get(mechanism, 0.0) + us * part / whole
+    return dict(sorted(found.items(), key=lambda item: -abs(item[1])))
+
+
+def named(parts: Parts, saved_us: float) -> Mechanism:
+    """Returns the mechanism with most of a saving, or of a loss; "none" if no count supports it."""
+    supported = {mechanism: us for mechanism, us in parts.items() if us * saved_us > 0}
+    return max(supported, key=lambda mechanism: abs(supported[mechanism]), default="none")
+
+
+def _longest_us(work: Work, gpu: Gpu) -> float:
+    return max(units.unit_times(work, gpu).values(), default=0.0)
+
+
+def _parts(unit: str, before: Work, after: Work, gpu: Gpu) -> Parts:
+    """Returns what changes the time of a unit, each part positive if it saves; comparable with each other."""
+    if unit in units.OF_SM:
+        idle = min(before.blocks, after.blocks) < before.sms
+        counts = _counts(unit, before, after)
+        whole = sum(map(abs, counts.values()))
+        work = abs(_log(_busy(unit, before), _busy(unit, after)))
+        uneven: Parts = {"idle_sms" if idle else "tail": _log(before.unevenness, after.unevenness)}
+        return _added({m: work * change / whole for m, change in counts.items() if whole}, uneven)
+    if unit == units.CHAIN:
+        return _chain(before, after, gpu)
+    return _OF_GPU[unit](before, after)
+
+
+def _counts(unit: str, before: Work, after: Work) -> Parts:
+    """Returns the changes of the counts that a unit of an SM works on, in instructions or in wavefronts."""
+    if unit == "l1":
+        own = (_shared_ideal, _conflicts, _global_wavefronts)
+        shared, conflicts, elsewhere = (of(before) - of(after) for of in own)
+        apart = before.excess_sectors != after.excess_sectors
+        spills = before.spills - after.spills
+        parts: Parts = {"shared_accesses": shared, "bank_conflicts": conflicts, "spills": spills}
+        return _added(parts, {"coalescing" if apart else "shared_accesses": elsewhere - spills})
+    if unit not in ("issue", "lsu"):
+        if (before.pipe_cycles.get("tensor", 0) > 0) != (after.pipe_cycles.get("tensor", 0) > 0):
+            return {"faster_unit": _busy(unit, before) - _busy(unit, after)}
+        return {"instructions": _busy(unit, before) - _busy(unit, after)}
+    spills, shared = before.spills - after.spills, before.shared_accesses - after.shared_accesses
+    accesses = before.loads + before.stores - after.loads - after.stores
+    rest = before.instructions - after.instructions - spills - shared - accesses if unit == "issue" else 0.0
+    return _added(
+        _added({"spills": spills, "instructions": rest}, {_of_shared(before, after): shared}),
+        {"wide_accesses" if before.widths != after.widths else "instructions": accesses},
+    )
+
+
+def _of_shared(before: Work, after: Work) -> Mechanism:
+    """Returns why there are other accesses to shared memory: for other words, or for as many words in wider ones."""
+    words = abs(_log(_shared_ideal(before), _shared_ideal(after)))
+    return (
+        "shared_accesses"
+        if 2 * words >= abs(_log(before.shared_accesses, after.shared_accesses))
+        else "wide_accesses"
+    )
+
+
+def _chain(before: Work, after: Work, gpu: Gpu) -> Parts:
+    sides = [units.chain(work, gpu) for work in (before, after)]
+    few = min(before.blocks, after.blocks) < before.sms
+    beside: Parts = {"idle_sms" if few else "occupancy": _log(_at_a_time(after), _at_a_time(before))}
+    loads: Parts = {
+        "wide_accesses" if before.widths != after.widths else "instructions": _log(before.loads, after.loads),
+        "loads_in_flight": _log(after.in_flight, before.in_flight),
+        "memory_level": _log(units.latency(before, gpu), units.latency(after, gpu)),
+    }
+    factors: Mapping[str, Parts] = {
+        "block": {
+            "block_starts": _log(before.blocks, after.blocks),
+            "occupancy": _log(after.resident, before.resident),
+        },
+        "loads": _added(loads, beside),
+        "barriers": _added({"barriers": _log(before.barriers, after.barriers)}, beside),
+        "fences": _added({"fences": _log(before.fences, after.fences)}, beside),
+        "arrivals": _added({"barriers": _log(before.arrivals, after.arrivals)}, beside),
+    }
+    found: Parts = {}
+    for name, parts in factors.items():
+        change = sides[0].get(name, 0.0) - sides[1].get(name, 0.0)
+        agreeing = {mechanism: part for mechanism, part in parts.items() if part * change > 0}
+        scale = abs(change) / sum(map(abs, agreeing.values())) if agreeing else 0.0
+        found = _added(found, {mechanism: scale * part for mechanism, part in agreeing.items()})
+    return found
+
+
+def _l2(before: Work, after: Work) -> Parts:
+    apart = _log(_apart(before), _apart(after))
+    moved: Mechanism = "multicast" if before.multicasts != after.multicasts else "l2_bytes"
+    return {"coalescing": apart, moved: _log(_l2_work(before), _l2_work(after)) - apart}
+
+
+def _dram(before: Work, after: Work) -> Parts:
+    moved = _log(before.dram_read + before.dram_written, after.dram_read + after.dram_written)
+    apart = _log(_apart(before), _apart(after))
+    apart = math.copysign(min(abs(apart), abs(moved)), moved) if apart * moved > 0 else 0.0
+    return {"coalescing": apart, "dram_bytes": moved - apart}
+
+
+_OF_GPU: Mapping[str, Callable[[Work, Work], Parts]] = {
+    "l2": _l2,
+    "dram": _dram,
+    units.BLOCKS: lambda before, after: {"block_starts": before.blocks - after.blocks},
+    units.WARPS: lambda before, after: {"block_starts": before.warps - after.warps},
+    units.ATOMICS: lambda before, after: {"atomics": before.same_address - after.same_address},
+}
+
+
+def _busy(unit: str, work: Work) -> float:
+    if unit == "l1":
+        return work.l1_cycles if math.isnan(work.l1_wavefronts) else work.l1_wavefronts
+    return work.instructions if unit == "issue" else work.pipe_cycles.get(unit, 0.0)
+
+
+def _shared_ideal(work: Work) -> float:
+    return work.shared_wavefronts - work.conflicts
+
+
+def _conflicts(work: Work) -> float:
+    return work.conflicts
+
+
+def _global_wavefronts(work: Work) -> float:
+    """Returns the wavefronts of accesses to global and local memory; where they are not counted, four sectors each."""
+    counted = work.l1_wavefronts - work.shared_wavefronts
+    return (work.load_sectors + work.store_sectors) / 4 if math.isnan(counted) else counted
+
+
+def _l2_work(work: Work) -> float:
+    return work.l2_cycles if math.isnan(work.l2_requests) else work.l2_requests
+
+
+def _apart(work: Work) -> float:
+    """Returns the sectors of a kernel's accesses over those that it asks for; at least 1."""
+    sectors = work.load_sectors + work.store_sectors
+    return sectors / (sectors - work.excess_sectors) if sectors else 1.0
+
+
+def _at_a_time(work: Work) -> float:
+    return work.warps / work.lives
+
+
+def _log(before: float, after: float) -> float:
+    """Returns the logarithm of a ratio; that of a change from or to nothing outweighs any other."""
+    if before > 0 and after > 0:
+        return math.log(before / after)
+    return _FROM_NOTHING * ((before > 0) - (after > 0))
+
+
+def _added(some: Parts, others: Parts) -> Parts:
+    return {m: some.get(m, 0.0) + others.get(m, 0.0) for m in dict.fromkeys((*some, *others))}
