@@ -3,7 +3,10 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
+from warplog.analysis.mechanisms import ceilings
+from warplog.analysis.mechanisms.ceilings import Gpu
 from warplog.analysis.mechanisms.code import UNKNOWN, Code, loads_in_flight
 from warplog.analysis.mechanisms.work import COUNTERS, Launch, work_of
 from warplog.analysis.sass_steps import HotInstruction, hot_loops
@@ -11,7 +14,61 @@ from warplog.analysis.verdicts import Timed, noise_of
 from warplog.core.columns import Row, number, text
 
 Key = tuple[str, str, str]  # family, variant, case
+Tables = Mapping[str, Sequence[Row]]  # the rows of tables, by name
+TABLES = (
+    *("metrics", "measurements", "floors", "variants", "gpus", "ceilings"),
+    *("instructions", "lines", "changes", "sass_steps", "launches", "bounds"),
+)
 _COUNTERS = frozenset(COUNTERS)
+_REST = "rest"
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """What a campaign measured on one GPU.
+
+    Attributes:
+        launches: the kernels of each captured case whose counts are known.
+        times: at rest.
+        parents: by family and variant; "" for none.
+        headlines: the headline case of each family.
+        changes, sass_steps, lines, instructions: rows of these tables, by variant and case.
+        bubbles_pct: share of the time in which tensor cores wait for the end of a tile, by variant and case.
+        compulsory_bytes: what the algorithm has to move to and from device memory, by variant and case.
+    """
+
+    gpu: Gpu
+    launches: Mapping[Key, Launch]
+    times: Mapping[Key, Timed]
+    parents: Mapping[tuple[str, str], str]
+    headlines: Mapping[str, str]
+    changes: Mapping[Key, Sequence[Row]]
+    sass_steps: Mapping[Key, Sequence[Row]]
+    lines: Mapping[Key, Sequence[Row]]
+    instructions: Mapping[Key, Sequence[Row]]
+    bubbles_pct: Mapping[Key, float]
+    compulsory_bytes: Mapping[Key, float]
+
+
+def read(tables: Tables) -> Campaign:
+    """Returns what the tables TABLES hold; those that were made by jobs of their own may be empty."""
+    gpu = ceilings.read(tables["ceilings"], tables["gpus"][0])
+    changes, sass_steps, lines, instructions = (
+        _by_key(tables[name]) for name in ("changes", "sass_steps", "lines", "instructions")
+    )
+    return Campaign(
+        gpu,
+        launches(tables["metrics"], tables["measurements"], codes(tables["instructions"]), gpu.sms),
+        times(tables["measurements"], tables["floors"]),
+        {(text(row, "family"), text(row, "variant")): text(row, "parent") for row in tables["variants"]},
+        {text(row, "family"): text(row, "headline_case") for row in tables["variants"]},
+        changes,
+        sass_steps,
+        lines,
+        instructions,
+        {_key(row): number(row, "bubble_pct") for row in tables["launches"]},
+        {_key(row): number(row, "compulsory_bytes") for row in tables["bounds"]},
+    )
 
 
 def codes(instructions: Iterable[Row]) -> dict[Key, Code]:
@@ -62,7 +119,7 @@ def launches(
 
 def times(measurements: Iterable[Row], floors: Iterable[Row]) -> dict[Key, Timed]:
     """Returns the time at rest of each case, with its noise."""
-    noises = {_key(row): noise_of(row) for row in floors if row["regime"] == "rest"}
+    noises = {_key(row): noise_of(row) for row in floors if row["regime"] == _REST}
     return {
         key: Timed(number(row, "median_us"), noises.get(key, noise_of({})))
         for row in measurements
@@ -73,6 +130,13 @@ def times(measurements: Iterable[Row], floors: Iterable[Row]) -> dict[Key, Timed
 
 def _key(row: Row) -> Key:
     return text(row, "family"), text(row, "variant"), text(row, "case")
+
+
+def _by_key(rows: Iterable[Row]) -> dict[Key, list[Row]]:
+    found: dict[Key, list[Row]] = defaultdict(list)
+    for row in rows:
+        found[_key(row)].append(row)
+    return found
 
 
 def _executed(instructions: Sequence[HotInstruction], kind: str) -> list[float]:

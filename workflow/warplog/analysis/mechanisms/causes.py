@@ -47,7 +47,7 @@ def by_mechanism(parent: Launch, child: Launch, prediction: Prediction, gpu: Gpu
 
     Kernels of a launch have no counterparts in the other: the counts of the longest one are compared.
     """
-    before, after = (max(launch, key=lambda work: _longest_us(work, gpu)) for launch in (parent, child))
+    before, after = (longest(launch, gpu) for launch in (parent, child))
     found: Parts = {}
     for unit, us in prediction.shares.items():
         parts: Parts = {"launches": us} if unit == LAUNCHES else _parts(unit, before, after, gpu)
@@ -64,8 +64,9 @@ def named(parts: Parts, saved_us: float) -> Mechanism:
     return max(supported, key=lambda mechanism: abs(supported[mechanism]), default="none")
 
 
-def _longest_us(work: Work, gpu: Gpu) -> float:
-    return max(units.unit_times(work, gpu).values(), default=0.0)
+def longest(launch: Launch, gpu: Gpu) -> Work:
+    """Returns the kernel of a launch whose busiest unit works longest."""
+    return max(launch, key=lambda work: max(units.unit_times(work, gpu).values(), default=0.0))
 
 
 def _parts(unit: str, before: Work, after: Work, gpu: Gpu) -> Parts:
@@ -125,7 +126,7 @@ def _chain(before: Work, after: Work, gpu: Gpu) -> Parts:
     }
     factors: Mapping[str, Parts] = {
         "block": {
-            "block_starts": _log(before.blocks, after.blocks),
+            **_fewer_blocks(before, after),
             "occupancy": _log(after.resident, before.resident),
         },
         "loads": _added(loads, beside),
@@ -140,6 +141,13 @@ def _chain(before: Work, after: Work, gpu: Gpu) -> Parts:
         scale = abs(change) / sum(map(abs, agreeing.values())) if agreeing else 0.0
         found = _added(found, {mechanism: scale * part for mechanism, part in agreeing.items()})
     return found
+
+
+def _fewer_blocks(before: Work, after: Work) -> Parts:
+    """Returns why there are fewer blocks: of more warps each, or since a lane takes more at a time."""
+    warps: Mechanism = "wide_accesses" if before.widths != after.widths else "block_starts"
+    larger: Parts = {"block_starts": _log(after.block_warps, before.block_warps)}
+    return _added(larger, {warps: _log(before.warps, after.warps)})
 
 
 def _l2(before: Work, after: Work) -> Parts:
@@ -158,7 +166,7 @@ def _dram(before: Work, after: Work) -> Parts:
 _OF_GPU: Mapping[str, Callable[[Work, Work], Parts]] = {
     "l2": _l2,
     "dram": _dram,
-    units.BLOCKS: lambda before, after: {"block_starts": before.blocks - after.blocks},
+    units.BLOCKS: lambda before, after: _fewer_blocks(before, after),
     units.WARPS: lambda before, after: {"block_starts": before.warps - after.warps},
     units.ATOMICS: lambda before, after: {"atomics": before.same_address - after.same_address},
 }

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from warplog.core.columns import Row, number, text
 
-_USABLE = ("met", "within_noise")
+USABLE = ("met", "within_noise")
 _DRAM = "dram_gbytes_per_s"
 
 
@@ -65,7 +65,7 @@ def read(ceilings: Iterable[Row], gpu: Row) -> Gpu:
     found = {
         text(row, "ceiling"): Ceiling(*(number(row, name) for name in ("value", "value_low", "value_high")))
         for row in ceilings
-        if text(row, "word") in _USABLE
+        if text(row, "word") in USABLE
     }
     if (peak := number(gpu, f"{_DRAM}_peak")) > 0:
         found.setdefault(_DRAM, Ceiling(peak, peak, peak))

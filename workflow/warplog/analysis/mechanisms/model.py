@@ -65,18 +65,27 @@ class Prediction:
 
 
 def predict(
-    parent: Launch, child: Launch, timed: Timed, gpu: Gpu, calibration: Calibration
+    parent: Launch,
+    child: Launch,
+    timed: Timed,
+    gpu: Gpu,
+    calibration: Calibration,
+    kernels: int | None = None,
 ) -> Prediction | None:
     """Returns what the child should save of the parent's time; None if no unit of the parent is known to work.
 
     The interval has three sources, which add up in quadrature: the spread of the parent's time, that of each ceiling,
     and the error of the model.
+
+    Args:
+        timed: the parent's time.
+        kernels: how many the child launches, if that is not the number of those in `child`.
     """
     if not parent or not child or not bound(parent, gpu, calibration.power) > 0:
         return None
 
     def saved(us: float, on: Gpu) -> float:
-        return us - child_us(parent, child, us, on, calibration.power)
+        return us - child_us(parent, child, us, on, calibration.power, kernels)
 
     central = saved(timed.us, gpu)
     moved = [
@@ -84,15 +93,17 @@ def predict(
         *(saved(timed.us, on) for on in gpu.spread().values()),
     ]
     half = math.hypot(calibration.error * central, *(other - central for other in moved))
-    shares = _shares(parent, child, central, gpu, calibration.power)
+    shares = _shares(parent, child, central, kernels or len(child), gpu, calibration.power)
     return Prediction(timed.us, central, central - half, central + half, shares)
 
 
-def child_us(parent: Launch, child: Launch, parent_us: float, gpu: Gpu, power: float) -> float:
+def child_us(
+    parent: Launch, child: Launch, parent_us: float, gpu: Gpu, power: float, kernels: int | None = None
+) -> float:
     """Returns the predicted time of the child."""
     start = _launch_us(gpu)
     running = max(0.0, parent_us - start * len(parent))
-    return start * len(child) + running * bound(child, gpu, power) / bound(parent, gpu, power)
+    return start * (kernels or len(child)) + running * bound(child, gpu, power) / bound(parent, gpu, power)
 
 
 def busiest(launch: Launch, gpu: Gpu) -> str:
@@ -144,13 +155,15 @@ def _launch_us(gpu: Gpu) -> float:
     return 0.0 if math.isnan(us) else us
 
 
-def _shares(parent: Launch, child: Launch, saved_us: float, gpu: Gpu, power: float) -> dict[str, float]:
+def _shares(
+    parent: Launch, child: Launch, saved_us: float, kernels: int, gpu: Gpu, power: float
+) -> dict[str, float]:
     """Returns what of the predicted saving is due to launches, and to each unit.
 
     A unit has the part of the rest that it has of the change of the sum of powers. Without a change of that in the
     direction of the rest, as where the same work is cut into other kernels, units have none.
     """
-    starts = _launch_us(gpu) * (len(parent) - len(child))
+    starts = _launch_us(gpu) * (len(parent) - kernels)
     sides = [total(launch, gpu) for launch in (parent, child)]
     changes = {
         unit: sides[0].get(unit, 0.0) ** power - sides[1].get(unit, 0.0) ** power

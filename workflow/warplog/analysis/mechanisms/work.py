@@ -8,7 +8,7 @@ from warplog.analysis.mechanisms.code import Code
 
 PIPES = ("fma", "alu", "fp64", "xu", "lsu", "tensor")
 _XU_PER_CYCLE = 0.5  # its 16 lanes per SM take a warp in two cycles
-_WORD, _WIDEST = 4.0, 16.0  # bytes per lane
+_WORD, WIDEST = 4.0, 16.0  # bytes per lane
 # Counters of the older campaigns, which know the busiest part of a unit alone: maxima over its parts, some of which
 # count busy cycles, so that they are not quite counts of work.
 _UNCLEAN = ("l1_throughput_pct", "l2_throughput_pct")
@@ -205,4 +205,4 @@ def _width(accesses: float, sectors: float, lane_bytes: float) -> float:
     if not math.isnan(lane_bytes):
         return lane_bytes
     per_request = sectors / accesses if accesses else 0.0
-    return _WORD if per_request > _WIDEST else per_request
+    return _WORD if per_request > WIDEST else per_request
