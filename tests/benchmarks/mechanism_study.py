@@ -4,8 +4,8 @@
     python tests/benchmarks/mechanism_study.py results/recorded/h200/tables --power 4 --error 0.4 \
         --ceilings tests/data/mechanisms/earlier_ceilings.csv --code tests/data/mechanisms/earlier_code.csv
 
-Power and error are fitted to the planted pairs that are `fitted`, unless they are given. `--ceilings` adds ceilings that
-the campaign did not measure, and `--code` loads in flight and atomics, for campaigns without the table `instructions`.
+Power and error are fitted to the planted pairs that are `fitted`, unless they are given. `--ceilings` adds ceilings
+that the campaign did not measure, and `--code` loads in flight and atomics, for campaigns without the table `instructions`.
 What is counted there as the work of L1 and L2 is not quite that ("not clean").
 """
 

@@ -10,7 +10,7 @@ from warplog.analysis.mechanisms.work import WIDEST, Launch, Work
 from warplog.analysis.verdicts import Timed
 from warplog.catalog.contract import Mechanism
 
-_LINE_SECTORS = 4
+_SECTOR, _LINE_SECTORS = 32, 4  # bytes of a sector, sectors of a line
 
 
 @dataclass(frozen=True)
@@ -70,32 +70,29 @@ def _coalesced(work: Work) -> Work:
     kept = (sectors - excess) / sectors
     l2_sectors = max(kept * work.l2_sectors, work.l2_sectors - excess)
     return replace(
-        work,
+        _with_fewer_wavefronts(work, excess),
         load_sectors=min(work.load_sectors, work.loads * work.widths[0]),
         store_sectors=min(work.store_sectors, work.stores * work.widths[1]),
-        l1_wavefronts=max(work.shared_wavefronts, work.l1_wavefronts - excess),
         l2_sectors=l2_sectors,
         l2_requests=min(work.l2_requests, l2_sectors / _LINE_SECTORS),
+        l2_cycles=kept * work.l2_cycles,
     )
 
 
 def _without_conflicts(work: Work) -> Work:
-    return replace(
-        work,
-        conflicts=0.0,
-        shared_wavefronts=work.shared_wavefronts - work.conflicts,
-        l1_wavefronts=work.l1_wavefronts - work.conflicts,
-    )
+    fewer = _with_fewer_wavefronts(work, work.conflicts)
+    return replace(fewer, conflicts=0.0, shared_wavefronts=work.shared_wavefronts - work.conflicts)
 
 
 def _without_spills(work: Work) -> Work:
-    return replace(
-        _with_fewer(work, work.spills), spills=0.0, l1_wavefronts=max(0.0, work.l1_wavefronts - work.spills)
-    )
+    return replace(_with_fewer(_with_fewer_wavefronts(work, work.spills), work.spills), spills=0.0)
 
 
 def _widened(work: Work) -> Work:
-    """Neighbouring accesses are joined to the widest; lanes that lie apart have no neighbours."""
+    """Neighbouring accesses are joined to the widest; lanes that lie apart have no neighbours.
+
+    A thread joins its own accesses. One that has too few of them takes over those of others, so that there are fewer.
+    """
     if work.excess_sectors:
         return work
     kept = [min(1.0, width / WIDEST) if width else 1.0 for width in work.widths]
@@ -103,10 +100,24 @@ def _widened(work: Work) -> Work:
     fewer = _with_fewer(work, work.loads + work.stores - loads - stores)
     return replace(
         fewer,
+        blocks=max(1.0, work.blocks * min(1.0, max(loads, stores) / work.warps)),
         loads=loads,
         stores=stores,
         load_bytes=work.widths[0] / kept[0],
         store_bytes=work.widths[1] / kept[1],
+    )
+
+
+def _moving(work: Work, share: float) -> Work:
+    """Only a share of the bytes moves to and from device memory; the others do not pass through L2 either."""
+    fewer = (1 - share) * (work.dram_read + work.dram_written)
+    return replace(
+        work,
+        dram_read=share * work.dram_read,
+        dram_written=share * work.dram_written,
+        l2_sectors=max(0.0, work.l2_sectors - fewer / _SECTOR),
+        l2_requests=max(0.0, work.l2_requests - fewer / _SECTOR / _LINE_SECTORS),
+        l2_cycles=share * work.l2_cycles,
     )
 
 
@@ -117,6 +128,15 @@ def _even(work: Work) -> Work:
 
 def _spread(work: Work) -> Work:
     return replace(work, blocks=work.sms) if work.blocks < work.sms else work
+
+
+def _with_fewer_wavefronts(work: Work, wavefronts: float) -> Work:
+    """Returns the work without some wavefronts of L1, each of which is a cycle of an SM."""
+    return replace(
+        work,
+        l1_wavefronts=work.l1_wavefronts - min(wavefronts, work.l1_wavefronts),
+        l1_cycles=max(0.0, work.l1_cycles - wavefronts / work.sms),
+    )
 
 
 def _with_fewer(work: Work, instructions: float) -> Work:
