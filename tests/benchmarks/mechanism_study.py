@@ -83,6 +83,7 @@ def forms(gpu: ceilings.Gpu, power: float) -> dict[str, Form]:
         "maximum, the parent's efficiency carried over": form(ROOFLINE, math.inf, True),
         f"p-norm, p = {power:g}, carried over": form(ROOFLINE, power, True),
         "the same with chain, blocks, atomics": form(None, power, True),
+        "the same at their ceilings, not carried over": form(None, power, False),
     }
 
 

@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 _WORDS = re.compile(r"(@!?\w+ )?(\S+) ?(.*)", re.DOTALL)
 _REGISTER = re.compile(r"[-~|]*R(\d+)(?:\.reuse)?\|?")
 _GENERAL = re.compile(r"\bR\d")
-_READ = re.compile(r"\bR(\d+)(\.64)?")
+_NAMED = re.compile(r"\b(UR|UP|R|P)(\d+)(\.64)?")
 _NUMBERED = re.compile(r"\b(UR|UP|R|P|B|SB)\d+\b")
 _LITERAL = re.compile(r"-?\b(?:0x[0-9a-f]+|\d+(?:\.\d+)?(?:e[+-]?\d+)?)\b")
 _WIDTH = re.compile(r"\.(?:[US]?(8|16|64|128))\b")
@@ -113,27 +113,25 @@ class Instruction:
         return tuple(int(register[1]) if register else None for register in registers)
 
     @cached_property
-    def registers_written(self) -> frozenset[int]:
-        """The registers of the target as far as the width of a load tells them: without those of wide arithmetic."""
-        target = _REGISTER.fullmatch(self.operands[0]) if self.operands else None
-        return _run(int(target[1]), self.bits) if target else frozenset()
+    def written(self) -> frozenset[str]:
+        """The registers and predicates of the first target, as "R4"; of wide arithmetic only the first one."""
+        target = _NAMED.fullmatch(self.operands[0]) if self.operands else None
+        return _run(target, self.bits) if target else frozenset()
 
     @cached_property
-    def registers_read(self) -> frozenset[int]:
-        """The registers of addresses and sources, of wide arithmetic only the first of each operand."""
-        sources = self.operands[1:] if self.registers_written else self.operands
-        named = (
-            _run(int(name), 2 * _WORD_BITS if pair else _WORD_BITS)
-            for operand in sources
-            for name, pair in _READ.findall(operand)
-        )
-        stored = _REGISTER.fullmatch(sources[-1]) if sources and not self.registers_written else None
-        return frozenset().union(*named, _run(int(stored[1]), self.bits) if stored else ())
+    def read(self) -> frozenset[str]:
+        """The registers and predicates that it needs; of wide arithmetic only the first one of each operand."""
+        sources = self.operands[1:] if self.written else self.operands
+        stored = _NAMED.fullmatch(sources[-1]) if sources and not self.written else None
+        named = (match for text in (self.predicate, *sources) for match in _NAMED.finditer(text))
+        pairs = (_run(match, 2 * _WORD_BITS if match[3] else _WORD_BITS) for match in named)
+        return frozenset().union(*pairs, _run(stored, self.bits) if stored else ())
 
 
-def _run(first: int, bits: int) -> frozenset[int]:
-    """Returns the numbers of neighbouring registers that hold so many bits; one at least."""
-    return frozenset(range(first, first + max(1, bits // _WORD_BITS)))
+def _run(first: re.Match[str], bits: int) -> frozenset[str]:
+    """Returns the names of neighbouring registers that hold so many bits; one at least."""
+    start = int(first[2])
+    return frozenset(f"{first[1]}{number}" for number in range(start, start + max(1, bits // _WORD_BITS)))
 
 
 @lru_cache(maxsize=1 << 16)

@@ -1,15 +1,16 @@
 """Reads from the tables of a campaign what each variant does at each case, and how long it takes."""
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from warplog.analysis.mechanisms import ceilings
 from warplog.analysis.mechanisms.ceilings import Gpu
-from warplog.analysis.mechanisms.code import UNKNOWN, Code, loads_in_flight
+from warplog.analysis.mechanisms.code import UNKNOWN, Code, dependent, loads_in_flight
 from warplog.analysis.mechanisms.work import COUNTERS, Launch, work_of
-from warplog.analysis.sass_steps import HotInstruction, hot_loops
+from warplog.analysis.sass_steps import HotInstruction, Loop, hot_loops
 from warplog.analysis.verdicts import Timed, noise_of
 from warplog.core.columns import Row, number, text
 
@@ -21,6 +22,7 @@ TABLES = (
 )
 _COUNTERS = frozenset(COUNTERS)
 _REST = "rest"
+_FLOAT_ATOMIC = re.compile(r"(?:RED|REDG|ATOM|ATOMG)\.\S*\bB?F(?:16|32|64)\S*")
 
 
 @dataclass(frozen=True)
@@ -79,9 +81,11 @@ def codes(instructions: Iterable[Row]) -> dict[Key, Code]:
         hottest = max(loops, key=lambda loop: sum(_executed(loop.instructions, "ldg")))
         found[key] = Code(
             loads_in_flight([instruction.code for instruction in hottest.instructions], hottest.iterates),
+            sum(_dependent(loop) for loop in loops),
             _lane_bytes(every, "ldg"),
             _lane_bytes(every, "stg"),
             any("MULTICAST" in instruction.code.opcode for instruction in every),
+            any(_FLOAT_ATOMIC.fullmatch(instruction.code.opcode) for instruction in every),
         )
     return found
 
@@ -137,6 +141,11 @@ def _by_key(rows: Iterable[Row]) -> dict[Key, list[Row]]:
     for row in rows:
         found[_key(row)].append(row)
     return found
+
+
+def _dependent(loop: Loop) -> float:
+    steps = dependent([instruction.code for instruction in loop.instructions], loop.iterates)
+    return 0.0 if math.isnan(loop.iterations) else steps * loop.iterations
 
 
 def _executed(instructions: Sequence[HotInstruction], kind: str) -> list[float]:

@@ -31,6 +31,7 @@ RESTS_ON: Mapping[Mechanism, tuple[str, ...]] = {
     "bank_conflicts": ("shared_wavefronts_excess",),
     "spills": ("inst_ldl", "inst_stl"),
     "instructions": ("instructions_executed",),
+    "independent_instructions": ("instructions/text",),
     "faster_unit": ("pipe_tensor_pct",),
     "barriers": ("inst_bar",),
     "fences": ("inst_membar",),
@@ -124,11 +125,13 @@ def _chain(before: Work, after: Work, gpu: Gpu) -> Parts:
         "loads_in_flight": _log(after.in_flight, before.in_flight),
         "memory_level": _log(units.latency(before, gpu), units.latency(after, gpu)),
     }
+    arithmetic: Parts = {"independent_instructions": _log(before.dependent, after.dependent)}
     factors: Mapping[str, Parts] = {
         "block": {
             **_fewer_blocks(before, after),
             "occupancy": _log(after.resident, before.resident),
         },
+        "arithmetic": _added(arithmetic, beside),
         "loads": _added(loads, beside),
         "barriers": _added({"barriers": _log(before.barriers, after.barriers)}, beside),
         "fences": _added({"fences": _log(before.fences, after.fences)}, beside),
@@ -168,8 +171,13 @@ _OF_GPU: Mapping[str, Callable[[Work, Work], Parts]] = {
     "dram": _dram,
     units.BLOCKS: lambda before, after: _fewer_blocks(before, after),
     units.WARPS: lambda before, after: {"block_starts": before.warps - after.warps},
-    units.ATOMICS: lambda before, after: {"atomics": before.same_address - after.same_address},
+    units.ATOMICS: lambda before, after: {"atomics": _log(_additions(before), _additions(after))},
 }
+
+
+def _additions(work: Work) -> float:
+    """Returns the atomics of a kernel, where one in floating point counts for more."""
+    return work.same_address * (1 + work.adds_floats)
 
 
 def _busy(unit: str, work: Work) -> float:

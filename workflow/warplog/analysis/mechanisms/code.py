@@ -1,4 +1,4 @@
-"""What the machine code of a kernel tells a model: how many loads wait for memory at a time, and how wide they are."""
+"""What the machine code of a kernel tells a model: loads in flight, arithmetic that waits for its operands, widths."""
 
 import math
 from collections.abc import Sequence
@@ -13,17 +13,23 @@ class Code:
 
     Attributes:
         in_flight: loads of a thread from global memory that are in flight at a time, where most are executed.
+        dependent: instructions, each of which needs the result of the one before, summed over warps.
         load_bytes, store_bytes: of a lane and access of global memory, on average; NaN without one.
         multicasts: a copy goes to several blocks of a cluster.
+        adds_floats: its atomics on global memory are in floating point.
     """
 
     in_flight: int = 0
+    dependent: float = 0.0
     load_bytes: float = math.nan
     store_bytes: float = math.nan
     multicasts: bool = False
+    adds_floats: bool = False
 
 
 UNKNOWN = Code()
+_ARITHMETIC = ("ffma", "float", "half", "integer")
+_PASSES = 3  # the first fills the registers, the others differ by what an iteration adds
 
 
 def loads_in_flight(code: Sequence[Instruction], repeats: bool) -> int:
@@ -37,12 +43,32 @@ def loads_in_flight(code: Sequence[Instruction], repeats: bool) -> int:
         repeats: it is a loop, whose first instructions follow its last.
     """
     most = 0
-    waiting: list[frozenset[int]] = []
+    waiting: list[frozenset[str]] = []
     for instruction in (*code, *(code if repeats else ())):
-        needed = instruction.registers_read | instruction.registers_written
+        needed = instruction.read | instruction.written
         behind = max((n for n, written in enumerate(waiting) if written & needed), default=-1)
         waiting = [] if instruction.base in ("EXIT", "RET") else waiting[behind + 1 :]
         if instruction.kind == "ldg":
-            waiting.append(instruction.registers_written)
+            waiting.append(instruction.written)
             most = max(most, len(waiting))
     return most
+
+
+def dependent(code: Sequence[Instruction], repeats: bool) -> int:
+    """Returns how many instructions follow each other at least, each of which needs the result of the one before.
+
+    Arithmetic, comparisons and branches with a condition count; nothing starts before the branch in front of it is
+    decided. In a loop it is what an iteration adds, as soon as all registers hold results of the loop.
+    """
+    depths: dict[str, int] = {}
+    decided = 0
+    longest = [0]
+    for _ in range(_PASSES if repeats else 1):
+        for instruction in code:
+            depth = max((depths.get(name, 0) for name in instruction.read), default=0)
+            depth = max(depth, decided) + (instruction.kind in _ARITHMETIC)
+            if instruction.base == "BRA" and instruction.read:
+                decided = depth = depth + 1
+            depths |= dict.fromkeys(instruction.written, depth)
+        longest.append(max(decided, *depths.values(), 0))
+    return longest[-1] - longest[-2]

@@ -2,7 +2,8 @@
 
 SMs work through their blocks beside each other, so that the busiest one decides. Device memory, L2, the start of
 blocks, and atomics on one address are one unit each for the whole GPU. A chain is what a warp cannot overlap: the
-life of its block, the loads, barriers and fences that it waits for, times the blocks that follow each other on an SM.
+life of its block, and the results, loads, barriers and fences that it waits for, times the blocks that follow each
+other on an SM.
 """
 
 import math
@@ -29,9 +30,10 @@ def unit_times(work: Work, gpu: Gpu) -> Times:
 
 
 def chain(work: Work, gpu: Gpu) -> Times:
-    """Returns the parts of the chain, those that are known: block, loads, barriers, fences, arrivals."""
+    """Returns the parts of the chain, those that are known: block, arithmetic, loads, barriers, ..."""
     parts = {
         "block": gpu.us("block_life_ns"),
+        "arithmetic": work.dependent / work.warps * gpu.us("fma_latency_ns"),
         "loads": work.rounds * latency(work, gpu),
         "barriers": work.barriers / work.warps * _barrier(work.block_warps, gpu),
         "fences": work.fences / work.warps * gpu.us("fence_ns"),
@@ -81,7 +83,8 @@ def _of_gpu(work: Work, gpu: Gpu) -> Iterator[tuple[str, float]]:
     yield "dram", dram_us(work.dram_read, work.dram_written, gpu)
     yield BLOCKS, work.blocks / gpu.per_us("block_starts_per_us")
     yield WARPS, work.warps / gpu.per_us("warp_starts_per_us")
-    yield ATOMICS, work.same_address * gpu.us("same_address_add_ns")
+    added = "same_address_float_add_ns" if work.adds_floats else "same_address_add_ns"
+    yield ATOMICS, work.same_address * gpu.us(added)
 
 
 def dram_us(read: float, written: float, gpu: Gpu) -> float:

@@ -40,7 +40,9 @@ class Work:
         loads, stores: warp-wide accesses to global memory, and their sectors.
         load_bytes, store_bytes: of a lane and access; NaN if unknown.
         in_flight: loads of a thread that are in flight at a time; 0 if unknown.
+        dependent: instructions that each need the result of the one before, summed over warps; 0 if unknown.
         same_address: atomics on one address of global memory.
+        adds_floats: these are in floating point.
         multicasts: some of its copies go to several blocks of a cluster.
         spills: loads and stores of local memory.
         arrivals: instructions on mbarriers.
@@ -71,7 +73,9 @@ class Work:
     store_bytes: float = math.nan
     shared_accesses: float = 0.0
     in_flight: float = 0.0
+    dependent: float = 0.0
     same_address: float = 0.0
+    adds_floats: bool = False
     multicasts: bool = False
     spills: float = 0.0
     barriers: float = 0.0
@@ -187,6 +191,8 @@ def work_of(
         store_bytes=code.store_bytes,
         shared_accesses=count("inst_lds") + count("inst_sts"),
         in_flight=code.in_flight,
+        dependent=code.dependent,
+        adds_floats=code.adds_floats,
         multicasts=code.multicasts,
         same_address=count("global_reduction_requests") + count("global_atomic_requests"),
         spills=count("inst_ldl") + count("inst_stl"),
