@@ -5,8 +5,8 @@
         --ceilings tests/data/mechanisms/earlier_ceilings.csv --code tests/data/mechanisms/earlier_code.csv
 
 Power and error are fitted to the planted pairs that are `fitted`, unless they are given. `--ceilings` adds ceilings
-that the campaign did not measure, and `--code` loads in flight and atomics, for campaigns without the table `instructions`.
-What is counted there as the work of L1 and L2 is not quite that ("not clean").
+that the campaign did not measure, and `--code` loads in flight and atomics, for campaigns without `instructions`. Those
+do not count the work of L1 and L2 either, but know the busiest part of each, which depends on the time ("not clean").
 """
 
 import argparse

@@ -112,17 +112,28 @@ class Instruction:
         registers = [_REGISTER.fullmatch(operand) for operand in self.operands[1:]]
         return tuple(int(register[1]) if register else None for register in registers)
 
+    @property
+    def _targets(self) -> int:
+        """How many operands are targets: a predicate in front of that of a shuffle or an atomic, else the first one."""
+        if (
+            self.base in ("SHFL", "ATOM", "ATOMG", "ATOMS")
+            and self.operands
+            and self.operands[0].startswith("P")
+        ):
+            return 2
+        return int(bool(self.operands) and bool(_NAMED.fullmatch(self.operands[0])))
+
     @cached_property
     def written(self) -> frozenset[str]:
-        """The registers and predicates of the first target, as "R4"; of wide arithmetic only the first one."""
-        target = _NAMED.fullmatch(self.operands[0]) if self.operands else None
-        return _run(target, self.bits) if target else frozenset()
+        """The registers and predicates that it writes, as "R4"; of wide arithmetic only the first one."""
+        targets = (_NAMED.fullmatch(operand) for operand in self.operands[: self._targets])
+        return frozenset().union(*(_run(target, self.bits) for target in targets if target))
 
     @cached_property
     def read(self) -> frozenset[str]:
         """The registers and predicates that it needs; of wide arithmetic only the first one of each operand."""
-        sources = self.operands[1:] if self.written else self.operands
-        stored = _NAMED.fullmatch(sources[-1]) if sources and not self.written else None
+        sources = self.operands[self._targets :]
+        stored = _NAMED.fullmatch(sources[-1]) if sources and not self._targets else None
         named = (match for text in (self.predicate, *sources) for match in _NAMED.finditer(text))
         pairs = (_run(match, 2 * _WORD_BITS if match[3] else _WORD_BITS) for match in named)
         return frozenset().union(*pairs, _run(stored, self.bits) if stored else ())

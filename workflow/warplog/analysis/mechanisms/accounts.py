@@ -1,8 +1,8 @@
 """Accounts for a measured gain afterwards, by where warps no longer wait: what work counts cannot predict.
 
 The time that warps spend in a state, before and after, follows from counters of both kernels (table `changes`). It is a
-mechanism only if something else changed or stayed along with it: the number of fences with the wait for them, the loads
-with the wait for memory. Otherwise a wait is as short as the time that it is part of.
+mechanism only if something else changed along with it: the number of fences with the wait for them, the place of loads
+in a loop with the wait for memory. Otherwise a wait is as short as the time that it is part of.
 """
 
 import math
@@ -26,12 +26,12 @@ class Account:
     rests_on: tuple[str, ...]
 
 
-# What a wait shows if it changes along with a count of work, and what if it changes without any that explains it.
+# What a wait shows if it changes along with a count of work.
 _ALONG: Mapping[str, tuple[Mechanism, str, Callable[[Work], float]]] = {
     "membar": ("fences", "inst_membar", lambda work: work.fences),
     "barrier": ("barriers", "inst_bar", lambda work: work.barriers),
 }
-_ALONE: Mapping[str, Mechanism] = {"long_scoreboard": "load_overlap", "drain": "store_overlap"}
+_MOSTLY = 0.5
 _PORTS, _BUBBLE = "sass_steps/bank_conflicts", "launches/bubble_pct"
 
 
@@ -49,7 +49,6 @@ def accounts(
         before, after: the work of the longest kernels.
         changes, sass_steps: the rows of these tables about the step.
     """
-    explained = {text(row, "of") for row in changes if row["kind"] == "counter"}
     for row in changes:
         state, saved_us = text(row, "quantity"), number(row, "saved_us")
         column = f"changes/{state}"
@@ -57,10 +56,10 @@ def accounts(
             continue
         if state in _ALONG:
             mechanism, counter, count = _ALONG[state]
-            if count(before) != count(after):
+            if (count(before) - count(after)) * saved_us > 0:
                 yield Account(mechanism, saved_us, (column, counter))
-        elif state in _ALONE and state not in explained:
-            yield Account(_ALONE[state], saved_us, (column,))
+        elif state == "long_scoreboard" and _overlap(before) * _overlap(after) < 0:
+            yield Account("load_overlap", saved_us, (column, "instructions/text"))
         elif state == "dispatch_stall" and any(map(_other_ports, sass_steps)):
             yield Account("register_ports", saved_us, (column, _PORTS))
     if not math.isnan(sum(bubbles)):
@@ -73,6 +72,11 @@ def best(found: Iterable[Account], measured_us: float, error: float) -> Account 
     if nearest is None or abs(nearest.saved_us - measured_us) > error * abs(measured_us):
         return None
     return nearest
+
+
+def _overlap(work: Work) -> float:
+    """Returns a positive number if a loop computes mostly while it loads, and a negative one if it does so rarely."""
+    return work.overlapped - _MOSTLY
 
 
 def _other_ports(row: Row) -> bool:

@@ -78,9 +78,9 @@ def codes(instructions: Iterable[Row]) -> dict[Key, Code]:
     found = {}
     for key, loops in hot_loops(instructions).items():
         every = [instruction for loop in loops for instruction in loop.instructions]
-        hottest = max(loops, key=lambda loop: sum(_executed(loop.instructions, "ldg")))
+        hottest = max(loops, key=lambda loop: sum(_executed(loop.instructions, "ldg", "ldgsts")))
         found[key] = Code(
-            loads_in_flight([instruction.code for instruction in hottest.instructions], hottest.iterates),
+            *loads_in_flight([instruction.code for instruction in hottest.instructions], hottest.iterates),
             sum(_dependent(loop) for loop in loops),
             _lane_bytes(every, "ldg"),
             _lane_bytes(every, "stg"),
@@ -148,11 +148,11 @@ def _dependent(loop: Loop) -> float:
     return 0.0 if math.isnan(loop.iterations) else steps * loop.iterations
 
 
-def _executed(instructions: Sequence[HotInstruction], kind: str) -> list[float]:
+def _executed(instructions: Sequence[HotInstruction], *kinds: str) -> list[float]:
     return [
         0.0 if math.isnan(instruction.executed) else instruction.executed
         for instruction in instructions
-        if instruction.code.kind == kind
+        if instruction.code.kind in kinds
     ]
 
 

@@ -13,6 +13,7 @@ class Code:
 
     Attributes:
         in_flight: loads of a thread from global memory that are in flight at a time, where most are executed.
+        overlapped: share of the time in that loop with a load or an asynchronous copy in flight; NaN if unknown.
         dependent: instructions, each of which needs the result of the one before, summed over warps.
         load_bytes, store_bytes: of a lane and access of global memory, on average; NaN without one.
         multicasts: a copy goes to several blocks of a cluster.
@@ -20,6 +21,7 @@ class Code:
     """
 
     in_flight: int = 0
+    overlapped: float = math.nan
     dependent: float = 0.0
     load_bytes: float = math.nan
     store_bytes: float = math.nan
@@ -32,26 +34,47 @@ _ARITHMETIC = ("ffma", "float", "half", "integer")
 _PASSES = 3  # the first fills the registers, the others differ by what an iteration adds
 
 
-def loads_in_flight(code: Sequence[Instruction], repeats: bool) -> int:
-    """Returns how many loads of a thread from global memory are in flight at most.
+def loads_in_flight(code: Sequence[Instruction], repeats: bool) -> tuple[int, float]:
+    """Returns how many loads of a thread from global memory are in flight at most, and the share of time with any.
 
     Warps issue in order, and one stops at the first instruction that reads or writes a register of a load. Loads return
-    in order, so that it then has all that it asked for until that load. Branches are not followed.
+    in order, so that it then has all that it asked for until that load. Copies to shared memory are waited for in
+    groups, and are not counted as loads. Branches are not followed, and instructions stand for time.
 
     Args:
         code: a kernel, or a loop.
         repeats: it is a loop, whose first instructions follow its last.
     """
-    most = 0
+    most = busy = 0
     waiting: list[frozenset[str]] = []
-    for instruction in (*code, *(code if repeats else ())):
-        needed = instruction.read | instruction.written
-        behind = max((n for n, written in enumerate(waiting) if written & needed), default=-1)
-        waiting = [] if instruction.base in ("EXIT", "RET") else waiting[behind + 1 :]
-        if instruction.kind == "ldg":
-            waiting.append(instruction.written)
-            most = max(most, len(waiting))
-    return most
+    groups: list[int] = [0]  # copies in each group that was not waited for; the last one is not closed yet
+    for _ in range(2 if repeats else 1):
+        busy = 0
+        for instruction in code:
+            needed = instruction.read | instruction.written
+            behind = max((n for n, written in enumerate(waiting) if written & needed), default=-1)
+            waiting = [] if instruction.base in ("EXIT", "RET") else waiting[behind + 1 :]
+            groups = _groups(groups, instruction)
+            busy += bool(waiting or any(groups))
+            if instruction.kind == "ldg":
+                waiting.append(instruction.written)
+                most = max(most, len(waiting))
+    return most, busy / len(code) if code else 0.0
+
+
+def _groups(groups: list[int], instruction: Instruction) -> list[int]:
+    if instruction.base == "LDGSTS":
+        return [*groups[:-1], groups[-1] + 1]
+    if instruction.base == "LDGDEPBAR":
+        return [*groups, 0]
+    if (
+        instruction.base == "DEPBAR"
+        and instruction.operands[:1] == ("SB0",)
+        and len(instruction.operands) > 1
+    ):
+        left = int(instruction.operands[1], 16)
+        return groups[max(0, len(groups) - 1 - left) :]
+    return groups
 
 
 def dependent(code: Sequence[Instruction], repeats: bool) -> int:

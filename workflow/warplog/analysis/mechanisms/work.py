@@ -40,6 +40,7 @@ class Work:
         loads, stores: warp-wide accesses to global memory, and their sectors.
         load_bytes, store_bytes: of a lane and access; NaN if unknown.
         in_flight: loads of a thread that are in flight at a time; 0 if unknown.
+        overlapped: share of the time in the loop that loads with a load or a copy in flight; NaN if unknown.
         dependent: instructions that each need the result of the one before, summed over warps; 0 if unknown.
         same_address: atomics on one address of global memory.
         adds_floats: these are in floating point.
@@ -73,6 +74,7 @@ class Work:
     store_bytes: float = math.nan
     shared_accesses: float = 0.0
     in_flight: float = 0.0
+    overlapped: float = math.nan
     dependent: float = 0.0
     same_address: float = 0.0
     adds_floats: bool = False
@@ -191,6 +193,7 @@ def work_of(
         store_bytes=code.store_bytes,
         shared_accesses=count("inst_lds") + count("inst_sts"),
         in_flight=code.in_flight,
+        overlapped=code.overlapped,
         dependent=code.dependent,
         adds_floats=code.adds_floats,
         multicasts=code.multicasts,
