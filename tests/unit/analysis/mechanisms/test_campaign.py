@@ -139,7 +139,9 @@ def code(*texts, loop=0, iterates=True, iterations=800, executed=800):
         "samples": 10,
     }
     rest = {"sample_share": 0.5, "stall": "", "stall_samples": 0, "file": "a.cu", "line": 3}
-    return [row(place=place, text=text, **shared, **rest) for place, text in enumerate(texts)]
+    return [
+        row(place=place, offset=16 * place, text=text, **shared, **rest) for place, text in enumerate(texts)
+    ]
 
 
 def test_machine_code_tells_widths_chains_and_the_loads_of_the_loop_that_loads_most():

@@ -1,8 +1,10 @@
 """What machine code tells: loads in flight, overlap, and instructions that wait for each other."""
 
+import math
+
 import pytest
 
-from warplog.analysis.mechanisms.code import dependent, loads_in_flight
+from warplog.analysis.mechanisms.code import dependent, loads_in_flight, overlapped
 from warplog.parsers.instruction import parse
 
 LOAD = "LDG.E R{}, desc[UR4][R2.64]"
@@ -30,20 +32,23 @@ def code(*texts):
     ],
 )
 def test_loads_are_in_flight_until_one_of_their_registers_is_needed(most, texts):
-    assert loads_in_flight(code(*texts), repeats=False)[0] == most
+    assert loads_in_flight(code(*texts), repeats=False) == most
 
 
 def test_a_loop_that_loads_for_its_next_iteration_computes_meanwhile():
     ahead = code("FADD R1, R1, R4", LOAD.format(4), *["FFMA R6, R6, R7, R8"] * 6)
     waiting = code(LOAD.format(4), "FADD R1, R1, R4", *["FFMA R6, R6, R7, R8"] * 6)
-    assert loads_in_flight(ahead, repeats=True) == (1, 6 / 8)
-    assert loads_in_flight(waiting, repeats=True) == (1, 0)
+    assert loads_in_flight(ahead, repeats=True) == loads_in_flight(waiting, repeats=True) == 1
+    assert overlapped(ahead, [1] * 8) == 6 / 8
+    assert overlapped(waiting, [1] * 8) == 0
+    assert math.isnan(overlapped(waiting, [0] * 8))
 
 
-@pytest.mark.parametrize(("left", "share"), [(1, 1), (0, 1 / 8)])
+@pytest.mark.parametrize(("left", "share"), [(1, 103 / 103), (0, 2 / 103)])
 def test_copies_are_in_flight_until_their_group_is_waited_for(left, share):
-    loop = code(COPY, "LDGDEPBAR", f"DEPBAR.LE SB0, {left:#x}", *["FFMA R6, R6, R7, R8"] * 5)
-    assert loads_in_flight(loop, repeats=True)[1] == pytest.approx(share, abs=1 / 8)
+    """The inner loop runs a hundred times for each copy."""
+    loops = code(COPY, "LDGDEPBAR", f"DEPBAR.LE SB0, {left:#x}", "FFMA R6, R6, R7, R8")
+    assert overlapped(loops, [1, 1, 1, 100]) == pytest.approx(share)
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,6 @@ def campaign(before=CONFLICTS, after=PADDED, us=(1002.0, 402.0), **given):
             "launches": {BASE: (before,), CHILD: (after,)},
             "times": times,
             "parents": {("f", "base"): "", ("f", "child"): "base"},
-            "headlines": {"f": "1"},
             **nothing,
             **given,
         }

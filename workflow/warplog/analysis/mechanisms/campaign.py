@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from warplog.analysis.mechanisms import ceilings
 from warplog.analysis.mechanisms.ceilings import Gpu
-from warplog.analysis.mechanisms.code import UNKNOWN, Code, dependent, loads_in_flight
+from warplog.analysis.mechanisms.code import UNKNOWN, Code, dependent, loads_in_flight, overlapped
 from warplog.analysis.mechanisms.work import COUNTERS, Launch, work_of
 from warplog.analysis.sass_steps import HotInstruction, Loop, hot_loops
 from warplog.analysis.verdicts import Timed, noise_of
 from warplog.core.columns import Row, number, text
+from warplog.parsers.instruction import parse
 
 Key = tuple[str, str, str]  # family, variant, case
 Tables = Mapping[str, Sequence[Row]]  # the rows of tables, by name
@@ -33,7 +34,6 @@ class Campaign:
         launches: the kernels of each captured case whose counts are known.
         times: at rest.
         parents: by family and variant; "" for none.
-        headlines: the headline case of each family.
         changes, sass_steps, lines, instructions: rows of these tables, by variant and case.
         bubbles_pct: share of the time in which tensor cores wait for the end of a tile, by variant and case.
         compulsory_bytes: what the algorithm has to move to and from device memory, by variant and case.
@@ -43,7 +43,6 @@ class Campaign:
     launches: Mapping[Key, Launch]
     times: Mapping[Key, Timed]
     parents: Mapping[tuple[str, str], str]
-    headlines: Mapping[str, str]
     changes: Mapping[Key, Sequence[Row]]
     sass_steps: Mapping[Key, Sequence[Row]]
     lines: Mapping[Key, Sequence[Row]]
@@ -63,7 +62,6 @@ def read(tables: Tables) -> Campaign:
         launches(tables["metrics"], tables["measurements"], codes(tables["instructions"]), gpu.sms),
         times(tables["measurements"], tables["floors"]),
         {(text(row, "family"), text(row, "variant")): text(row, "parent") for row in tables["variants"]},
-        {text(row, "family"): text(row, "headline_case") for row in tables["variants"]},
         changes,
         sass_steps,
         lines,
@@ -75,12 +73,15 @@ def read(tables: Tables) -> Campaign:
 
 def codes(instructions: Iterable[Row]) -> dict[Key, Code]:
     """Returns what the table `instructions` tells of the longest kernel of each captured case."""
+    rows = _by_key(instructions)
     found = {}
-    for key, loops in hot_loops(instructions).items():
+    for key, loops in hot_loops(row for of_key in rows.values() for row in of_key).items():
         every = [instruction for loop in loops for instruction in loop.instructions]
-        hottest = max(loops, key=lambda loop: sum(_executed(loop.instructions, "ldg", "ldgsts")))
+        hottest = max(loops, key=lambda loop: sum(_executed(loop.instructions, "ldg")))
+        by_address = sorted(rows[key], key=lambda row: number(row, "offset"))
         found[key] = Code(
-            *loads_in_flight([instruction.code for instruction in hottest.instructions], hottest.iterates),
+            loads_in_flight([instruction.code for instruction in hottest.instructions], hottest.iterates),
+            overlapped([parse(text(row, "text")) for row in by_address], _counts(by_address, "executed")),
             sum(_dependent(loop) for loop in loops),
             _lane_bytes(every, "ldg"),
             _lane_bytes(every, "stg"),
@@ -148,11 +149,16 @@ def _dependent(loop: Loop) -> float:
     return 0.0 if math.isnan(loop.iterations) else steps * loop.iterations
 
 
-def _executed(instructions: Sequence[HotInstruction], *kinds: str) -> list[float]:
+def _counts(rows: Iterable[Row], column: str) -> list[float]:
+    values = (number(row, column) for row in rows)
+    return [0.0 if math.isnan(value) else value for value in values]
+
+
+def _executed(instructions: Sequence[HotInstruction], kind: str) -> list[float]:
     return [
         0.0 if math.isnan(instruction.executed) else instruction.executed
         for instruction in instructions
-        if instruction.code.kind in kinds
+        if instruction.code.kind == kind
     ]
 
 

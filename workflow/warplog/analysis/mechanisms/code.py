@@ -1,8 +1,9 @@
 """What the machine code of a kernel tells a model: loads in flight, arithmetic that waits for its operands, widths."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from warplog.parsers.instruction import Instruction
 
@@ -13,7 +14,7 @@ class Code:
 
     Attributes:
         in_flight: loads of a thread from global memory that are in flight at a time, where most are executed.
-        overlapped: share of the time in that loop with a load or an asynchronous copy in flight; NaN if unknown.
+        overlapped: share of the time in hot loops with a load or a copy to shared memory in flight; NaN if unknown.
         dependent: instructions, each of which needs the result of the one before, summed over warps.
         load_bytes, store_bytes: of a lane and access of global memory, on average; NaN without one.
         multicasts: a copy goes to several blocks of a cluster.
@@ -34,32 +35,48 @@ _ARITHMETIC = ("ffma", "float", "half", "integer")
 _PASSES = 3  # the first fills the registers, the others differ by what an iteration adds
 
 
-def loads_in_flight(code: Sequence[Instruction], repeats: bool) -> tuple[int, float]:
-    """Returns how many loads of a thread from global memory are in flight at most, and the share of time with any.
-
-    Warps issue in order, and one stops at the first instruction that reads or writes a register of a load. Loads return
-    in order, so that it then has all that it asked for until that load. Copies to shared memory are waited for in
-    groups, and are not counted as loads. Branches are not followed, and instructions stand for time.
+def loads_in_flight(code: Sequence[Instruction], repeats: bool) -> int:
+    """Returns how many loads of a thread from global memory are in flight at most.
 
     Args:
         code: a kernel, or a loop.
         repeats: it is a loop, whose first instructions follow its last.
     """
-    most = busy = 0
+    walk = _walk((*code, *code) if repeats else code)
+    return max((waiting + (instruction.kind == "ldg") for instruction, waiting, _ in walk), default=0)
+
+
+def overlapped(code: Sequence[Instruction], executed: Sequence[float]) -> float:
+    """Returns the share of executed instructions that are issued while a load or a copy to shared memory is in flight.
+
+    Instructions stand for time. It is NaN if nothing was executed.
+
+    Args:
+        code: loops around each other, in the order of their addresses.
+        executed: how often each instruction was executed.
+    """
+    second = islice(_walk((*code, *code)), len(code), None)
+    busy = sum(n for n, (_, waiting, copies) in zip(executed, second, strict=True) if waiting or copies)
+    return busy / sum(executed) if sum(executed) else math.nan
+
+
+def _walk(code: Iterable[Instruction]) -> Iterator[tuple[Instruction, int, int]]:
+    """Yields each instruction with the loads, and the copies to shared memory, that are in flight when it is issued.
+
+    Warps issue in order, and one stops at the first instruction that reads or writes a register of a load. Loads return
+    in order, so that it then has all that it asked for until that load. Copies are waited for in groups. Branches are
+    not followed.
+    """
     waiting: list[frozenset[str]] = []
-    groups: list[int] = [0]  # copies in each group that was not waited for; the last one is not closed yet
-    for _ in range(2 if repeats else 1):
-        busy = 0
-        for instruction in code:
-            needed = instruction.read | instruction.written
-            behind = max((n for n, written in enumerate(waiting) if written & needed), default=-1)
-            waiting = [] if instruction.base in ("EXIT", "RET") else waiting[behind + 1 :]
-            groups = _groups(groups, instruction)
-            busy += bool(waiting or any(groups))
-            if instruction.kind == "ldg":
-                waiting.append(instruction.written)
-                most = max(most, len(waiting))
-    return most, busy / len(code) if code else 0.0
+    groups = [0]  # copies in each group that was not waited for; the last one is not closed yet
+    for instruction in code:
+        needed = instruction.read | instruction.written
+        behind = max((n for n, written in enumerate(waiting) if written & needed), default=-1)
+        waiting = [] if instruction.base in ("EXIT", "RET") else waiting[behind + 1 :]
+        groups = _groups(groups, instruction)
+        yield instruction, len(waiting), sum(groups)
+        if instruction.kind == "ldg":
+            waiting.append(instruction.written)
 
 
 def _groups(groups: list[int], instruction: Instruction) -> list[int]:

@@ -40,7 +40,7 @@ class Work:
         loads, stores: warp-wide accesses to global memory, and their sectors.
         load_bytes, store_bytes: of a lane and access; NaN if unknown.
         in_flight: loads of a thread that are in flight at a time; 0 if unknown.
-        overlapped: share of the time in the loop that loads with a load or a copy in flight; NaN if unknown.
+        overlapped: share of the time in hot loops with a load or a copy to shared memory in flight; NaN if unknown.
         dependent: instructions that each need the result of the one before, summed over warps; 0 if unknown.
         same_address: atomics on one address of global memory.
         adds_floats: these are in floating point.
