@@ -23,7 +23,7 @@ from warplog.analysis.mechanisms import campaign, causes, ceilings, model, steps
 from warplog.analysis.mechanisms.campaign import Campaign, Key
 from warplog.analysis.mechanisms.forecasts import MENDS
 from warplog.analysis.mechanisms.model import Calibration
-from warplog.analysis.mechanisms.work import Launch
+from warplog.analysis.mechanisms.work import Launch, Work
 from warplog.analysis.verdicts import FASTER, SLOWER, judge
 from warplog.catalog import family as catalog
 from warplog.tables.conclusions import Forecast, Reason
@@ -63,13 +63,16 @@ class Step:
 def forms(gpu: ceilings.Gpu, power: float) -> dict[str, Form]:
     """Returns the forms that are compared, by what they are called."""
 
-    def form(names: Sequence[str] | None, power: float, carried: bool) -> Form:
-        def of_launch(launch: Launch) -> float:
-            times = [units.unit_times(work, gpu) for work in launch]
-            kept = [[us for unit, us in each.items() if names is None or unit in names] for each in times]
+    def form(names: Sequence[str] | None, power: float, carried: bool, serial: bool = False) -> Form:
+        def of_kernel(work: Work) -> float:
+            kept = [us for unit, us in units.unit_times(work, gpu).items() if names is None or unit in names]
             if math.isinf(power):
-                return sum(max(each, default=0.0) for each in kept)
-            return sum(sum(us**power for us in each) ** (1 / power) for each in kept)
+                return max(kept, default=0.0)
+            p = power - (power - 1) * alone(work) if serial else power
+            return sum(us**p for us in kept) ** (1 / p)
+
+        def of_launch(launch: Launch) -> float:
+            return sum(map(of_kernel, launch))
 
         def child(before: Launch, after: Launch, us: float) -> float:
             start = gpu.us(model.LAUNCH_US)
@@ -84,7 +87,15 @@ def forms(gpu: ceilings.Gpu, power: float) -> dict[str, Form]:
         f"p-norm, p = {power:g}, carried over": form(ROOFLINE, power, True),
         "the same with chain, blocks, atomics": form(None, power, True),
         "the same at their ceilings, not carried over": form(None, power, False),
+        "the same carried over, p = 1 for lone blocks that wait for their loads": form(
+            None, power, True, True
+        ),
     }
+
+
+def alone(work: Work) -> float:
+    """Returns the share of the time in which no load is in flight while an SM computes; 0 if that is unknown."""
+    return 0.0 if math.isnan(work.overlapped) else (1 - work.overlapped) / work.resident
 
 
 def read(options: argparse.Namespace) -> Campaign:

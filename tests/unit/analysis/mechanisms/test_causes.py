@@ -41,6 +41,7 @@ PAIRS = {
     "loads_in_flight": ({**WORDS, "dram_read": 1e9}, {**WORDS, "in_flight": 8, "dram_read": 1e9}),
     "occupancy": ({**WORDS, "resident": 1.0}, {**WORDS, "resident": 8.0}),
     "memory_level": ({**WORDS, "dram_read": 128e7}, WORDS),
+    "load_overlap": ({"copies": 8e6, "overlapped": 0.0}, {"copies": 8e6, "overlapped": 0.9}),
     "independent_instructions": ({"dependent": 8e9}, {"dependent": 2e9}),
     "barriers": ({"barriers": 8e6}, {"barriers": 2e6}),
     "fences": ({"fences": 8e4}, {"fences": 2e4}),

@@ -44,6 +44,8 @@ def test_the_busiest_sm_decides():
         (0.2 + 100 * 0.004, {"dependent": 100 * 8000}),
         (0.2 + 2 * 0.4, {"loads": 8 * 8000, "in_flight": 4}),
         (0.2, {"loads": 8 * 8000}),  # loads in flight unknown
+        (0.2 + 3 * 0.4 * 0.25, {"copies": 3 * 8000, "overlapped": 0.75}),
+        (0.2, {"copies": 3 * 8000}),  # overlap unknown
     ],
 )
 def test_a_chain_is_what_a_warp_waits_for_times_the_blocks_after_each_other(us, counts):

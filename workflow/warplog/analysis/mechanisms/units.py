@@ -35,6 +35,7 @@ def chain(work: Work, gpu: Gpu) -> Times:
         "block": gpu.us("block_life_ns"),
         "arithmetic": work.dependent / work.warps * gpu.us("fma_latency_ns"),
         "loads": work.rounds * latency(work, gpu),
+        "copies": work.copies / work.warps * (1 - work.overlapped) * gpu.us("dram_latency_ns"),
         "barriers": work.barriers / work.warps * _barrier(work.block_warps, gpu),
         "fences": work.fences / work.warps * gpu.us("fence_ns"),
         "arrivals": work.arrivals / work.warps / _OF_PHASE * gpu.us("mbarrier_ns"),

@@ -21,7 +21,10 @@ COUNTERS = (
     *("l2_requests_from_sms", "l2_sectors_from_sms", "dram_bytes_read", "dram_bytes_written", "l1_hit_pct"),
     *("global_load_sectors_per_request", "global_store_sectors_per_request"),
     *("global_reduction_requests", "global_atomic_requests"),
-    *(f"inst_{name}" for name in ("ldg", "stg", "lds", "sts", "ldl", "stl", "bar", "membar", "syncs")),
+    *(
+        f"inst_{name}"
+        for name in ("ldg", "stg", "lds", "sts", "ldl", "stl", "bar", "membar", "syncs", "ldgdepbar")
+    ),
     *(f"occupancy_limit_{name}_blocks" for name in ("warps", "registers", "shared_memory", "blocks")),
 )
 
@@ -39,6 +42,7 @@ class Work:
         l1_cycles, l2_cycles: cycles of the busiest part of these units, where their work was not counted.
         loads, stores: warp-wide accesses to global memory, and their sectors.
         load_bytes, store_bytes: of a lane and access; NaN if unknown.
+        copies: groups of asynchronous copies to shared memory, which are waited for together, summed over warps.
         in_flight: loads of a thread that are in flight at a time; 0 if unknown.
         overlapped: share of the time in hot loops with a load or a copy to shared memory in flight; NaN if unknown.
         dependent: instructions that each need the result of the one before, summed over warps; 0 if unknown.
@@ -73,6 +77,7 @@ class Work:
     store_sectors: float = 0.0
     store_bytes: float = math.nan
     shared_accesses: float = 0.0
+    copies: float = 0.0
     in_flight: float = 0.0
     overlapped: float = math.nan
     dependent: float = 0.0
@@ -192,6 +197,7 @@ def work_of(
         store_sectors=count("inst_stg") * count("global_store_sectors_per_request"),
         store_bytes=code.store_bytes,
         shared_accesses=count("inst_lds") + count("inst_sts"),
+        copies=count("inst_ldgdepbar"),
         in_flight=code.in_flight,
         overlapped=code.overlapped,
         dependent=code.dependent,
