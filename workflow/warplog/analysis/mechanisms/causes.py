@@ -88,32 +88,52 @@ def _parts(unit: str, before: Work, after: Work, gpu: Gpu) -> Parts:
 def _counts(unit: str, before: Work, after: Work) -> Parts:
     """Returns the changes of the counts that a unit of an SM works on, in instructions or in wavefronts."""
     if unit == "l1":
-        own = (_shared_ideal, _conflicts, _global_wavefronts)
-        shared, conflicts, elsewhere = (of(before) - of(after) for of in own)
-        apart = before.excess_sectors != after.excess_sectors
-        spills = before.spills - after.spills
-        parts: Parts = {"shared_accesses": shared, "bank_conflicts": conflicts, "spills": spills}
-        return _added(parts, {"coalescing" if apart else "shared_accesses": elsewhere - spills})
-    if unit not in ("issue", "lsu"):
-        if (before.pipe_cycles.get("tensor", 0) > 0) != (after.pipe_cycles.get("tensor", 0) > 0):
-            return {"faster_unit": _busy(unit, before) - _busy(unit, after)}
-        return {"instructions": _busy(unit, before) - _busy(unit, after)}
-    spills, shared = before.spills - after.spills, before.shared_accesses - after.shared_accesses
-    accesses = before.loads + before.stores - after.loads - after.stores
-    rest = before.instructions - after.instructions - spills - shared - accesses if unit == "issue" else 0.0
+        return _wavefronts(before, after)
+    if unit in ("issue", "lsu"):
+        return _instructions(before, after, unit == "issue")
+    is_other = (before.pipe_cycles.get("tensor", 0) > 0) != (after.pipe_cycles.get("tensor", 0) > 0)
+    return {"faster_unit" if is_other else "instructions": _busy(unit, before) - _busy(unit, after)}
+
+
+def _wavefronts(before: Work, after: Work) -> Parts:
+    shared, spills = _shared_ideal(before) - _shared_ideal(after), before.spills - after.spills
+    elsewhere = _global_wavefronts(before) - _global_wavefronts(after) - spills
+    apart = _within(before.excess_sectors - after.excess_sectors, elsewhere)
+    parts: Parts = {
+        "bank_conflicts": before.conflicts - after.conflicts,
+        "spills": spills,
+        "coalescing": apart,
+    }
     return _added(
-        _added({"spills": spills, "instructions": rest}, {_of_shared(before, after): shared}),
-        {"wide_accesses" if before.widths != after.widths else "instructions": accesses},
+        _added(parts, {"shared_accesses": shared}), {_other_memory(before, after): elsewhere - apart}
     )
 
 
-def _of_shared(before: Work, after: Work) -> Mechanism:
-    """Returns why there are other accesses to shared memory: for other words, or for as many words in wider ones."""
-    words = abs(_log(_shared_ideal(before), _shared_ideal(after)))
+def _instructions(before: Work, after: Work, with_others: bool) -> Parts:
+    """Returns the changes of accesses to memory, and with others of those as well.
+
+    Wider accesses spare the instructions that go with each of them.
+    """
+    spills, shared = before.spills - after.spills, before.shared_accesses - after.shared_accesses
+    few, many = sorted(_accesses(work) for work in (before, after))
+    accesses = _accesses(before) - _accesses(after)
+    wide = _share(_wider(before, after), _log(_accesses(before), _accesses(after)))
+    own = before.instructions - after.instructions - spills - shared - accesses if with_others else 0.0
+    most = max(before.instructions, after.instructions) - many
+    beside = wide * _within(math.copysign(most * (1 - few / many), accesses), own) if many else 0.0
+    words = _share(
+        _log(_shared_ideal(before), _shared_ideal(after)), _log(before.shared_accesses, after.shared_accesses)
+    )
+    parts: Parts = {"spills": spills, "shared_accesses": words * shared, "instructions": own - beside}
+    wider: Parts = {"wide_accesses": wide * accesses + beside + (1 - words) * shared}
+    return _added(_added(parts, wider), {_other_memory(before, after, "instructions"): (1 - wide) * accesses})
+
+
+def _other_memory(before: Work, after: Work, otherwise: Mechanism = "shared_accesses") -> Mechanism:
+    """Returns why accesses to global memory are others: those to shared memory take their place, or something else."""
+    here, there = (_accesses(work) for work in (before, after))
     return (
-        "shared_accesses"
-        if 2 * words >= abs(_log(before.shared_accesses, after.shared_accesses))
-        else "wide_accesses"
+        "memory_level" if (here - there) * (before.shared_accesses - after.shared_accesses) < 0 else otherwise
     )
 
 
@@ -122,7 +142,7 @@ def _chain(before: Work, after: Work, gpu: Gpu) -> Parts:
     few = min(before.blocks, after.blocks) < before.sms
     beside: Parts = {"idle_sms" if few else "occupancy": _log(_at_a_time(after), _at_a_time(before))}
     loads: Parts = {
-        "wide_accesses" if before.widths != after.widths else "instructions": _log(before.loads, after.loads),
+        **_wide_or("instructions", before, after, _log(before.loads, after.loads)),
         "loads_in_flight": _log(after.in_flight, before.in_flight),
         "memory_level": _log(units.latency(before, gpu), units.latency(after, gpu)),
     }
@@ -150,9 +170,14 @@ def _chain(before: Work, after: Work, gpu: Gpu) -> Parts:
 
 def _fewer_blocks(before: Work, after: Work) -> Parts:
     """Returns why there are fewer blocks: of more warps each, or since a lane takes more at a time."""
-    warps: Mechanism = "wide_accesses" if before.widths != after.widths else "block_starts"
     larger: Parts = {"block_starts": _log(after.block_warps, before.block_warps)}
-    return _added(larger, {warps: _log(before.warps, after.warps)})
+    return _added(larger, _wide_or("block_starts", before, after, _log(before.warps, after.warps)))
+
+
+def _wide_or(other: Mechanism, before: Work, after: Work, fewer: float) -> Parts:
+    """Divides a decrease, as a logarithm, between wider accesses and another mechanism."""
+    wide = _within(_wider(before, after), fewer)
+    return {"wide_accesses": wide, other: fewer - wide}
 
 
 def _l2(before: Work, after: Work) -> Parts:
@@ -164,7 +189,7 @@ def _l2(before: Work, after: Work) -> Parts:
 def _dram(before: Work, after: Work) -> Parts:
     moved = _log(before.dram_read + before.dram_written, after.dram_read + after.dram_written)
     apart = _log(_apart(before), _apart(after))
-    apart = math.copysign(min(abs(apart), abs(moved)), moved) if apart * moved > 0 else 0.0
+    apart = _within(apart, moved)
     return {"coalescing": apart, "dram_bytes": moved - apart}
 
 
@@ -192,8 +217,20 @@ def _shared_ideal(work: Work) -> float:
     return work.shared_wavefronts - work.conflicts
 
 
-def _conflicts(work: Work) -> float:
-    return work.conflicts
+def _accesses(work: Work) -> float:
+    return work.loads + work.stores
+
+
+def _wider(before: Work, after: Work) -> float:
+    """Returns the logarithm of how many times wider the accesses to global memory are."""
+    widths = [
+        sum(n * width for n, width in zip((work.loads, work.stores), work.widths, strict=True))
+        / _accesses(work)
+        if _accesses(work)
+        else 0.0
+        for work in (before, after)
+    ]
+    return math.log(widths[1] / widths[0]) if min(widths) > 0 else 0.0
 
 
 def _global_wavefronts(work: Work) -> float:
@@ -214,6 +251,15 @@ def _apart(work: Work) -> float:
 
 def _at_a_time(work: Work) -> float:
     return work.warps / work.lives
+
+
+def _within(part: float, whole: float) -> float:
+    """Returns a part of a change, which is at most all of it and none against it."""
+    return math.copysign(min(abs(part), abs(whole)), whole) if part * whole > 0 else 0.0
+
+
+def _share(part: float, whole: float) -> float:
+    return _within(part, whole) / whole if whole else 0.0
 
 
 def _log(before: float, after: float) -> float:
