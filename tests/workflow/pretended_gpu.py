@@ -10,12 +10,12 @@ from pathlib import Path
 
 from msgspec import structs
 
-from host_family import HEADER, STRUCT, make_timer
+from host_family import HEADER, STRUCT, make_timer, make_tracer
 from warplog.core import locks
 from warplog.core.hashing import sha256_file, sha256_of
 from warplog.machine import device, toolchain
 from warplog.measure import job as jobs
-from warplog.measure.building import build, python_build
+from warplog.measure.building import build, python_build, tracer
 from warplog.measure.worker.python import arrays, launcher
 from warplog.records import door
 from warplog.records.campaign import Gpu
@@ -76,6 +76,12 @@ def build_timer(nvcc, arch, output):
     make_timer(output.parent).rename(output)
 
 
+def build_tracer(nvcc, api, arch, output):
+    """Replaces tracer.build_tracer by a stand-in that writes the trace of a made-up kernel."""
+    output.parent.mkdir(parents=True, exist_ok=True)
+    make_tracer(output)
+
+
 # The lock of a board lies beside this copy, which is removed with it.
 _lock_path = locks.lock_path
 locks.lock_path = lambda uuid, folder=None: _lock_path(uuid, folder or Path(__file__).parent)
@@ -86,6 +92,7 @@ device.boards = visible
 toolchain.ensure = lambda *_: None
 build.build_variant = build_variant
 build.build_timer = build_timer
+tracer.build_tracer = build_tracer
 python_build.why_not_here = lambda *_: ""
 python_build._compile = lambda *_: []
 launcher.import_languages = lambda _: None

@@ -292,6 +292,16 @@ def test_every_variant_is_sanitized_and_a_crash_affects_no_other(place: Path) ->
     assert set(table.loc[["right", "slow", "bad", "module"], "status"]) == {"ok"}
 
 
+def test_every_right_variant_is_traced_and_rows_say_why_others_are_not(place: Path) -> None:
+    snakemake(place, "accesses")
+    table = pd.read_csv(place / "results" / "tables" / "accesses.csv").set_index("variant")
+    assert set(table.loc[["right", "slow", "module"], "status"]) == {"ok"}
+    assert set(table.loc[["bad", "deadly"], "status"]) == {"skipped"}
+    assert table.loc["right", "traced_sectors"] == 32
+    assert table.loc["bad", "reason"].startswith("its check has status wrong")
+    assert "trace_accesses" not in snakemake(place, "accesses", "--dry-run")
+
+
 def test_the_same_code_is_compared_with_itself(place: Path) -> None:
     launched(place)
     assert "floor to use:" in snakemake(place, "aa")

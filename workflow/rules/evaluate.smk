@@ -89,6 +89,7 @@ rule analyse:
         tables=rules.make_tables.output.parquet,
         floors=rules.judge_floors.output.parquet,
         ceilings=rules.judge_claims.output.ceilings,
+        accesses=files.accesses_analysed,
         sources=files.all_page_sources(),
     output:
         files.concluded(),
@@ -97,6 +98,7 @@ rule analyse:
     params:
         version=stages.ANALYSIS.version,
         plan=plan.decisions(),
+        accesses=parameters.accesses_listed,
     script:
         "../scripts/evaluate/analyse.py"
 

@@ -6,6 +6,7 @@ rule plot_family:
     input:
         tables=files.tables("floors", "claims", "ceilings"),
         analysis=rules.analyse.output,
+        accesses=files.accesses_analysed,
     output:
         report(
             update(directory("results/figures/{family}")),
@@ -22,6 +23,7 @@ rule plot_family:
         figures=parameters.figures,
         settings=plain(plan.settings.figures),
         captions=paths.shown(paths.WORKFLOW / "report"),
+        accesses=parameters.accesses_listed,
     script:
         "../scripts/publish/plot_family.py"
 

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from made_up_tables import MadeUpTables
+from made_up_traces import ACCESSES, with_traces
 from warplog.analysis.conclude import conclude
 from warplog.tables import conclusions
 from warplog.tables.files import as_frame
@@ -168,7 +169,9 @@ def test_the_order_of_variants_in_the_ladder_changes_only_their_position():
 
 
 def test_rows_come_back_from_their_table_as_they_were(recorded):
-    concluded = conclude(recorded, {})
+    names = {"naive": "naive", "smem_conflict": "gmem_coalesced", "padded": "smem_tiled"}
+    traces = [row | {"family": "sgemm", "variant": names[row["variant"]]} for row in ACCESSES]
+    concluded = conclude(with_traces(recorded, traces, is_counted=True), {})
     for kind in conclusions.ANALYSED:
         rows = concluded.rows(kind.TABLE)
         cells = [conclusions.cells(row) for row in rows]

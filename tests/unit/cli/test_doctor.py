@@ -14,6 +14,7 @@ from threading import Thread
 import pytest
 
 from fake_driver import DESCRIBED as H200
+from host_family import DRIVER, compile_c
 from warplog.cli import doctor
 from warplog.cli.checkup import host, kernels, packages, tools
 from warplog.core.errors import WarplogError
@@ -40,6 +41,7 @@ def no_tools(monkeypatch):
     monkeypatch.setattr(toolchain, "find", lambda name: replace(MISSING, name=name))
     monkeypatch.setattr(toolchain, "host_compiler", lambda: replace(MISSING, name="host compiler"))
     monkeypatch.setattr(toolchain, "library", lambda _name: None)
+    monkeypatch.setattr(toolchain, "sanitizer_api", lambda: None)
     monkeypatch.setattr(wheels, "fetch_command", refuse)
 
 
@@ -75,7 +77,7 @@ def test_with_a_gpu_compilers_are_required_and_profilers_are_optional(no_tools, 
     monkeypatch.setattr(device, "detect", lambda: H200)
     statuses = {f.topic: f.status for f in doctor.examine(recording(tmp_path))}
     assert {statuses[t] for t in ("nvcc", "host compiler", "cuobjdump", "nvdisasm", "cuBLAS")} == {"fail"}
-    assert {statuses[t] for t in ("ncu", "nsys", "compute-sanitizer")} == {"warn"}
+    assert {statuses[t] for t in ("ncu", "nsys", "compute-sanitizer", "tracer")} == {"warn"}
 
 
 def test_a_tool_that_uv_can_install_is_not_a_problem(no_tools, monkeypatch, tmp_path):
@@ -101,6 +103,27 @@ def test_the_real_nvcc_compiles_the_empty_kernel():
     if not tool.ok:
         pytest.skip(tool.remedy)
     assert tools.try_nvcc(tool, "sm_90") == ""
+
+
+@pytest.mark.parametrize(
+    ("says", "status", "text"),
+    [("", "ok", "without counters"), ("subscribing: not supported", "warn", "subscribing: not supported")],
+)
+def test_the_tracer_is_tried_by_loading_it(tmp_path, monkeypatch, says, status, text):
+    api = toolchain.SanitizerApi(tmp_path, tmp_path / "libsanitizer-public.so")
+    monkeypatch.setattr(toolchain, "sanitizer_api", lambda: api)
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+    for source, library in (
+        (DRIVER, "libcuda.so.1"),
+        (f'char* warplog_unready() {{ return "{says}"; }}', "t"),
+    ):
+        (tmp_path / "source.c").write_text(source)
+        compile_c(tmp_path / "source.c", tmp_path / library)
+    monkeypatch.setattr(tools, "build_tracer", lambda *given: shutil.copy(tmp_path / "t", given[-1]))
+    finding = tools.tracer(H200, tmp_path)
+    assert finding.status == status
+    assert text in finding.text
+    assert tools.tracer(None, tmp_path).status == "info"
 
 
 def test_nsys_without_its_importer_is_reported(tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ from warplog.cli.checkup.finding import Finding
 from warplog.machine import device
 
 PROJECT = Path(__file__).parents[3]
-TOOLS = ("nvcc", "host compiler", "driver", "ncu", "GPU counters", "nsys", "compute-sanitizer")
+TOOLS = ("nvcc", "host compiler", "driver", "ncu", "GPU counters", "nsys", "compute-sanitizer", "tracer")
 ALL_WELL = [Finding(topic, "ok", "") for topic in TOOLS]
 
 
@@ -118,8 +118,9 @@ def test_recorded_blocks_are_those_of_the_projects_own_kernels(tmp_path):
         ("GPU counters", {"counters"}),
         ("nsys", {"trace"}),
         ("compute-sanitizer", {"sanitize"}),
-        ("nvcc", {"compile", "check", "time", "timeline", "tune"}),
-        ("driver", {"check", "time", "timeline", "tune"}),
+        ("tracer", {"accesses"}),
+        ("nvcc", {"compile", "check", "time", "timeline", "accesses", "tune"}),
+        ("driver", {"check", "time", "timeline", "accesses", "tune"}),
     ],
 )
 def test_what_is_missing_on_the_machine_blocks_its_stages_only(missing, blocked, families):

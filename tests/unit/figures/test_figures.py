@@ -43,11 +43,15 @@ ELSEWHERE = [
     "claims",
     "error_vs_speed",
     "hierarchy",
+    "lanes_over_banks",
+    "lanes_over_sectors",
     "latency_vs_footprint",
     "memory_chart",
+    "owners",
     "power_trace",
     "stride_curve",
     "swim_lanes",
+    "tile_order",
     "tile_schedule",
 ]
 TIMED = ("ladder", "quantization", "roofline", "throughput_vs_size")  # figures of the times of launches

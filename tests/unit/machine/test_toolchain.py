@@ -137,6 +137,23 @@ def test_cublas_is_found_in_wheels_in_the_environment_and_in_the_toolkit(bare, m
         assert toolchain.library("cublas") == bare / place / "libcublas.so.13"
 
 
+def test_the_sanitizer_api_is_found_in_the_toolkit_of_nvcc_and_before_that_in_the_wheels(bare):
+    program(bare / "opt" / "bin", "nvcc", "13.0")
+    (bare / "bin").symlink_to(bare / "opt" / "bin")
+    assert toolchain.sanitizer_api() is None
+    for headers, libraries in (
+        ("usr/local/cuda/compute-sanitizer/include", "usr/local/cuda/compute-sanitizer"),
+        ("opt/compute-sanitizer/include", "opt/compute-sanitizer"),
+        ("site/nvidia/cu13/include", "site/nvidia/cu13/lib"),
+    ):
+        (bare / headers).mkdir(parents=True)
+        (bare / headers / "sanitizer.h").touch()
+        (bare / libraries).mkdir(exist_ok=True)
+        library = bare / libraries / "libsanitizer-public.so"
+        library.touch()
+        assert toolchain.sanitizer_api() == toolchain.SanitizerApi(bare / headers, library)
+
+
 def test_the_host_compiler_is_the_one_that_nvcc_will_call(bare, monkeypatch):
     assert not host_compiler().ok
     program(bare / "bin", "g++", "12.2")

@@ -181,9 +181,9 @@ def test_a_session_without_permission_is_denied_for_all(tmp_path, profiler, monk
 def test_in_wsl_the_remedy_for_denied_counters_is_on_windows(tmp_path, monkeypatch):
     log = tmp_path / "worker.log"
     log.write_text("==ERROR== ERR_NVGPUCTRPERM - The user ...")
-    assert "NVreg_RestrictProfilingToAdminUsers=0" in capture._diagnose(log, "")[1]
+    assert "NVreg_RestrictProfilingToAdminUsers=0" in capture.diagnose(log, "")[1]
     monkeypatch.setattr(wsl, "DEVICE", tmp_path)
-    status, reason = capture._diagnose(log, "")
+    status, reason = capture.diagnose(log, "")
     assert status == "denied"
     assert "NVIDIA Control Panel" in reason
     assert "NVreg" not in reason

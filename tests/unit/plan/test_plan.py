@@ -122,6 +122,23 @@ def test_the_sanitizer_includes_the_oracle_unless_families_or_variants_are_chose
     assert len(records) == len(set(records))
 
 
+def test_the_accesses_of_all_chosen_variants_are_traced_and_counted_if_counters_are_wanted(
+    place: Path,
+) -> None:
+    def job(**config: object) -> dict:
+        parameters = Parameters(Files(make_plan({**LIVE, "families": "transpose", **config})))
+        return dict(parameters.accesses(SimpleNamespace(family="transpose")))
+
+    assert "cublas" in job()["variants"]
+    assert [job()["counted"], job(profile={"ncu": False})["counted"]] == [True, False]
+    kernels = place / "kernels" / "transpose" / "family.yaml"
+    before, text = job()["contract"], kernels.read_text()
+    kernels.write_text(f'{text}accesses: ["1024"]\n')
+    assert job()["contract"] == before, "the smallest case by its name"
+    kernels.write_text(f"{text}accesses: [256x*]\n")
+    assert job()["contract"] != before
+
+
 def test_timelines_are_captured_for_chosen_variants_with_marks_only(place: Path) -> None:
     made = make_plan({**LIVE, "families": "sgemm,scan,reduction"})
     assert set(Files(made).timelines()) == {
@@ -382,6 +399,12 @@ def test_figures_that_would_be_empty_are_left_out(project: Path, monkeypatch: py
     assert "bank_conflicts" in drawn["histogram"] & drawn["power"] & drawn["scan"]
     assert "roofline" not in drawn["transpose"]
     assert "claims" not in drawn["scan"]
+    on_request = {"swim_lanes", "lanes_over_sectors", "lanes_over_banks", "owners", "tile_order"}
+    assert not on_request & set().union(*drawn.values())
+    recorded = {"accesses": ["sgemm"], "timelines": ["scan"]}
+    drawn = {name: set(figures) for name, figures in choose_figures(families, families, recorded).items()}
+    assert on_request & drawn["sgemm"] == on_request - {"swim_lanes"}
+    assert on_request & drawn["scan"] == {"swim_lanes"}
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from warplog.analysis import roles, sass_steps, verdicts
+from warplog.analysis import roles, sass_steps, traced, verdicts
 from warplog.analysis.decomposition import Step as Decomposed
 from warplog.analysis.explanation import Explanation, Sources
 from warplog.analysis.verdicts import Timed
 from warplog.core.columns import Row, number, text
 from warplog.core.numbers import rate_unit
 from warplog.tables import regimes
-from warplog.tables.conclusions import NAN, Bound, Change, Conclusion, Place, SassStep, Step, Verdict
+from warplog.tables.conclusions import (
+    NAN,
+    AccessLine,
+    Bound,
+    Change,
+    Conclusion,
+    Place,
+    SassStep,
+    Step,
+    Traced,
+    Verdict,
+)
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
 
@@ -29,6 +40,8 @@ class Conclusions:
     changes: tuple[Change, ...]
     bounds: tuple[Bound, ...]
     sass_steps: tuple[SassStep, ...]
+    traced: tuple[Traced, ...]
+    access_lines: tuple[AccessLine, ...]
 
     def rows(self, table: str) -> Sequence[Conclusion]:
         """Returns the rows of a table, by its name."""
@@ -45,7 +58,11 @@ def conclude(tables: FigureTables, sources: Sources) -> Conclusions:
     """
     explanation = Explanation(tables, sources)
     limits = {bound.variant: bound for bound in explanation.bounds}
-    changes = {step.variant: roles.changes(step, limits) for step in explanation.steps}
+    traces = traced.traces(tables)
+    changes = {
+        step.variant: [*(counted := roles.changes(step, limits)), *traced.changes(step, traces, len(counted))]
+        for step in explanation.steps
+    }
     return Conclusions(
         tuple(_verdicts(explanation)),
         tuple(_places(explanation)),
@@ -53,6 +70,8 @@ def conclude(tables: FigureTables, sources: Sources) -> Conclusions:
         tuple(change for step in explanation.steps for change in changes[step.variant]),
         explanation.bounds,
         tuple(sass_steps.rows(as_rows(tables.instructions), as_rows(tables.variants))),
+        traces.variants,
+        traces.lines,
     )
 
 
@@ -159,8 +178,9 @@ def _step(explanation: Explanation, step: Decomposed, changes: Sequence[Change])
 
 
 def _explained(step: Decomposed, changes: Sequence[Change]) -> str:
+    has_cause = any(change.role == roles.CAUSE for change in changes)
     if step.gap:
-        return ""
+        return traced.EXPLAINED if has_cause else ""
     if step.tied:
         return "tied"
     if step.same_kernel:
@@ -171,7 +191,7 @@ def _explained(step: Decomposed, changes: Sequence[Change]) -> str:
         return "within_runs"
     if not step.explicable:
         return "little"
-    return "counters" if any(change.role == roles.CAUSE for change in changes) else "no_cause"
+    return "counters" if has_cause else "no_cause"
 
 
 def _share_pct(kernel_us: float, others_us: float) -> float:

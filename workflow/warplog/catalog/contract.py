@@ -606,6 +606,8 @@ class FamilyFile(Frozen, frozen=True, kw_only=True):
         measuring: measurement options.
         timeline: variants whose kernels have marks (timeline.cuh), and the case of each that `snakemake timeline`
             captures.
+        accesses: cases whose memory accesses `snakemake accesses` traces: names, or patterns with *; by default, and
+            for variants that support none of them, the smallest timed one.
         figures: additional figures, drawn only for families that list them.
         variants: variants in ladder order.
         claims: published claims about these kernels; each campaign judges them in the table `claims`.
@@ -644,6 +646,7 @@ class FamilyFile(Frozen, frozen=True, kw_only=True):
     timeline: Annotated[Mapping[Name, CaseName], Meta(min_length=1, max_length=50)] = field(
         default_factory=dict
     )
+    accesses: Annotated[tuple[str, ...], Meta(max_length=50)] = ()
     figures: Annotated[tuple[Name, ...], Meta(max_length=20)] = ()
     variants: Annotated[tuple[VariantEntry, ...], Meta(min_length=1, max_length=200)]
     claims: Annotated[tuple[ClaimEntry, ...], Meta(max_length=200)] = ()

@@ -1,6 +1,7 @@
 """Loads kernel families and their variants from folders that contain a family.yaml."""
 
 import importlib.util
+import math
 import os
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
@@ -186,6 +187,15 @@ class Family(FamilyFile, frozen=True, kw_only=True, rename="upper", dict=True):
         """Returns the timed or check case with this name."""
         return self.cases.get(name) or self.check_cases[name]
 
+    def traced_cases(self, variant: Variant) -> tuple[str, ...]:
+        """Returns the cases of a variant whose accesses are traced: see `accesses` of the contract."""
+        smallest = sorted(self.cases.values(), key=lambda case: sum(map(math.prod, self.shapes(case))))
+        named, timed = (
+            [case.name for case in cases if not variant.requires.why_not_case(case)]
+            for cases in (map(self.case, self.accesses), smallest)
+        )
+        return tuple(named or timed[:1] or [smallest[0].name])
+
     def ladder(self, chosen: Sequence[Variant]) -> tuple[Variant, ...]:
         """Returns the family's variants in order; drafts are included only if one of `chosen` is a draft."""
         with_drafts = any(v.draft for v in chosen)
@@ -301,6 +311,7 @@ def _read(path: Path) -> Family:
     names = (*file.timed, *file.checked)
     resolved = {
         "profile_cases": matched(file.profile_cases, names),
+        "accesses": matched(file.accesses, names),
         "variants": tuple(_variant(entry, file, path.parent) for entry in file.variants),
         "claims": tuple(make_claim(c, file.name, file.headline_case, str(path)) for c in file.claims),
         "probes": tuple(replace(probe, cases=matched(probe.cases, names)) for probe in file.probes),
@@ -551,6 +562,7 @@ def _check_names(family: Family) -> None:
         ("baseline", (family.baseline,) if family.baseline else (), names),
         ("timeline", tuple(family.timeline), names),
         ("timeline", tuple(family.timeline.values()), [*family.cases, *family.check_cases]),
+        ("accesses", family.accesses, [*family.cases, *family.check_cases]),
         ("arguments.tolerance", tuple(family.tolerances), results),
         *(
             (f"variant {v.name!r}: {key}", used, allowed)

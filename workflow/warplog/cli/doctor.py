@@ -34,6 +34,7 @@ def examine(project: Path) -> list[Finding]:
         *tools.disassemblers(present),
         *tools.libraries(present, project),
         *tools.profilers(present),
+        tools.tracer(gpu, project),
         host.configuration(project),
         *([kernels.finding(project, present)] if (project / "kernels").is_dir() else []),
         host.mlflow(project),

@@ -85,8 +85,12 @@ def _there(tables: Mapping[str, "pd.DataFrame"], families: Mapping[str, "Family"
     from warplog.plan.selection import choose_figures
 
     own = {name: families[name] for name in sorted(set(tables["variants"]["family"]) & set(families))}
-    with_timelines = set(tables["tracks"]["family"]) if "tracks" in tables else set()
-    drawn = choose_figures(own, families, with_timelines)
+    recorded = {
+        need: set(tables[name]["family"])
+        for need, name in (("timelines", "tracks"), ("accesses", "access_lanes"))
+        if name in tables
+    }
+    drawn = choose_figures(own, families, recorded)
     return [(name, figure) for name, figures in drawn.items() for figure in figures]
 
 

@@ -551,6 +551,52 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
 PARQUET_ONLY = ("instructions",)  # as CSV it would be larger than all other tables
 
 
+ACCESS_LANES: Mapping[str, Column] = {
+    **KEY,
+    "launch": Column("int", "", "index of the kernel in the launch of the variant"),
+    "offset": Column("int", "B", "place of the instruction from the start of its kernel"),
+    "opcode": Column("str", "", "instruction as it is disassembled; empty if it is unknown"),
+    "file": Column("str", "", "source file; empty without a line table"),
+    "line": Column("int", "", "line of the source; 0 without a line table"),
+    "text": Column("str", "", "the source line"),
+    "space": Column("str", "", "global, shared or local"),
+    "kind": Column("str", "", "load, store, atomic, async_copy, ldmatrix or stmatrix"),
+    "array": Column("str", "", "argument that the addresses belong to; empty for none or several"),
+    "requests": Column("int", "", "executions of the instruction by a warp"),
+    "sectors": Column("int", "", "distinct sectors of 32 bytes per request, summed over the requests"),
+    "sectors_ideal": Column("int", "", "fewest sectors that hold the distinct bytes of each request, summed"),
+    "wavefronts": Column("int", "", "wavefronts of shared memory, summed over the requests"),
+    "wavefronts_ideal": Column("int", "", "wavefronts without bank conflicts, summed"),
+    "ways": Column("int", "", "largest number of words of one bank in one pass of a request"),
+    "block": Column("int", "", "block of the request that is the example of the instruction"),
+    "warp": Column("int", "", "its warp in the block"),
+    "size_bytes": Column("int", "B", "bytes per lane"),
+    "lane": Column("int", "", "lane of the warp, from 0"),
+    "address": Column("int", "B", "from the start of the array, or of the shared memory of the block"),
+    **ORIGIN,
+}
+ACCESS_OWNERS: Mapping[str, Column] = {
+    **KEY,
+    "array": Column("str", "", "output of two dimensions"),
+    "block": Column("int", "", "block that writes the tile"),
+    "thread": Column("int", "", "thread that writes the elements, as index in its block"),
+    "row": Column("int", "", "row of the elements in the array"),
+    "column": Column("int", "", "column of the first of them"),
+    "elements": Column("int", "", "how many elements beside each other the thread writes"),
+    **ORIGIN,
+}
+ACCESS_TILES: Mapping[str, Column] = {
+    **KEY,
+    "array": Column("str", "", "output of two dimensions"),
+    "rows": Column("int", "", "rows of the array"),
+    "columns": Column("int", "", "columns of the array"),
+    "block": Column("int", "", "block that writes the tile"),
+    "first_row": Column("int", "", "first row of the tile"),
+    "end_row": Column("int", "", "row after its last one"),
+    "first_column": Column("int", "", "first column of the tile"),
+    "end_column": Column("int", "", "column after its last one"),
+    **ORIGIN,
+}
 CLAIMS: Mapping[str, Column] = {
     "family": KEY["family"],
     "id": Column("str", "", "identifier of the claim within the family"),
@@ -618,4 +664,79 @@ ORACLE: Mapping[str, Column] = {
     "verdict": Column("str", "", "right, wrong or not_measured"),
     "reason": Column("str", "", "why there is no value; else a note on the value"),
     **ORIGIN,
+}
+_ACCESS: Mapping[str, Column] = {
+    **KEY,
+    "launch": Column("int", "", "index of the kernel in the launch of the variant, from 0"),
+    "kernel": Column("str", "", "kernel name"),
+}
+ACCESSES: Mapping[str, Column] = {
+    **_ACCESS,
+    "file": Column("str", "", "source file; empty without a line table"),
+    "line": Column("int", "", "line number in the source file; 0 without a line table"),
+    "text": Column("str", "", "the source line"),
+    "offset": Column("int", "B", "place of the instruction from the start of the kernel"),
+    "opcode": Column("str", "", "instruction, as it is disassembled; empty if unknown"),
+    "space": Column("str", "", "global, shared or local"),
+    "kind": Column(
+        "str", "", "load, store, atomic, async_copy (cp.async), ldmatrix, stmatrix, wgmma or bulk_copy"
+    ),
+    "array": Column("str", "", "argument that the addresses belong to; empty for several, or for none"),
+    "requests": Column("int", "", "executions by a warp with at least one active lane"),
+    "lanes": Column("int", "", "accesses by a lane"),
+    "bytes": Column("int", "B", "bytes that all lanes ask for"),
+    "distinct_bytes": Column("int", "B", "distinct bytes of each request, summed"),
+    "lines": Column(
+        "int", "", "distinct cache lines of 128 bytes of each request, summed; global memory only"
+    ),
+    "ncu_lines": Column("int", "", "the same by Nsight Compute; empty if it did not count"),
+    "traced_sectors": Column(
+        "int", "", "distinct sectors of 32 bytes of each request, summed, from the traced addresses"
+    ),
+    "ncu_sectors": Column("int", "", "the same by Nsight Compute; empty if it did not count"),
+    "sectors_ideal": Column("int", "", "fewest sectors that hold the distinct bytes of each request, summed"),
+    "sectors_per_request": Column("float", "", "traced_sectors divided by requests"),
+    "bytes_per_sector": Column("float", "B", "distinct_bytes divided by traced_sectors; at most 32"),
+    "traced_wavefronts": Column("int", "", "wavefronts of shared memory, from the traced addresses"),
+    "ncu_wavefronts": Column("int", "", "the same by Nsight Compute; empty if it did not count"),
+    "wavefronts_ideal": Column("int", "", "wavefronts without bank conflicts, from the traced addresses"),
+    "ncu_wavefronts_ideal": Column("int", "", "the same by Nsight Compute; empty if it did not count"),
+    "wavefronts_excess": Column("int", "", "traced_wavefronts minus wavefronts_ideal"),
+    "ways": Column("int", "", "most distinct words of one bank in one pass of a request; 1 without conflict"),
+    "ncu_requests": Column("int", "", "executions by a warp, also without an active lane, by Nsight Compute"),
+    "ncu_lanes": Column("int", "", "active lanes of all executions, by Nsight Compute"),
+    "agreement": Column(
+        "str",
+        "",
+        "equal or differs, if the trace and Nsight Compute counted the same launch; ran_differently: it ran with"
+        " other active lanes, as a loop that waits does; by_lines: Nsight Compute counts the wavefronts of an"
+        " asynchronous copy by the cache lines that it reads; not_counted: it has no counter; not_traced: the trace"
+        " has no number; partly_traced: the trace has a part of the blocks",
+    ),
+    **STATUS,
+    "counted": Column("str", "", "ok, or why Nsight Compute did not count the launch (denied, missing, …)"),
+    "counted_reason": Column("str", "", "why `counted` is not ok"),
+    **ORIGIN,
+    "source_sha256": MEASUREMENTS["source_sha256"],
+}
+TRACED_KERNELS: Mapping[str, Column] = {
+    **_ACCESS,
+    "blocks": Column("int", "", "blocks of the grid"),
+    "threads": Column("int", "", "threads per block"),
+    "traced_blocks": Column("int", "", "blocks whose accesses are counted, from the first one on"),
+    "entries": Column("int", "", "traced accesses by lanes"),
+    "lost": Column("int", "", "accesses by lanes for which the trace had no room"),
+    "untraced": Column(
+        "str",
+        "",
+        "opcodes that access memory and cannot be traced, with how many are in the code (UTMALDG.2D 4, ...)",
+    ),
+    "block_bytes": Column(
+        "int", "B", "distinct bytes of global memory that a block reads; median over blocks"
+    ),
+    "wave_blocks": Column("int", "", "blocks of the first wave: those that are on the GPU at once"),
+    "wave_bytes": Column("int", "B", "distinct bytes that the first wave reads"),
+    "wave_bytes_of_blocks": Column("int", "B", "sum of the distinct bytes that each of its blocks reads"),
+    **ORIGIN,
+    "source_sha256": MEASUREMENTS["source_sha256"],
 }

@@ -24,7 +24,7 @@ def hottest(
     if not lines:
         return []
     samples, instructions, excess = map(sum, zip(*map(_amounts, lines), strict=True))
-    texts = {path.name: _texts(path) for path in sources}
+    texts = {path.name: source_lines(path) for path in sources}
     hot = []
     for line in lines:
         sampled, executed, wasted = _amounts(line)
@@ -59,7 +59,7 @@ def _amounts(line: SourceLine) -> tuple[float, float, float]:
     return float(sum(line.samples.values())), line.instructions, excess
 
 
-def _texts(path: Path) -> dict[int, str]:
+def source_lines(path: Path) -> dict[int, str]:
     """Returns the file's lines by number, from 1; none if the file is missing or too large for a source file."""
     if not path.is_file() or path.stat().st_size > _MOST_SOURCE_BYTES:
         return {}

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from warplog.figures.shared.style import Look
     from warplog.tables.view import FigureTables
 
+OF_VARIANT = "@"  # in the name of a file, between a figure and the variant that it is about
 _FOLDER = Path(__file__).parent
-_SPECIAL = _FOLDER / "special"
+_FOLDERS = (_FOLDER, _FOLDER / "special", _FOLDER / "traced")
 
 
 @cache
@@ -29,7 +30,7 @@ def needs() -> dict[str, tuple[str, ...]]:
     return {
         path.stem: ast.literal_eval(node.value)
         for path in sorted(
-            [*_FOLDER.glob("[a-z]*.py"), *_SPECIAL.glob("[a-z]*.py")], key=lambda path: path.stem
+            (path for folder in _FOLDERS for path in folder.glob("[a-z]*.py")), key=lambda path: path.stem
         )
         for node in ast.parse(path.read_text(encoding="utf-8")).body
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
@@ -46,17 +47,23 @@ def module(figure: str) -> ModuleType:
     figures = needs()
     if figure not in figures:
         raise WarplogError(f"{figure}: no such figure; there are {', '.join(figures)}")
-    folder = "special." if (_SPECIAL / f"{figure}.py").is_file() else ""
-    return importlib.import_module(f"warplog.figures.{folder}{figure}")
+    folder = next(folder for folder in _FOLDERS if (folder / f"{figure}.py").is_file())
+    package = "" if folder == _FOLDER else f"{folder.name}."
+    return importlib.import_module(f"warplog.figures.{package}{figure}")
 
 
-def data(figure: str, tables: "FigureTables") -> "pd.DataFrame":
-    """Returns the numbers that a figure shows; no rows if it has nothing to show.
+def has_variants(figure: str) -> bool:
+    """Returns whether a figure can also be about one variant."""
+    return "accesses" in needs().get(figure, ())
+
+
+def data(figure: str, tables: "FigureTables", variant: str = "") -> "pd.DataFrame":
+    """Returns the numbers that a figure shows, of the family or of one variant; no rows if it has nothing to show.
 
     Raises:
         WarplogError: if the figure does not exist.
     """
-    rows: pd.DataFrame = module(figure).data(tables)
+    rows: pd.DataFrame = module(figure).data(tables, *([variant] if variant else []))
     return rows
 
 

@@ -28,6 +28,10 @@ NOTE = (
     "wavefronts: passes through shared memory, calculated by ncu from the addresses (longest kernel of the "
     "case); ways: wavefronts per ideal wavefront"
 )
+TRACED = (
+    "wavefronts: passes through shared memory, by the traced addresses of one launch, not by counters; "
+    "ways: wavefronts per ideal wavefront"
+)
 NOT_COUNTED = "; not drawn: {variants}, whose shared memory is read by wgmma, which no counter covers"
 COUNTERS = [
     "shared_wavefronts",
@@ -44,9 +48,13 @@ def data(tables: FigureTables) -> pd.DataFrame:
 
     There are no rows if no variant has a conflict. A kernel without shared-memory accesses has zero wavefronts, NaN
     ways and a `gap` that says so. `partly` marks a kernel whose tensor cores read shared memory by themselves (wgmma):
-    no counter covers those reads, so it is not drawn without other conflicts.
+    no counter covers those reads, so it is not drawn without other conflicts. Without any counters, the wavefronts are
+    those of the traced launches (`traced`).
     """
     rows = tables.counters(COUNTERS)
+    rows["traced"] = bool(rows[COUNTERS].isna().all(axis=None)) and not tables.traced.empty
+    if rows["traced"].any():
+        rows = _traced(rows, tables)
     total, ideal = rows["shared_wavefronts"], rows["shared_wavefronts_ideal"]
     rows["shared_wavefronts_excess"] = rows["shared_wavefronts_excess"].fillna(total - ideal)
     rows["shared_conflict_ways"] = (total / ideal.where(ideal > 0)).fillna(rows["shared_conflict_ways"])
@@ -57,8 +65,22 @@ def data(tables: FigureTables) -> pd.DataFrame:
     rows["excess_pct"] = 100 * rows["shared_wavefronts_excess"] / total.where(total > 0)
     rows["partly"] = rows["inst_hgmma"] > 0
     kept = ["family", "variant", "order", "is_baseline", "case", "kernel", "status", "gap", *COUNTERS]
-    rows = rows[[*kept, "excess_pct", "partly", *ORIGIN_COLUMNS]]
+    rows = rows[[*kept, "excess_pct", "partly", "traced", *ORIGIN_COLUMNS]]
     return rows if (rows["excess_pct"] > 0).any() else rows.iloc[:0]
+
+
+def _traced(rows: pd.DataFrame, tables: FigureTables) -> pd.DataFrame:
+    """Returns the rows with the wavefronts of the traced launches in place of counters."""
+    found = tables.traced.set_index("variant").reindex(rows["variant"]).reset_index()
+    lines = tables.access_lines
+    shared = {name: found[name] for name in ("shared_wavefronts", "shared_wavefronts_ideal")}
+    is_traced = found["status"] == "ok"
+    return rows.assign(
+        **shared,
+        inst_hgmma=rows["variant"].isin(lines.loc[lines["kind"] == "wgmma", "variant"]).astype(float),
+        case=next(iter(tables.traced["case"])),
+        gap=rows["gap"].where(rows["status"] != "ok", "not traced").where(~is_traced, ""),
+    )
 
 
 def _finding(counted: pd.DataFrame, users: int) -> str:
@@ -88,7 +110,8 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     data = data[~hidden].reset_index(drop=True)
     first, good = data.iloc[0], data["gap"] == ""
     title = f"{_finding(data[good], using)} · {first['family']}, case {first['case']}"
-    note = NOTE + (NOT_COUNTED.format(variants=named) if left_out else "")
+    title += ", traced" if first["traced"] else ""
+    note = (TRACED if first["traced"] else NOTE) + (NOT_COUNTED.format(variants=named) if left_out else "")
     figure = new_figure(title, 0.84 + row_in() * len(data), note, look)
     axes = figure.add_subplot()
     bar_rows(axes, data["variant"], data["is_baseline"])

@@ -130,6 +130,10 @@ def _leaves_clusters_idle(tables: FigureTables) -> bool:
     return bool(figures.data("tile_schedule", tables)["clusters"].nunique() > 1)
 
 
+def _stores_by_tma(tables: FigureTables) -> bool:
+    return bool(tables.traced_kernels["untraced"].fillna("").str.contains("UTMASTG").any())
+
+
 # By figure, how a sentence of its caption begins, and when it applies.
 CONDITIONS: Mapping[str, Mapping[str, Applies]] = {
     "bank_conflicts": {"No counter covers reads by wgmma": _executes("hgmma")},
@@ -148,6 +152,7 @@ CONDITIONS: Mapping[str, Mapping[str, Applies]] = {
         "The TMA unit writes": _executes("utmaldg"),
         "Generic loads": _shows("generic loads"),
     },
+    "owners": {"The trace does not see": _stores_by_tma},
     "power_trace": {"Dips come": _swings},
     "roofline": {
         "Copies by the TMA unit": _executes("utmaldg", "utmastg"),
@@ -163,6 +168,7 @@ CONDITIONS: Mapping[str, Mapping[str, Applies]] = {
             len(tables.tracks) > 0 and bool((tables.tracks["role"] == "producer").any())
         ),
     },
+    "tile_order": {"The trace does not see": _stores_by_tma},
     "tile_schedule": {"The second number": _leaves_clusters_idle},
     "throughput_vs_size": {
         "GB/s counts": _keeps_results,

@@ -43,7 +43,8 @@ _PLACES = {
     ),
     "compute-sanitizer": ("usr/local/cuda/bin", "usr/local/cuda/compute-sanitizer", "usr/local/cuda-*/bin"),
 }
-_CUDA_PLACES = ("usr/local/cuda/bin", "usr/local/cuda-*/bin")
+_TOOLKITS = ("usr/local/cuda", "usr/local/cuda-*")
+_CUDA_PLACES = tuple(f"{toolkit}/bin" for toolkit in _TOOLKITS)
 _LIBRARY_PLACES = (
     "usr/local/cuda/lib64",
     "usr/local/cuda/lib",
@@ -124,8 +125,30 @@ def nvcc_command(tool: Tool) -> list[str]:
     return [str(tool.path), *([f"-L{home / 'lib'}"] if apart else [])]
 
 
+@dataclass(frozen=True)
+class SanitizerApi:
+    """The API on which the tracer of accesses stands: the folder of its headers, and its library."""
+
+    headers: Path
+    library: Path
+
+
+def sanitizer_api() -> SanitizerApi | None:
+    """Finds the Sanitizer API: in the wheels, beside nvcc, or in NVIDIA's default folders; None if there is none."""
+    nvcc = find("nvcc").path
+    beside = [nvcc.resolve().parent.parent / "compute-sanitizer"] if nvcc else []
+    toolkits = [folder / "compute-sanitizer" for pattern in _TOOLKITS for folder in _newest_first(pattern)]
+    places = [(folder, folder / "lib") for folder in wheels.folders()]
+    places += [(folder, folder) for folder in (*beside, *toolkits)]
+    for folder, libraries in places:
+        api = SanitizerApi(folder / "include", libraries / "libsanitizer-public.so")
+        if api.library.is_file() and (api.headers / "sanitizer.h").is_file():
+            return api
+    return None
+
+
 def ensure(extra: Extra, project: Path | None = None) -> None:
-    """Installs the compiler ("cuda") or CuPy with its libraries ("gpu") if this machine has none.
+    """Installs the compiler ("cuda"), CuPy with its libraries ("gpu") or the Sanitizer API ("tracer") if it is missing.
 
     Installs the versions in uv.lock into the running environment without removing anything; a later `uv run`
     keeps them. Prints the start and the end on stderr.
@@ -147,6 +170,8 @@ def ensure(extra: Extra, project: Path | None = None) -> None:
 def _missing(extra: Extra) -> list[str]:
     if extra == "cuda":
         return [] if find("nvcc").ok else ["nvcc"]
+    if extra == "tracer":
+        return [] if sanitizer_api() else ["libsanitizer-public.so"]
     missing = [] if importlib.util.find_spec("cupy") else ["cupy"]
     return missing + [name for name in ("cublas", "nvrtc") if library(name) is None]
 

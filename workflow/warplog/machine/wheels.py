@@ -21,12 +21,17 @@ from typing import Literal
 from warplog.core import paths, process
 from warplog.core.errors import WarplogError
 
-Extra = Literal["cuda", "gpu"]
+Extra = Literal["cuda", "gpu", "tracer"]
 
-WHAT = {"cuda": "the CUDA 13.0 compiler (about 100 MB)", "gpu": "CuPy, NVRTC and cuBLAS (about 600 MB)"}
+WHAT = {
+    "cuda": "the CUDA 13.0 compiler (about 100 MB)",
+    "gpu": "CuPy, NVRTC and cuBLAS (about 600 MB)",
+    "tracer": "the Sanitizer API (about 14 MB)",
+}
 OTHERWISE = {
     "cuda": "install CUDA 13.0 so that nvcc is on the PATH",
     "gpu": "pip install cupy-cuda13x nvidia-cublas nvidia-cuda-nvrtc",
+    "tracer": "install the CUDA toolkit (package cuda-sanitizer)",
 }
 _FETCH_S = 3600.0
 # Offline, dozens of jobs would retry one after the other: for this time they reuse the first failure.

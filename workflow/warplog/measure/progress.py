@@ -7,7 +7,7 @@ from warplog.catalog.family import Family
 from warplog.core.errors import progress
 from warplog.core.numbers import rate_unit
 from warplog.measure.job import Job
-from warplog.measure.results import AtRest, Captured, Checked, Marked, Result, Sustained
+from warplog.measure.results import Accessed, AtRest, Captured, Checked, Marked, Result, Sustained
 from warplog.records.fields import Status
 
 
@@ -38,6 +38,8 @@ def _headline(job: Job[Any], result: Result) -> str:
             return f"{run.mean_us:.4g} us sustained"
         case Marked(overhead=overhead):
             return f"overhead of the marks {overhead.overhead_pct:.2f} %"
+        case Accessed(max_error_over_tolerance=error):
+            return f"error {error:.2f} of the tolerance"
         case Captured(launches=launches):
             return f"{launches} launch{'es' if launches > 1 else ''}"
         case AtRest(cold=cold, hot=hot):

@@ -1,5 +1,7 @@
 """What a worker says of a case: the supervisor reads it from the journal."""
 
+from collections.abc import Mapping
+
 from warplog.measure.task import CaseRun
 from warplog.records.fields import Count, Frozen, Status
 from warplog.records.requested.timeline import Overhead
@@ -79,6 +81,13 @@ class Marked(_Found, tag="timeline", frozen=True, kw_only=True):
     overhead: Overhead
 
 
+class Accessed(_Found, tag="accesses", frozen=True, kw_only=True):
+    """A traced launch, whose trace is in a file, and where its arrays were."""
+
+    max_error_over_tolerance: float
+    addresses: Mapping[str, Count]
+
+
 class Compiled(_Found, tag="compile", frozen=True, kw_only=True):
     """The files that Triton made for each kernel of a launch."""
 
@@ -91,7 +100,7 @@ class Tuned(_Found, tag="tune", frozen=True, kw_only=True):
     cases: tuple[TunedCase, ...]
 
 
-Found = Checked | AtRest | Sustained | Captured | Marked | Compiled | Tuned
+Found = Checked | AtRest | Sustained | Captured | Marked | Accessed | Compiled | Tuned
 
 
 class Result(Frozen, tag_field="note", tag="result", frozen=True, kw_only=True):

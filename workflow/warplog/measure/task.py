@@ -73,6 +73,19 @@ class TimelineWork(_Work, tag="timeline", frozen=True, kw_only=True):
     marked_sha256: tuple[Sha256, ...]
 
 
+class AccessWork(_Work, tag="accesses", frozen=True, kw_only=True):
+    """Launches once for the tracer or, with `tracer` "", for ncu.
+
+    Attributes:
+        tracer: the library, and its hash.
+        most_entries: what the trace of a launch holds.
+    """
+
+    tracer: str = ""
+    tracer_sha256: Sha256 = ""
+    most_entries: Count = 0
+
+
 class SanitizeWork(_Work, tag="sanitize", frozen=True, kw_only=True):
     """Launches once for a tool of compute-sanitizer."""
 
@@ -92,7 +105,17 @@ class TuneWork(_Work, tag="tune", frozen=True, kw_only=True):
     time: TimeSettings
 
 
-Work = CheckWork | TimeWork | SustainWork | CaptureWork | TimelineWork | SanitizeWork | CompileWork | TuneWork
+Work = (
+    CheckWork
+    | TimeWork
+    | SustainWork
+    | CaptureWork
+    | TimelineWork
+    | AccessWork
+    | SanitizeWork
+    | CompileWork
+    | TuneWork
+)
 
 
 class Task(Frozen, frozen=True, kw_only=True):

@@ -1,6 +1,7 @@
 """Writes the tables of a campaign from its records: for the rules of a run, and for a campaign recorded before."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 from warplog.analysis import answers
@@ -30,12 +31,13 @@ from warplog.tables import chips, conclusions, view
 from warplog.tables.costs import summary as costs
 from warplog.tables.files import as_frame, as_rows, read_table, write_parquet, write_table, write_tables
 from warplog.tables.rows import make_rows
-from warplog.tables.verified_records import Source
+from warplog.tables.traced import accesses, pictures
+from warplog.tables.verified_records import FamilyRecords, Source
 from warplog.worklog.site import index
 
 
 def write_all(plan: Plan, source: Source, folder: Path) -> None:
-    """Writes every table of a campaign; those of the oracle and of compute-sanitizer only if it has their records.
+    """Writes every table of a campaign; those of stages on request only if it has their records.
 
     Raises:
         WarplogError: A record is damaged, or a table cannot be written.
@@ -43,6 +45,8 @@ def write_all(plan: Plan, source: Source, folder: Path) -> None:
     write_measured(plan, source, folder)
     write_floors(plan, source, folder)
     write_claims(plan, folder)
+    if Files(plan).records(stages.ACCESSES):
+        write_accesses(plan, source, folder)
     write_analysis(plan.chosen, folder)
     probes = plan.oracle()
     if Files(probes).records(stages.TIME):
@@ -90,7 +94,7 @@ def write_analysis(chosen: Mapping[str, Iterable[Variant]], folder: Path) -> Non
         *view.TABLES,
         "floors",
         "instructions",
-        *(["ceilings"] if any(folder.glob("ceilings.*")) else []),
+        *(name for name in ("ceilings", *view.TRACED) if any(folder.glob(f"{name}.*"))),
     ]
     read = {name: read_table(folder, name) for name in names}
     concluded = [
@@ -170,6 +174,23 @@ def write_findings(plan: Plan, source: Source, records: Iterable[Path], folder: 
     ]
     write_table(rows, SANITIZE, folder / "sanitize")
     return rows
+
+
+def write_accesses(plan: Plan, source: Source, folder: Path) -> list[Row]:
+    """Writes the traced accesses of all variants, and returns the rows of the table `accesses`."""
+    rows: dict[str, list[Row]] = {name: [] for name in (*accesses.TABLES, *pictures.TABLES)}
+    for family, variants in {**plan.oracle().chosen, **plan.chosen}.items():
+        stored = FamilyRecords(source, family)
+        for variant in variants:
+            key: Row = {"family": family, "variant": variant.name, **source.labels()}
+            record = stored.accesses(variant.name)
+            for table, row in chain(accesses.rows(record), pictures.rows(record)):
+                rows[table].append({**key, **row})
+    for table, columns in accesses.TABLES.items():
+        write_table(rows[table], columns, folder / table)
+    for table, columns in pictures.TABLES.items():
+        write_parquet(rows[table], columns, folder / table)
+    return rows["accesses"]
 
 
 def write_chips(plan: Plan, source: Source, records: Iterable[Path], folder: Path) -> list[conclusions.Chip]:

@@ -75,6 +75,12 @@ class FamilyPlan:
         cases = {name: dict(self.family.case(case).values) for name, case in self.family.timeline.items()}
         return sha256_of(cases, door.plain(self.settings.timeline))
 
+    def access_contract(self) -> str:
+        """Returns the hash of the cases whose accesses are traced, by variant."""
+        family = self.family
+        cases = {v.name: {name: family.case(name) for name in family.traced_cases(v)} for v in self.variants}
+        return sha256_of({variant: _values(family, of_variant) for variant, of_variant in cases.items()})
+
     def captured_cases(self) -> Cases:
         """Returns the cases that ncu captures, by variant."""
         cases = captured(self.family, self.cases)

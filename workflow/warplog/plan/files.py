@@ -38,6 +38,14 @@ class Files:
         """Returns the compiled timing core."""
         return str(stages.TIMER.at(RESULTS, arch=self.plan.arch))
 
+    def tracer(self) -> str:
+        """Returns the compiled tracer of accesses."""
+        return str(stages.TRACER.at(RESULTS, arch=self.plan.arch))
+
+    def tracer_sources(self) -> list[str]:
+        """Returns the sources of the tracer."""
+        return [paths.shown(path) for path in sorted((paths.PACKAGE / "measure" / "tracer").iterdir())]
+
     def gpus(self) -> list[str]:
         """Returns the files with the peak rates of known GPUs."""
         return [paths.shown(path) for path in device.gpu_files(self.plan.project)]
@@ -88,10 +96,17 @@ class Files:
 
     def sanitized_records(self) -> list[str]:
         """Returns the records of compute-sanitizer, including the oracle's if all families and variants are chosen."""
-        plan = self.plan
-        everything = plan.settings.families == plan.settings.variants == "all"
-        oracle = Files(plan.oracle()).records(stages.SANITIZE) if everything else []
-        return _distinct([*self.records(stages.SANITIZE), *oracle])
+        return _distinct(path for files in self._with_oracle() for path in files.records(stages.SANITIZE))
+
+    def accesses(self) -> list[str]:
+        """Returns the files with the records of traced accesses, likewise, and with those of the checks."""
+        wanted = stages.ACCESSES, stages.CHECK
+        return _distinct(file for files in self._with_oracle() for file in files.record_files(*wanted))
+
+    def _with_oracle(self) -> "list[Files]":
+        settings = self.plan.settings
+        everything = settings.families == settings.variants == "all"
+        return [self, *([Files(self.plan.oracle())] if everything else [])]
 
     def chips(self, _wildcards: Any = None) -> list[str]:
         """Returns the files with the records of builds for other chips, for `chip_records`."""
@@ -124,6 +139,11 @@ class Files:
             path.is_relative_to(self.plan.root) for path in self.chip_records
         )
         return [str(stages.CHIPS.at(RESULTS))] if recorded else []
+
+    def accesses_analysed(self, _wildcards: Any = None) -> list[str]:
+        """Returns the table of traced accesses if the campaign recorded them, since the analysis traces nothing."""
+        recorded = not self.plan.live and self.records(stages.ACCESSES)
+        return [str(stages.LIST_ACCESSES.at(RESULTS))] if recorded else []
 
     def timelines(self) -> list[str]:
         """Returns the records of timelines to capture, for families with a chosen variant that has one."""

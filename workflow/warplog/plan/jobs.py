@@ -12,6 +12,7 @@ from warplog.core.hashing import sha256_file, sha256_of
 from warplog.measure.building.job import BuildJob
 from warplog.records import door
 from warplog.records.config import (
+    AccessSettings,
     CheckSettings,
     Config,
     ProfileSettings,
@@ -161,6 +162,12 @@ class ProfileJob(FamilyJob[ProfileSettings], frozen=True, kw_only=True):
     """Captures variants with ncu or nsys."""
 
     cases: Cases
+
+
+class AccessJob(FamilyJob[AccessSettings], frozen=True, kw_only=True):
+    """Traces the accesses of variants; `counted` says whether ncu counts the same launches."""
+
+    counted: bool
 
 
 class ExtractJob(Frozen, frozen=True, kw_only=True):

@@ -47,8 +47,11 @@ def make_plan(config: Mapping[str, object], project: Path | None = None) -> Plan
     chosen = {
         name: tuple(families[name].variant(v.name) for v in variants) for name, variants in chosen.items()
     }
-    timelines = {f for f in chosen if store.is_file(stages.TIMELINE.at(root, gpu=gpu, family=f))}
-    drawn = choose_figures(chosen, families, timelines)
+    recorded = {
+        need: [f for f in chosen if store.is_file(stage.at(root, gpu=gpu, family=f))]
+        for need, stage in (("timelines", stages.TIMELINE), ("accesses", stages.ACCESSES))
+    }
+    drawn = choose_figures(chosen, families, recorded)
     on_host = frozenset(
         n for n, f in families.items() if f.work.limit == "pcie" or f.measuring.timing == "host"
     )

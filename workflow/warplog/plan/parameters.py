@@ -17,6 +17,7 @@ from warplog.machine import device, packages
 from warplog.plan.boards import SLOTS
 from warplog.plan.files import Files
 from warplog.plan.jobs import (
+    AccessJob,
     BuildParameters,
     CheckJob,
     ChipsJob,
@@ -114,6 +115,12 @@ class Parameters:
         family, settings = self.plan.family_plan(wildcards.family).with_marks(), self.plan.settings.timeline
         return family.job(TimelineJob, contract=family.timeline_contract(), settings=settings)
 
+    def accesses(self, wildcards: Any) -> object:
+        """Returns the parameters of tracing the accesses of a family."""
+        family, settings = self.plan.family_plan(wildcards.family), self.plan.settings
+        counted, contract = settings.profile.ncu, family.access_contract()
+        return family.job(AccessJob, contract=contract, settings=settings.accesses, counted=counted)
+
     def chips(self, wildcards: Any) -> object:
         """Returns the parameters of compiling a family for an architecture."""
         of_family = self.plan.family_plan(wildcards.family)
@@ -193,7 +200,14 @@ class Parameters:
 
     def chips_listed(self, _wildcards: Any = None) -> str:
         """Returns the hash of the table of builds for other chips, which pages of a live campaign do not make."""
-        table = stages.CHIPS.at(paths.RESULTS)
+        return self._listed(stages.CHIPS)
+
+    def accesses_listed(self, _wildcards: Any = None) -> str:
+        """Returns the hash of the table of traced accesses, which the analysis of a live campaign does not make."""
+        return self._listed(stages.LIST_ACCESSES)
+
+    def _listed(self, stage: stages.Stage) -> str:
+        table = stage.at(paths.RESULTS)
         return sha256_file(table) if self.plan.live and table.is_file() else ""
 
     def destination(self, wildcards: Any) -> object:

@@ -89,12 +89,12 @@ def captured(family: Family, cases: Collection[str]) -> tuple[str, ...]:
 
 
 def choose_figures(
-    chosen: Iterable[str], families: Mapping[str, Family], timelines: Collection[str] = ()
+    chosen: Iterable[str], families: Mapping[str, Family], recorded: Mapping[str, Collection[str]] = {}
 ) -> dict[str, tuple[str, ...]]:
     """Returns the figures of each chosen family, without those that would be empty.
 
-    A figure that any family lists under `figures` is drawn only for families that list it. `timelines` names the
-    families with a record of timelines from inside their kernels.
+    A figure that any family lists under `figures` is drawn only for families that list it. `recorded` names the
+    families with a record of what is only made on request: `timelines` from inside kernels, `accesses` to memory.
     """
     needs = figures.needs()
     special = {figure for family in families.values() for figure in family.figures}
@@ -104,7 +104,8 @@ def choose_figures(
             for figure, needed in needs.items()
             if (figure not in special or figure in families[name].figures)
             and all(
-                name in timelines if need == "timelines" else _HAS[need](families[name]) for need in needed
+                name in recorded.get(need, ()) if need in _ON_REQUEST else _HAS[need](families[name])
+                for need in needed
             )
         )
         for name in chosen
@@ -117,7 +118,8 @@ def _shares_memory(variant: Variant) -> bool:
     return variant.library or variant.is_python or any(b"__shared__" in file.read_bytes() for file in files)
 
 
-# The values that NEEDS of a figure may list, and whether a family meets them.
+_ON_REQUEST = ("timelines", "accesses")
+# The other values that NEEDS of a figure may list, and whether a family meets them.
 _HAS: Mapping[str, Callable[[Family], bool]] = {
     "counters": lambda family: "ncu" in family.measuring.profilers,
     "shared_memory": lambda family: any(_shares_memory(variant) for variant in family.variants),

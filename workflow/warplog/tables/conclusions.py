@@ -120,7 +120,7 @@ class Step(Conclusion):
         "counters (they account for at least half of it), tied, same_kernel, other_kernels (of the launch make at least"
         " half of it), within_runs (smaller than the difference between profiled and timed launches), little (the"
         " counters account for less than half), no_cause (they account for it, but only show what follows from the"
-        " time); empty with a gap",
+        " time); with the gap no_counters, accesses (traced accesses changed as the time did); else empty",
     ]
     remainder: Annotated[float, "x", "factor that no counter accounts for"]
     kernel_us: Annotated[float, "us", "time of the longest kernel under ncu"]
@@ -168,13 +168,15 @@ class Change(Conclusion):
         str,
         "",
         "factor (of the time), state (of warps), unit (use of it), traffic, sectors, grid, occupancy, blocks, atomics,"
-        " bubble (at the end of a tile), clock or counter",
+        " bubble (at the end of a tile), clock, counter, or access (by traced addresses, at the case of the trace)",
     ]
     quantity: Annotated[
         str,
         "",
         "metric in the registry, warp state (issuing_or_ready: it issues or could), sm_busy_pct, sm_mhz, blocks_per_sm,"
-        " bubble_us or contended_atomics (0 or 1)",
+        " bubble_us or contended_atomics (0 or 1); of an access, sectors_per_read, _write or _atomic, shared_read_ways,"
+        " _write_ways or _atomic_ways (1 without conflicts or such accesses), traced_sectors or traced_wavefronts (all"
+        " of the launch)",
     ]
     before: Annotated[float, BY_UNIT, "the parent's value in `unit`"]
     after: Annotated[float, BY_UNIT, "the variant's value in `unit`"]
@@ -183,13 +185,19 @@ class Change(Conclusion):
     saved_us: Annotated[
         float, "us", "the parent's time in the warp state minus the variant's; empty for other kinds"
     ]
-    of: Annotated[str, "", "quantity of this step that it accounts for or changes along with; else empty"]
+    of: Annotated[
+        str,
+        "",
+        "quantity of this step that it accounts for or changes along with; of an access, the array; else empty",
+    ]
     wait: Annotated[
         str,
         "",
         "what the variant's warps wait for in the state: wgmma, tma, mbarrier, ...; empty if its name says it",
     ]
-    wait_line: Annotated[str, "", "file:line at which most of these samples fall; empty if unknown"]
+    wait_line: Annotated[
+        str, "", "file:line at which most of these samples fall, or of the access; empty if unknown"
+    ]
     parent_wait: Annotated[str, "", "the same of the parent"]
     parent_wait_line: Annotated[str, "", "the same of the parent"]
 
@@ -258,6 +266,78 @@ class Bound(Conclusion):
     from_mhz: Annotated[float, "MHz", "SM clock that is set at rest"] = NAN
     to_mhz: Annotated[float, "MHz", "SM clock that is set in a long run"] = NAN
     power_w: Annotated[float, "W", "mean board power in a long run"] = NAN
+
+
+@dataclass(frozen=True)
+class Traced(Conclusion):
+    """What the traced addresses of one launch show of a variant; sums are of all its kernels."""
+
+    TABLE = "traced"
+    KEYS = ("family", "variant")
+
+    family: _FAMILY
+    variant: _VARIANT
+    case: Annotated[str, "", "case that was traced"]
+    status: Annotated[str, "", "ok, or why nothing was traced"]
+    reason: Annotated[str, "", "why the status is not ok"] = ""
+    blocks: Annotated[int, "block", "blocks of the launch"] = -1
+    traced_blocks: Annotated[int, "block", "those whose accesses are in the sums"] = -1
+    untraced: Annotated[str, "", "opcodes of accesses that a trace cannot see, comma-separated"] = ""
+    load_sectors_per_request: Annotated[float, "sector/request", "sectors per global load"] = NAN
+    load_sectors_ideal: Annotated[float, "sector/request", "the fewest that hold the bytes of a load"] = NAN
+    store_sectors_per_request: Annotated[float, "sector/request", "sectors per global store"] = NAN
+    store_sectors_ideal: Annotated[float, "sector/request", "the fewest that hold the bytes of a store"] = NAN
+    shared_wavefronts: Annotated[float, "wavefront", "wavefronts of shared memory"] = NAN
+    shared_wavefronts_ideal: Annotated[float, "wavefront", "those without bank conflicts"] = NAN
+    shared_ways: Annotated[float, "ratio", "wavefronts per ideal wavefront: 1 without conflicts"] = NAN
+    block_bytes: Annotated[float, "byte", "distinct bytes of global memory that a block reads, median"] = NAN
+    wave_blocks: Annotated[int, "block", "blocks that fit on the GPU at once"] = -1
+    wave_bytes: Annotated[float, "byte", "distinct bytes that these read"] = NAN
+    wave_bytes_of_blocks: Annotated[float, "byte", "sum of what each of them reads"] = NAN
+    wave_reuse: Annotated[float, "x", "wave_bytes_of_blocks divided by wave_bytes"] = NAN
+    counted: Annotated[int, "inst", "instructions that Nsight Compute counted in the same launch"] = -1
+    differing: Annotated[
+        int, "inst", "those for which it counted something else than the addresses give"
+    ] = -1
+
+
+@dataclass(frozen=True)
+class AccessLine(Conclusion):
+    """How a source line accesses an array or shared memory in the traced launch, summed over its instructions."""
+
+    TABLE = "access_lines"
+    KEYS = ("family", "variant", "launch", "file", "line", "space", "kind", "array")
+
+    family: _FAMILY
+    variant: _VARIANT
+    case: Annotated[str, "", "case that was traced"]
+    launch: Annotated[int, "", "index of the kernel in the launch of the variant"]
+    file: Annotated[str, "", "name of the source file; empty without a line table"]
+    line: Annotated[int, "", "line in it; 0 without a line table"]
+    text: Annotated[str, "", "the source line"]
+    space: Annotated[str, "", "global, shared or local"]
+    kind: Annotated[
+        str, "", "load, store, atomic, async_copy, ldmatrix, stmatrix, wgmma or bulk_copy (of one side each)"
+    ]
+    array: Annotated[str, "", "argument that the addresses belong to; empty for several or none"]
+    requests: Annotated[int, "request", "executions by a warp"]
+    per_request: Annotated[float, BY_UNIT, "sectors, or wavefronts of shared memory, per request"]
+    ideal: Annotated[
+        float, BY_UNIT, "the fewest sectors that hold its bytes; wavefronts without bank conflicts"
+    ]
+    unit: Annotated[str, "", "sector/request or wavefront/request"]
+    used_bytes: Annotated[float, "byte", "distinct bytes per sector; empty for shared memory"]
+    ways: Annotated[
+        int, "ratio", "largest number of words of one bank that a request needs; global memory: empty"
+    ]
+    finding: Annotated[
+        str,
+        "",
+        "scattered (more sectors than needed), conflicts (more wavefronts than without bank conflicts); else empty",
+    ]
+    counted: Annotated[
+        str, "", "equal or differs: what Nsight Compute counted at these instructions; empty if it did not"
+    ]
 
 
 @dataclass(frozen=True)
@@ -516,6 +596,8 @@ ANALYSED: tuple[type[Conclusion], ...] = (
     Change,
     Bound,
     SassStep,
+    Traced,
+    AccessLine,
 )  # by the rule `analyse`
 TABLES: tuple[type[Conclusion], ...] = (*ANALYSED, Answer, Ceiling, Chip)
 Of = TypeVar("Of", bound=Conclusion)

@@ -12,7 +12,23 @@ from pyarrow import ArrowException
 from pyarrow.parquet import read_metadata
 
 from warplog.core import paths
-from warplog.core.columns import CLAIMS, FLOORS, ORACLE, ORIGIN, PARQUET_ONLY, TABLES, TUNE, Cell, Column, Row
+from warplog.core.columns import (
+    ACCESS_LANES,
+    ACCESS_OWNERS,
+    ACCESS_TILES,
+    ACCESSES,
+    CLAIMS,
+    FLOORS,
+    ORACLE,
+    ORIGIN,
+    PARQUET_ONLY,
+    TABLES,
+    TRACED_KERNELS,
+    TUNE,
+    Cell,
+    Column,
+    Row,
+)
 from warplog.core.csv_text import csv_of_table, restored
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_bytes, write_text
@@ -49,6 +65,11 @@ def columns() -> str:
         "floors": FLOORS,
         "tune": TUNE,
         "oracle": ORACLE,
+        "accesses": ACCESSES,
+        "traced_kernels": TRACED_KERNELS,
+        "access_lanes": ACCESS_LANES,
+        "access_owners": ACCESS_OWNERS,
+        "access_tiles": ACCESS_TILES,
         **{kind.TABLE: conclusions.columns(kind) for kind in conclusions.TABLES},
     }
     lines += [
@@ -142,8 +163,49 @@ NEEDED = {
     "claims": ["family", "id", "claim", "verdict", "measured", "unit", "condition", "reason"],
     "launches": ["family", "variant", "case", "status", "reason", "sm_mhz", "overhead_pct", "noise_pct"],
     "tracks": ["family", "variant", "case", "slot", "warp", "role", "region", "start_us", "duration_us"],
+    "access_lanes": [
+        *(
+            "family",
+            "variant",
+            "case",
+            "launch",
+            "offset",
+            "opcode",
+            "file",
+            "line",
+            "text",
+            "space",
+            "kind",
+            "array",
+        ),
+        *("requests", "sectors", "sectors_ideal", "wavefronts", "wavefronts_ideal", "ways"),
+        *("block", "warp", "size_bytes", "lane", "address", *ORIGIN_COLUMNS),
+    ],
+    "access_owners": [
+        *(
+            "family",
+            "variant",
+            "case",
+            "array",
+            "block",
+            "thread",
+            "row",
+            "column",
+            "elements",
+            *ORIGIN_COLUMNS,
+        ),
+    ],
+    "access_tiles": [
+        *("family", "variant", "case", "array", "rows", "columns", "block"),
+        *("first_row", "end_row", "first_column", "end_column", *ORIGIN_COLUMNS),
+    ],
     "floors": ["family", "variant", "case", "gpu", "regime", "deviation", "freedom", "groups"],
     "stages": ["family", "variant", "stage", "seconds"],
+    "accesses": ["family", "variant", "case", "status", "reason", "source_sha256"],
+    "traced_kernels": [
+        *("family", "variant", "case", "launch", "kernel", "blocks", "traced_blocks", "untraced"),
+        *("block_bytes", "wave_blocks", "wave_bytes", "wave_bytes_of_blocks", "source_sha256"),
+    ],
     **{kind.TABLE: list(conclusions.columns(kind)) for kind in conclusions.TABLES},
 }
 

@@ -18,6 +18,7 @@ from warplog.records.family_file import Entry, FamilyRecord, misplaced
 from warplog.records.fields import Origin, Tool
 from warplog.records.measured import Absent, Measured
 from warplog.records.profile import Profile
+from warplog.records.requested.accesses import Accesses
 from warplog.records.requested.timeline import Timeline
 from warplog.records.time import Time
 from warplog.records.verification.invariants import Stage, believed, unproven
@@ -108,6 +109,7 @@ class FamilyRecords:
         self._times = self._read(stages.TIME, Time)
         self._extracts = self._read(stages.EXTRACT, Extract)
         self._timelines = self._read(stages.TIMELINE, Timeline)
+        self._accesses = self._read(stages.ACCESSES, Accesses)
         self._captures: Mapping[Tool, Mapping[str, Profile | Absent]] = {
             "ncu": self._read(stages.NCU, Profile),
             "nsys": self._read(stages.NSYS, Profile),
@@ -137,6 +139,11 @@ class FamilyRecords:
         """Returns the timeline record of a variant."""
         check = self._checks.get(variant, self._missing)
         return _believed(self._timelines.get(variant, self._missing), check)
+
+    def accesses(self, variant: str) -> Accesses | Absent:
+        """Returns the record of a variant's traced accesses."""
+        check = self._checks.get(variant, self._missing)
+        return _believed(self._accesses.get(variant, self._missing), check)
 
     def _read(self, stage: stages.Stage, kind: type[Entry]) -> Mapping[str, Entry | Absent]:
         campaign = self._source.campaign

@@ -21,7 +21,11 @@ TABLES = (
     *("power_trace", "lines", "launches", "tracks"),
 )
 # Made by jobs of their own, after the others, or missing in campaigns that an earlier release recorded.
-OPTIONAL = ("claims", "floors", "instructions", *(kind.TABLE for kind in conclusions.TABLES))
+TRACED = ("accesses", "traced_kernels")
+OPTIONAL = (
+    *("claims", "floors", "instructions", *(kind.TABLE for kind in conclusions.TABLES)),
+    *(*TRACED, "access_lanes", "access_owners", "access_tiles"),
+)
 
 _OF_GPU = ("gpus", "ceilings")
 _USABLE = ("met", "within_noise")  # words of a ceiling
@@ -60,6 +64,12 @@ class FigureTables:
     launches: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["launches"]))
     tracks: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["tracks"]))
     instructions: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["instructions"]))
+    accesses: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["accesses"]))
+    traced_kernels: pd.DataFrame = field(
+        default_factory=lambda: pd.DataFrame(columns=NEEDED["traced_kernels"])
+    )
+    traced: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["traced"]))
+    access_lines: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["access_lines"]))
     sass_steps: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["sass_steps"]))
     verdicts: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["verdicts"]))
     places: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["ladder"]))
@@ -69,6 +79,9 @@ class FigureTables:
     bounds: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["bounds"]))
     chips: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["chips"]))
     ceilings: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["ceilings"]))
+    access_lanes: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["access_lanes"]))
+    access_owners: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["access_owners"]))
+    access_tiles: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["access_tiles"]))
 
     @property
     def family(self) -> str:

@@ -12,6 +12,7 @@ from warplog.core.columns import Row, number
 from warplog.core.errors import WarplogError
 from warplog.core.files import temporary_folder
 from warplog.core.paths import own_command
+from warplog.figures import OF_VARIANT
 from warplog.figures.shared import gallery
 from warplog.records.campaign import Campaign
 from warplog.records.fields import Origin
@@ -94,7 +95,11 @@ def log_figures(
     figures = {
         # The ladder, from which a reader starts, before the others.
         folder.name: sorted(
-            (path for path in folder.glob("*") if path.suffix in (".png", ".svg")),
+            (
+                path
+                for path in folder.glob("*")
+                if path.suffix in (".png", ".svg") and OF_VARIANT not in path.stem
+            ),
             key=lambda path: (path.stem != "ladder", path.name),
         )
         for folder in folders

@@ -78,6 +78,10 @@ def run_note(run: Run, variant: Row, data: FigureTables, campaign: Campaign) -> 
     if "main_kernel" in run.tags:
         kernel = " ".join(run.tags["main_kernel"].replace("`", "'").split())
         facts += [f"Counters: case `{run.tags['counters_case']}`, longest kernel `{kernel}`"]
+    if "traced_case" in run.tags:
+        facts += [
+            f"Accesses (`traced/...`): addresses of one launch of case `{run.tags['traced_case']}`, no counters"
+        ]
     facts += [
         f"Artifacts: figures of the family in `{gallery.NAME}`, all numbers of the variant in `tables/`"
     ]

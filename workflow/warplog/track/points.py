@@ -84,6 +84,8 @@ PROFILED = (
     "copy_hidden_pct",
     "longest_engine_pct",
 )
+# Columns of `traced`: what the addresses of one launch at a small case give, not counters.
+TRACED = ("load_sectors_per_request", "store_sectors_per_request", "shared_ways", "wave_reuse")
 # The UI of MLflow becomes slow, and its tabs crash, with many metric names (mlflow#24012, mlflow#21841).
 MOST_NAMES = 60
 _STALLS = {f"stall_{reason}_cycles_per_issue" for reason in STALL_REASONS if reason != "selected"}
@@ -155,6 +157,13 @@ def counted(rows: Iterable[Row]) -> Iterable[Point]:
             yield Point(f"profile/{name}", _rounded(value), 0)
 
 
+def traced(row: Row) -> Iterable[Point]:
+    """Yields the points of a row of `traced`."""
+    for name in TRACED:
+        if math.isfinite(value := number(row, name)):
+            yield Point(f"traced/{name}", _rounded(value), 0)
+
+
 def limited(points: Iterable[Point]) -> list[Point]:
     """Returns the points of the MOST_NAMES most important metrics, without metrics that are always zero."""
     unique = {(point.name, point.step): point for point in points}
@@ -164,7 +173,7 @@ def limited(points: Iterable[Point]) -> list[Point]:
 
 
 def _rank(name: str) -> tuple[int, int, str]:
-    """Returns the order of metrics: headline, series of speed, counters, stalls, series of further cases of a size."""
+    """Returns the order of metrics: headline, series of speed, counters, traces, stalls, series of further cases."""
     group, _, last = name.partition("/")
     series = [metric for metric, _ in MEASURES.values()]
     if group in ("headline", "system"):
@@ -173,6 +182,8 @@ def _rank(name: str) -> tuple[int, int, str]:
         return 1, series.index(name), name
     if last in PROFILED:
         return 2, PROFILED.index(last), name
+    if group == "traced":
+        return 2, len(PROFILED), name
     return (3 if group == "profile" else 4), 0, name
 
 

@@ -31,6 +31,7 @@ from warplog.track.points import (
     limited,
     main_rows,
     measured,
+    traced,
 )
 
 if TYPE_CHECKING:
@@ -151,10 +152,12 @@ def runs(
     times = _by("variant", as_rows(data.measurements))
     profiled = data.metrics[data.metrics["case"] == data.profiled_case]
     counters = _by("variant", as_rows(profiled[_COUNTED]))
+    traces = {str(row["variant"]): row for row in as_rows(data.traced) if row["status"] == "ok"}
     made = []
     for variant in as_rows(data.variants):
         name = str(variant["variant"])
-        made.append(_run(data, variant, times.get(name, []), counters.get(name, []), steps, speed, campaign))
+        own = times.get(name, []), counters.get(name, []), traces.get(name, {})
+        made.append(_run(data, variant, *own, steps, speed, campaign))
     home_run, verdicts, gains = home(made), _verdicts(data), _gains(data)
     colour = {variant: {"mlflow.runColor": shown} for variant, shown in colours.items()}
     judged = tuple(f"variant {run.variant}" for run in made) if verdicts else ()
@@ -219,13 +222,14 @@ def _run(
     variant: Row,
     times: Sequence[Row],
     counted_rows: Sequence[Row],
+    trace: Row,
     steps: Steps,
     speed: str,
     campaign: Campaign,
 ) -> Run:
     name = str(variant["variant"])
     counters = main_rows(counted_rows)
-    points = [*measured(times, steps, data.case, speed), *counted(counters)]
+    points = [*measured(times, steps, data.case, speed), *counted(counters), *traced(trace)]
     cases = []
     for row in sorted(
         times, key=lambda row: row["case"] != data.case
@@ -238,6 +242,7 @@ def _run(
     about = {"status": status, "reason": reason, "measured_at": started}
     commit = next((str(r["commit"]) for r in times if r.get("commit")), "")
     tags = _tags(variant, campaign) | about | _findings(counters, data.profiled_case)
+    tags["traced_case"] = text(trace, "case")
     return Run(
         family=data.family,
         variant=name,

@@ -21,7 +21,7 @@ from typing import Any
 
 from warplog.core.errors import WarplogError
 from warplog.metrics import STALL_REASONS
-from warplog.track.points import MEASURES, headline
+from warplog.track.points import MEASURES, TRACED, headline
 from warplog.track.runs import FACTS, GAIN, GAIN_VERDICT, TUNING, Run
 
 CHARTS = "&compareRunsMode=CHART"  # the end of a link that opens the charts of a view
@@ -89,6 +89,11 @@ class View:
         tags = (run.tags.get("counters_case") for run in self.runs)
         return next((case for case in tags if case), self.headline_case)
 
+    @property
+    def traced_case(self) -> str:
+        """The case whose accesses were traced; "" if none were."""
+        return next((case for run in self.runs if (case := run.tags.get("traced_case"))), "")
+
     def has_param(self, name: str) -> bool:
         """Returns whether any run has the parameter."""
         return any(name in run.params for run in self.runs)
@@ -155,9 +160,10 @@ def _state(view: View) -> dict[str, Any]:
 
 
 def _sections(view: View) -> tuple[str, str, str]:
+    traced = view.traced_case
     return (
         f"1 Speed by {view.size_label}",
-        f"2 Counters at {view.counters_case}",
+        f"2 Counters at {view.counters_case}" + (f", traced at {traced}" if traced else ""),
         "3 Parameters and speed",
     )
 
@@ -187,7 +193,8 @@ def _charts(view: View) -> Iterable[dict[str, Any]]:
     yield _line(speed, MEASURES[view.speed][0])
     yield _line(speed, MEASURES["ratio_to_baseline"][0])
     yield _chart("BAR", speed, {"metricKey": headline("sustained_gflops")})
-    for name in (*_worst_stalls(view.runs), *(f"profile/{name}" for name in _WHY_BARS)):
+    bars = *(f"profile/{name}" for name in _WHY_BARS), *(f"traced/{name}" for name in TRACED)
+    for name in (*_worst_stalls(view.runs), *bars):
         yield _chart("BAR", why, {"metricKey": name})
     x, y = ({"key": f"profile/{name}", "type": "METRIC"} for name in _SCATTER)
     yield _chart("SCATTER", why, {"xaxis": x, "yaxis": y})

@@ -44,7 +44,17 @@ _SAID = (
         "thread",
         "warp",
     ),
-    *("wave", "wavefront", "sector/request", "inst/cycle", "cycle/inst", "ratio", "index"),
+    *(
+        "wave",
+        "wavefront",
+        "request",
+        "sector/request",
+        "wavefront/request",
+        "inst/cycle",
+        "cycle/inst",
+        "ratio",
+        "index",
+    ),
 )
 SHARE = "share"  # of 1, shown in percent
 _SHARES = ("ratio_to_baseline", "published_ratio", "sample_share", "instruction_share", "off")

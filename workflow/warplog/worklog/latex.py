@@ -37,6 +37,7 @@ _RESOURCES = {
 def latex(page: Page) -> dict[str, str]:
     """Returns the tables and figures of a page by the names of their files, without suffix."""
     tables = {"ladder": _ladder(page), "speeds": _speeds(page), "resources": _resources(page)}
+    tables["accesses"] = _accesses(page)
     figures = (*page.key, *([page.ladder] if page.ladder else []), *page.pictures)
     files = {**tables, **{f"figure-{figure.name}": _figure(page.family, figure) for figure in figures}}
     return {name: text.translate(_SYMBOLS) for name, text in files.items() if text}
@@ -66,7 +67,7 @@ def _ladder(page: Page) -> str:
     rows = []
     for section, speed in zip(page.sections, speeds, strict=True):
         over, step, bound = section.over, section.step, section.bound
-        causes = step.headline[:1] if step and step.row.explained == "counters" else ()
+        causes = step.headline[:1] if step and step.row.explained in ("counters", "accesses") else ()
         rows.append(
             (
                 number[section.name],
@@ -87,6 +88,8 @@ def _ladder(page: Page) -> str:
         " compute reaches it, comes near it, or latency, a full queue, atomics or a small launch keep the kernel from"
         " it."
     )
+    if any(section.step and section.step.row.explained == "accesses" for section in page.sections):
+        caption += " Without counters, the main change is a traced access that changed as the time did."
     titles = ("", "variant", "from", "main change", unit or "time", "gain", "interval", "bound")
     formats = "@{}r" + _wrapped(0.17) + "r" + _wrapped(0.18) + "rrr" + _wrapped(0.12) + "@{}"
     return _table(page.family, "ladder", caption, titles, rows, formats, _MOST_HIGH_ROWS)
@@ -135,6 +138,31 @@ def _resources(page: Page) -> str:
     titles = ("variant", *_RESOURCES.values(), "theoretical", "achieved", "limited by")
     formats = f"@{{}}{_wrapped(0.2)}rrrrr{_wrapped(0.15)}@{{}}"
     return _table(page.family, "resources", caption, titles, rows, formats, _MOST_HIGH_ROWS) if rows else ""
+
+
+def _accesses(page: Page) -> str:
+    """Returns how each variant accesses memory in its traced launch; "" if none was traced."""
+    columns = {
+        "load_sectors_per_request": "sectors per load", "load_sectors_ideal": "ideal",
+        "store_sectors_per_request": "per store", "store_sectors_ideal": "ideal",
+        "shared_ways": "ways", "wave_reuse": "reuse",
+    }  # fmt: skip
+    rows = [
+        (escape(section.name), *(_cell(section.traced[name]) for name in columns))
+        for section in page.sections
+        if section.traced and section.traced.status == "ok"
+    ]
+    caption = (
+        f"{page.title} at {page.method.traced}: memory accesses by the traced addresses of one launch, not by counters."
+        " Sectors of 32 bytes per request of a warp to global memory, and the fewest that hold its bytes; wavefronts of"
+        " shared memory per ideal wavefront (ways); how many blocks of the first wave read a byte on average (reuse)."
+    )
+    formats = f"@{{}}{_wrapped(0.2)}rrrrrr@{{}}"
+    return (
+        _table(page.family, "accesses", caption, ("variant", *columns.values()), rows, formats)
+        if rows
+        else ""
+    )
 
 
 def _cell(value: Any) -> str:

@@ -73,6 +73,9 @@ class Conclusions:
             largest difference first.
         cases: At how many cases both have a time.
         bound: of `bounds`.
+        traced: of `traced`; None if it was not traced.
+        accesses: of `access_lines`: those with findings, and those with most requests, in the order of the code.
+        more_accesses: How many others there are.
         same_kernel: First variant of the ladder that launches the same kernel, if its parent does too; else "".
     """
 
@@ -83,6 +86,9 @@ class Conclusions:
     step: Step | None
     bound: Cells | None
     same_kernel: str
+    traced: Cells | None
+    accesses: tuple[Cells, ...]
+    more_accesses: int
 
     @property
     def is_on_path(self) -> bool:
@@ -113,6 +119,7 @@ class Section(Conclusions):
         loops: Its hottest loops in machine code, each beside its counterpart in the parent; empty without samples.
         sass: The machine code of its longest kernel; empty where the campaign did not keep it.
         chips: of `chips`: what it needs on each architecture that it was compiled for; empty if it was not.
+        pictures: Figures of this variant.
         memory: The memory charts of its parent, if that has counters, and of its own longest kernel.
     """
 
@@ -139,6 +146,7 @@ class Section(Conclusions):
     loops: tuple[MachineCode, ...] = ()
     sass: tuple[str, ...] = ()
     chips: tuple[Cells, ...] = ()
+    pictures: tuple[Picture, ...] = ()
     memory: tuple[MemoryChart, ...] = ()
 
 
@@ -223,8 +231,10 @@ class Method:
         is_at_rest: Whether the clock was known, so that times are at rest.
         processes: of `measurements`: rows with the fewest and with the most processes; empty for single processes.
         sizes: Name and value of the dimensions of the headline case, if its name does not say them.
-        counters: "ncu", "serial" (none, since ncu removes the overlap) or "copies" (none, since copies have none).
+        counters: "ncu", "none" (they were not captured),
+            "serial" (none, since ncu removes the overlap) or "copies" (none, since copies have none).
         regimes: "sustained", "back_to_back": long runs that are slower.
+        traced: The case whose addresses were traced; "" if none were.
     """
 
     is_exact: bool
@@ -234,6 +244,7 @@ class Method:
     sizes: tuple[tuple[str, str], ...]
     counters: str
     regimes: tuple[str, ...]
+    traced: str
 
 
 @dataclass(frozen=True)

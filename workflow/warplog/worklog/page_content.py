@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from warplog.catalog.family import Family
 from warplog.core.columns import Row, number, text
 from warplog.core.numbers import rate_unit
+from warplog.figures import OF_VARIANT
 from warplog.figures.captions import caption
 from warplog.figures.shared.highlight import of_family
 from warplog.records.campaign import Campaign
@@ -32,11 +34,15 @@ _ORDER = (
 _TITLES = {  # where the name of a figure does not say what it shows
     "chains_x_warps": "Chains against warps",
     "hierarchy": "Levels of memory",
+    "lanes_over_banks": "Lanes over banks of shared memory",
+    "lanes_over_sectors": "Lanes over sectors of memory",
     "latency_vs_footprint": "Latency by size of the ring",
     "error_vs_speed": "Error and speed by type",
+    "owners": "Who writes which element",
     "power_trace": "Clock, power and speed over time",
     "swim_lanes": "Warps of one SM over time",
     "throughput_vs_size": "Throughput by problem size",
+    "tile_order": "Order of the blocks' tiles",
     "timeline": "Trace of launches",
 }
 # The ladder opens the page; claims are shown in tables beside the variants.
@@ -67,12 +73,16 @@ def gather(
         WarplogError: if a source cannot be read.
     """
     rows = Rows(family, tables, machine_code or {})
-    drawn = {path.stem: _picture(path, captions, tables) for path in pictures}
+    every = {path.stem: _picture(path, captions, tables) for path in pictures}
+    drawn = {name: picture for name, picture in every.items() if OF_VARIANT not in name}
     order = [
         *(n for n in _ORDER if n in drawn),
         *sorted(set(drawn) - {*_ELSEWHERE, *_ORDER, *family.figures}),
     ]
-    sections = rows.sections()
+    sections = tuple(
+        replace(section, pictures=tuple(p for n, p in every.items() if n.endswith(OF_VARIANT + section.name)))
+        for section in rows.sections()
+    )
     path = sorted((place for place in rows.places.values() if place.step > 0), key=lambda place: place.step)
     by_size = as_rows(tables.measurements.sort_values("size", kind="stable"))
     return Page(
@@ -114,9 +124,10 @@ def gather(
 
 
 def _picture(path: Path, captions: Path, tables: FigureTables) -> Picture:
-    """Returns the figure with the sentences of its .rst file that apply."""
-    title = _TITLES.get(path.stem, path.stem.replace("_", " ").capitalize())
-    return Picture(path.stem, title, caption(captions / f"{path.stem}.rst", tables), path)
+    """Returns the figure with the sentences of its .rst file that apply; of one variant, that of its figure."""
+    name = path.stem.partition(OF_VARIANT)[0]
+    title = _TITLES.get(name, name.replace("_", " ").capitalize())
+    return Picture(path.stem, title, caption(captions / f"{name}.rst", tables), path)
 
 
 def _chart(rows: Rows, by_size: Sequence[Row], path: Sequence[Place]) -> str:
@@ -192,7 +203,11 @@ def _method(rows: Rows) -> Method:
     family, tables = rows.family, rows.tables
     timed = [row for row in rows.measured.values() if number(row, "processes") > 1]
     ends = [end(timed, key=lambda row: number(row, "processes")) for end in (min, max)] if timed else []
-    counted = "ncu" in family.measuring.profilers
+    metrics = tables.metrics
+    if "ncu" in family.measuring.profilers:
+        counters = "ncu" if (metrics["value"].notna() & (metrics["tool"] == "ncu")).any() else "none"
+    else:
+        counters = "serial" if "overlap" in family.figures else "copies"
     runs = filter(None, map(regimes.long_run, as_rows(tables.measurements)))
     return Method(
         is_exact=not family.amount(family.work.flops, family.cases[family.headline_case], 1),
@@ -200,8 +215,9 @@ def _method(rows: Rows) -> Method:
         is_at_rest=regimes.at_rest(rows.measured.values()),
         processes=tuple(Cells("measurements", row) for row in ends),
         sizes=_sizes(family, tables.case),
-        counters="ncu" if counted else "serial" if "overlap" in family.figures else "copies",
+        counters=counters,
         regimes=tuple(sorted({run.regime.replace(" ", "_") for run in runs})),
+        traced=next(iter(tables.access_lines["case"]), ""),
     )
 
 

@@ -5,13 +5,14 @@ from collections.abc import Iterable, Sequence
 
 from warplog.core.columns import text
 from warplog.tables import conclusions as rows
-from warplog.tables.conclusions import Bound, Change, Place, Verdict
+from warplog.tables.conclusions import AccessLine, Bound, Change, Place, Traced, Verdict
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
 from warplog.worklog.cells import Cells
 from warplog.worklog.page import Conclusions, Step
 
 _LEAST_TURNED = 0.02  # by which a variant is slower or faster than its parent at another case, to be shown
+_MOST_ACCESSES = 24
 _RATES = ("ipc", "issuing_or_ready")  # they follow from the other causes, if there are any
 
 
@@ -22,12 +23,16 @@ def by_variant(tables: FigureTables) -> dict[str, Conclusions]:
     steps = {step.variant: step for step in rows.rows(tables.steps, rows.Step)}
     changes = rows.by_variant(sorted(rows.rows(tables.changes, Change), key=lambda change: change.rank))
     bounds = {bound.variant: Cells(Bound.TABLE, bound) for bound in rows.rows(tables.bounds, Bound)}
+    traced = {row.variant: Cells(Traced.TABLE, row) for row in rows.rows(tables.traced, Traced)}
+    accesses = rows.by_variant(rows.rows(tables.access_lines, AccessLine))
     variants = {}
     for name, place in ranks.items():
         parent = text(measured[name], "parent")
         root = place.kernel_of or name
         is_same = parent in ranks and (ranks[parent].kernel_of or parent) == root
         is_shown = measured[name]["status"] == "ok" and not is_same
+        lines = accesses.get(name, [])
+        shown = sorted(lines, key=lambda line: (not line.finding, -line.requests))[:_MOST_ACCESSES]
         over = {verdict.case: verdict for verdict in words.get((name, parent), ())}
         here = over.get(tables.case)
         variants[name] = Conclusions(
@@ -38,6 +43,9 @@ def by_variant(tables: FigureTables) -> dict[str, Conclusions]:
             step=_step(steps[name], changes.get(name, ())) if is_shown and name in steps else None,
             bound=bounds.get(name) if is_shown else None,
             same_kernel=root if is_same else "",
+            traced=traced.get(name),
+            accesses=tuple(Cells(AccessLine.TABLE, line) for line in lines if line in shown),
+            more_accesses=len(lines) - len(shown),
         )
     return variants
 
@@ -76,6 +84,8 @@ def _headline(changes: Sequence[Change]) -> list[Change]:
     """Returns the first cause, and the first one of another kind: what was changed, and the wait that it saves."""
     causes = [change for change in changes if change.role == "cause"]
     causes = [cause for cause in causes if cause.quantity not in _RATES] or causes
+    if traced := [cause for cause in causes if cause.kind == "access"]:
+        return ([cause for cause in traced if cause.unit.endswith(("/request", "ratio"))] or traced)[:2]
     sectors = [cause for cause in causes if cause.kind == "sectors"]
     if sectors == causes[: len(sectors)] and len(sectors) > 1:
         return sectors[:2]

@@ -19,7 +19,7 @@ from warplog.records.campaign import Gpu
 from warplog.tables.files import as_rows, read_table
 
 HOPPER = (9, 0)
-Name = Literal["compile", "check", "time", "counters", "trace", "sanitize", "timeline", "tune"]
+Name = Literal["compile", "check", "time", "counters", "trace", "sanitize", "timeline", "accesses", "tune"]
 Key = tuple[str, str]  # family and variant
 _KIB = 1024
 # The findings that a stage depends on.
@@ -31,6 +31,7 @@ _NEEDS: Mapping[Name, tuple[str, ...]] = {
     "trace": ("nsys",),
     "sanitize": ("compute-sanitizer",),
     "timeline": ("nvcc", "host compiler", "driver"),
+    "accesses": ("nvcc", "host compiler", "driver", "tracer"),
     "tune": ("nvcc", "host compiler", "driver"),
 }
 

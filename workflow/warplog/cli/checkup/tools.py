@@ -2,6 +2,7 @@
 
 import importlib.util
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -11,6 +12,8 @@ from warplog.core.errors import WarplogError
 from warplog.core.files import temporary_folder
 from warplog.machine import toolchain, wheels
 from warplog.machine.toolchain import Tool
+from warplog.measure.building.tracer import build_tracer
+from warplog.records.campaign import Gpu
 
 _DEFAULT_ARCH = "sm_90"
 _TRY_S = 120.0
@@ -21,6 +24,16 @@ extern "C" int launch(cudaStream_t stream) {
     return cudaGetLastError();
 }
 """
+
+# What the tracer says after the driver had the occasion to load it; the last line of output is the reason.
+_TRACE = """\
+import ctypes, sys
+ctypes.CDLL("libcuda.so.1").cuInit(0)
+tracer = ctypes.CDLL(sys.argv[1])
+tracer.warplog_unready.restype = ctypes.c_char_p
+sys.exit(tracer.warplog_unready().decode() or 0)
+"""
+_NO_TRACER = "`snakemake accesses` says the same of each variant; everything else works without it"
 
 
 def compilers(arch: str | None, project: Path) -> list[Finding]:
@@ -80,6 +93,26 @@ def profilers(gpu_present: bool) -> list[Finding]:
     return findings
 
 
+def tracer(gpu: Gpu | None, project: Path) -> Finding:
+    """Checks the tracer of memory accesses, by building it and loading it into a process that uses the GPU."""
+    api = toolchain.sanitizer_api()
+    if gpu is None:
+        return Finding("tracer", "info", "not required without a GPU")
+    if api is None:
+        return _installed_on_demand("tracer", "tracer", "the Sanitizer API is not installed", False, project)
+    try:
+        with temporary_folder() as folder:
+            library = folder / "tracer.so"
+            build_tracer(toolchain.find("nvcc"), api, gpu.arch, library)
+            environment = {**gpu.environment, "CUDA_INJECTION64_PATH": str(library)}
+            failure = _try_python(_TRACE, str(library), environment=environment)
+    except WarplogError as error:
+        failure = str(error)
+    if failure:
+        return Finding("tracer", "warn", f"{api.library}: {failure}", _NO_TRACER)
+    return Finding("tracer", "ok", f"{api.library}; traces memory accesses here without counters")
+
+
 def importer(nsys: Path) -> bool:
     """Returns whether the installation of nsys has QdstrmImporter, which converts recordings into reports."""
     home = nsys.resolve().parent
@@ -115,8 +148,9 @@ def _cublas(project: Path) -> Finding:
     return Finding("cuBLAS", "ok", str(path))
 
 
-def _try_python(code: str, *arguments: str) -> str:
-    done = process.run([sys.executable, "-c", code, *arguments], timeout_s=_TRY_S, env=process.minimal_env())
+def _try_python(code: str, *arguments: str, environment: Mapping[str, str] | None = None) -> str:
+    env = process.minimal_env(environment or {})
+    done = process.run([sys.executable, "-c", code, *arguments], timeout_s=_TRY_S, env=env)
     return "" if done.ok else (done.output_tail.strip().splitlines() or [process.explain_exit(done)])[-1]
 
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 def draw(data: "FigureTables", names: Sequence[str], settings: Settings, folder: Path, version: int) -> None:
     """Draws the named figures into `folder`, each with a CSV file of its numbers; deletes others.
 
-    A figure that has nothing to show is not drawn. `.drawn.json` holds a hash of what each was drawn from.
+    Those that can be about one variant are drawn for each of them, too, as `<figure>@<variant>`. A figure
+    that has nothing to show is not drawn. `.drawn.json` holds a hash of what each was drawn from.
 
     Args:
         version: of the code that draws.
@@ -29,14 +30,18 @@ def draw(data: "FigureTables", names: Sequence[str], settings: Settings, folder:
     look = style.look(data, settings)
     suffixes = {".csv", *look.settings.suffixes}
     drawn = {}
-    for name in names:
-        numbers = figures.data(name, data)
+    of_variants = [
+        (name, v) for name in names if figures.has_variants(name) for v in data.variants["variant"]
+    ]
+    for figure, variant in (*((name, "") for name in names), *of_variants):
+        numbers = figures.data(figure, data, variant)
         if numbers.empty:
             continue
+        name = f"{figure}{figures.OF_VARIANT}{variant}" if variant else figure
         drawn[name] = sha256_of(version, csv_of_table(numbers), repr(look))
         there = all((folder / f"{name}{suffix}").is_file() for suffix in suffixes)
         if former.get(name) != drawn[name] or not there:
-            figures.write(name, numbers, look, folder / name)
+            figures.write(figure, numbers, look, folder / name)
     write_text(index, door.as_json(drawn, indent=1) + "\n")
     for path in folder.glob("[a-z]*"):
         if path.stem not in drawn or path.suffix not in suffixes:

@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from msgspec import structs
 
@@ -64,10 +64,8 @@ class CaptureStage(AfterCheck[ProfileSettings, CapturedCase, Profile]):
         """Returns status and reason for not capturing a variant; None if it is captured."""
         if refusal := super().refuse(job):
             return refusal
-        if self.name not in job.family.measuring.profilers:
-            return "skipped", f"n/a: {self.name} cannot observe what this family measures"
-        if self.name not in (job.variant.profilers or (self.name,)):
-            return "skipped", f"n/a: {self.name} cannot observe what this variant launches"
+        if refusal := unobservable(self.name, job):
+            return refusal
         if not getattr(job.settings, self.name):
             return "skipped", f"config: profile.{self.name} is off"
         if self.tool.path is None:
@@ -125,7 +123,7 @@ class CaptureStage(AfterCheck[ProfileSettings, CapturedCase, Profile]):
             if not broken:
                 shutil.move(self.finish(output), report)
         except (WarplogError, OSError) as error:
-            status, reason = _diagnose(place / "worker.log", str(error))
+            status, reason = diagnose(place / "worker.log", str(error))
             show_variant(self.name, first.family, parts[0].variant, status, reason)
             return [self.entry(replace(part, refusal=(status, reason)), {}, Session()) for part in parts]
         finally:
@@ -238,7 +236,17 @@ def capture_nsys(
     NsysStage(check, tool, cases).run(jobs)
 
 
-def _diagnose(log: Path, error: str) -> Refusal:
+def unobservable(profiler: fields.Tool, job: Job[Any]) -> Refusal | None:
+    """Returns status and reason if family.yaml says that a profiler cannot observe the variant; None if it can."""
+    if profiler not in job.family.measuring.profilers:
+        return "skipped", f"n/a: {profiler} cannot observe what this family measures"
+    if profiler not in (job.variant.profilers or (profiler,)):
+        return "skipped", f"n/a: {profiler} cannot observe what this variant launches"
+    return None
+
+
+def diagnose(log: Path, error: str) -> Refusal:
+    """Returns status and reason of a session of ncu or nsys that failed, from its log."""
     text = log.read_text(errors="replace") if log.is_file() else ""
     if "No space left on device" in text + error:
         raise WarplogError(f"{log}: the disk is full ({fullest(log, TEMPORARY)}); free space and run again")

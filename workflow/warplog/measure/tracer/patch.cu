@@ -36,9 +36,12 @@ static __device__ __forceinline__ uint32_t take(Trace* trace, uint32_t active, u
 static __device__ __forceinline__ void put(Trace* trace, uint32_t at, uint64_t pc, uint64_t address, uint32_t size,
                                            uint32_t active, uint32_t kind, uint32_t flags) {
     const uint32_t thread = linear(threadIdx, blockDim);
-    asm volatile("st.global.u64 [%0], %1;\n\tst.global.v2.u32 [%0 + 8], {%2, %3};\n\tst.global.v2.u32 [%0 + 16], {%4, %5};" ::"l"(
-                     __cvta_generic_to_global(trace->entries + at)),
-                 "l"(address), "r"(linear(blockIdx, gridDim)), "r"(static_cast<uint32_t>(pc)), "r"(active),
+    const auto entry = __cvta_generic_to_global(trace->entries + at);
+    asm volatile("st.global.u64 [%0], %1;" ::"l"(entry), "l"(address) : "memory");
+    asm volatile("st.global.v2.u32 [%0 + 8], {%1, %2};" ::"l"(entry), "r"(linear(blockIdx, gridDim)),
+                 "r"(static_cast<uint32_t>(pc))
+                 : "memory");
+    asm volatile("st.global.v2.u32 [%0 + 16], {%1, %2};" ::"l"(entry), "r"(active),
                  "r"(thread | size << 16 | kind << 24 | flags << 28)
                  : "memory");
 }
@@ -72,11 +75,6 @@ static __device__ __forceinline__ uint32_t flags_of(uint32_t flags) {
     return (flags & 0xfu) | ((flags & (READ | WRITE)) == (READ | WRITE) ? ATOMIC : 0u);
 }
 
-CALLBACK warplog_enter(void* data, uint64_t pc) {
-    auto* trace = static_cast<Trace*>(data);
-    if (trace) trace->start = pc;
-    return SANITIZER_PATCH_SUCCESS;
-}
 CALLBACK warplog_global(void* data, uint64_t pc, void* address, uint32_t size, uint32_t flags, const void*) {
     return by_lane(data, pc, reinterpret_cast<uint64_t>(address), size, GLOBAL, flags_of(flags));
 }

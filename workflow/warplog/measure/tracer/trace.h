@@ -40,7 +40,6 @@ static_assert(sizeof(Access) == 24, "the reader expects 24 bytes");
 // lowers `kept` to where its entries would have begun, so that the entries below `kept` are complete.
 struct Trace {
     unsigned long long used, kept, capacity;
-    uint64_t start;  // program counter at which the blocks began
     uint32_t first_block, blocks;
     Access* entries;
 };

@@ -51,23 +51,32 @@ const struct {
     int instruction;
     const char* callback;
 } PATCHES[] = {
-    {1, "warplog_enter"},          {3, "warplog_global"},           {4, "warplog_shared"},
-    {5, "warplog_local"},          {14, "warplog_async"},           {17, "warplog_remote"},
-    {19, "warplog_matrix"},        {23, "warplog_wgmma"},           {26, "warplog_async_store"},
-    {27, "warplog_async_reduction"}, {30, "warplog_bulk_in"},       {35, "warplog_bulk_out"},
-    {36, "warplog_bulk_across"},   {37, "warplog_bulk_reduce_out"}, {38, "warplog_bulk_reduce_across"},
+    {3, "warplog_global"},
+    {4, "warplog_shared"},
+    {5, "warplog_local"},
+    {14, "warplog_async"},
+    {17, "warplog_remote"},
+    {19, "warplog_matrix"},
+    {23, "warplog_wgmma"},
+    {26, "warplog_async_store"},
+    {27, "warplog_async_reduction"},
+    {30, "warplog_bulk_in"},
+    {35, "warplog_bulk_out"},
+    {36, "warplog_bulk_across"},
+    {37, "warplog_bulk_reduce_out"},
+    {38, "warplog_bulk_reduce_across"},
 };
 
 std::recursive_mutex mutex;
-bool subscribed, recording, graph_launched;
-std::string failure = "the CUDA driver did not load the tracer", path;
+bool recording, graph_launched;
+std::string unready = "the CUDA driver did not load the tracer", failure, path;
 unsigned long long capacity, left;  // entries in all, and still free
-uint32_t first_block, blocks;
+uint32_t first_block, blocks, fitting;
 std::set<CUcontext> with_patches;
 std::map<CUmodule, std::string> images;
 std::vector<Kernel> kernels;
 
-CUcontext owner;  // of the memory on the device
+// Memory of the current context, since that of a launch is unknown for kernels of a library such as cuBLAS.
 Trace* device_trace;
 Access* device_entries;
 unsigned long long device_capacity;
@@ -87,37 +96,31 @@ void patch(const Sanitizer_ResourceModuleData& loaded) {
     }
     for (const auto& patch : PATCHES) {
         const auto kind = static_cast<Sanitizer_InstructionId>(patch.instruction);
-        [[maybe_unused]] const auto result = sanitizerPatchInstructions(kind, loaded.module, patch.callback);
-#ifdef WARPLOG_TRY
-        if (result) fprintf(stderr, "tracer: instruction %d: error %d\n", patch.instruction, int(result));
-#endif
+        sanitizerPatchInstructions(kind, loaded.module, patch.callback);
     }
     if (succeeded(sanitizerPatchModule(loaded.module), "patching a module"))
         images[loaded.module] = std::string(loaded.pCubin, loaded.pCubin ? loaded.cubinSize : 0);
 }
 
-bool allocate(CUcontext context) {
-    if (device_trace && owner == context && device_capacity == capacity) return true;
-    if (device_trace && owner == context) {
-        sanitizerFree(owner, device_entries);
-        sanitizerFree(owner, device_trace);
-    }
-    device_trace = nullptr;
-    void *trace = nullptr, *entries = nullptr;
-    if (!succeeded(sanitizerAlloc(context, &trace, sizeof(Trace)), "memory of the trace") ||
-        !succeeded(sanitizerAlloc(context, &entries, capacity * sizeof(Access)), "memory of the trace"))
+bool allocate() {
+    if (device_capacity == capacity) return true;
+    if (device_capacity) sanitizerFree(nullptr, device_entries);
+    device_capacity = 0;
+    void *trace = device_trace, *entries = nullptr;
+    if ((!trace && !succeeded(sanitizerAlloc(nullptr, &trace, sizeof(Trace)), "allocating the head")) ||
+        !succeeded(sanitizerAlloc(nullptr, &entries, capacity * sizeof(Access)), "allocating room for accesses"))
         return false;
     device_trace = static_cast<Trace*>(trace);
     device_entries = static_cast<Access*>(entries);
-    owner = context;
     device_capacity = capacity;
     return true;
 }
 
 void launch_begins(const Sanitizer_LaunchData& launch) {
-    if (!allocate(launch.context)) return;
-    Trace trace{0, left, left, 0, first_block, blocks, device_entries};
-    if (succeeded(sanitizerMemcpyHostToDeviceAsync(device_trace, &trace, sizeof trace, launch.hStream), "copying"))
+    if (!allocate()) return;
+    Trace trace{0, left, left, first_block, blocks, device_entries};
+    if (succeeded(sanitizerMemcpyHostToDeviceAsync(device_trace, &trace, sizeof trace, launch.hStream),
+                  "copying the head to the GPU"))
         succeeded(sanitizerSetLaunchCallbackData(launch.hLaunch, launch.function, launch.hStream, device_trace),
                   "setting the data of a launch");
     const uint64_t grid = uint64_t(launch.gridDim_x) * launch.gridDim_y * launch.gridDim_z;
@@ -139,29 +142,29 @@ void launch_begins(const Sanitizer_LaunchData& launch) {
 void launch_ends(const Sanitizer_LaunchData& launch) {
     if (!device_trace || kernels.empty() || !succeeded(sanitizerStreamSynchronize(launch.hStream), "waiting")) return;
     Trace trace;
-    if (!succeeded(sanitizerMemcpyDeviceToHost(&trace, device_trace, sizeof trace, launch.hStream), "copying")) return;
+    if (!succeeded(sanitizerMemcpyDeviceToHost(&trace, device_trace, sizeof trace, launch.hStream), "copying the head"))
+        return;
     Kernel& kernel = kernels.back();
     kernel.header.used = trace.used;
     kernel.header.kept = std::min(trace.used, trace.kept);
     left -= kernel.header.kept;
-    kernel.header.start = trace.start;
     kernel.entries.resize(kernel.header.kept);
     if (!kernel.entries.empty())
         succeeded(sanitizerMemcpyDeviceToHost(kernel.entries.data(), device_entries,
-                                              kernel.entries.size() * sizeof(Access), launch.hStream), "copying");
+                                              kernel.entries.size() * sizeof(Access), launch.hStream), "copying accesses");
 }
 
 void called(void*, Sanitizer_CallbackDomain domain, Sanitizer_CallbackId id, const void* data) {
     const std::lock_guard<std::recursive_mutex> lock(mutex);
     if (domain == SANITIZER_CB_DOMAIN_RESOURCE) {
-        patch(*static_cast<const Sanitizer_ResourceModuleData*>(data));
+        if (id == SANITIZER_CBID_RESOURCE_MODULE_LOADED) patch(*static_cast<const Sanitizer_ResourceModuleData*>(data));
     } else if (!recording) {
         return;
     } else if (domain == SANITIZER_CB_DOMAIN_GRAPHS) {
-        graph_launched = true;
+        graph_launched |= id == SANITIZER_CBID_GRAPHS_LAUNCH_BEGIN;
     } else if (id == SANITIZER_CBID_LAUNCH_BEGIN) {
         launch_begins(*static_cast<const Sanitizer_LaunchData*>(data));
-    } else {
+    } else if (id == SANITIZER_CBID_LAUNCH_END) {
         launch_ends(*static_cast<const Sanitizer_LaunchData*>(data));
     }
 }
@@ -178,16 +181,13 @@ std::string whole_name(const Kernel& kernel) {
 void complete(Kernel& kernel) {
     kernel.name = whole_name(kernel);
     uint64_t start = 0, bytes = 0;
-    if (sanitizerGetFunctionPcAndSize(kernel.module, kernel.name.c_str(), &start, &bytes) == SANITIZER_SUCCESS) {
-#ifdef WARPLOG_TRY
-        fprintf(stderr, "tracer: %s start %#llx of the API, %#llx of the blocks\n", kernel.name.c_str(),
-                (unsigned long long)start, (unsigned long long)kernel.header.start);
-#endif
-        kernel.header.start = start;
-        kernel.header.code_bytes = bytes;
-    }
+    succeeded(sanitizerGetFunctionPcAndSize(kernel.module, kernel.name.c_str(), &start, &bytes),
+              "finding the code of a kernel");
+    if (!images.count(kernel.module) && failure.empty()) failure = kernel.name + ": its module could not be patched";
+    kernel.header.start = start;
+    kernel.header.code_bytes = bytes;
     kernel.header.name_bytes = uint32_t(kernel.name.size());
-    for (Access& access : kernel.entries) access.offset -= uint32_t(kernel.header.start);
+    for (Access& access : kernel.entries) access.offset -= uint32_t(start);
 }
 
 bool write(const std::string& to, const std::vector<std::pair<const void*, size_t>>& parts, const char* mode) {
@@ -203,20 +203,17 @@ bool write(const std::string& to, const std::vector<std::pair<const void*, size_
 
 extern "C" int InitializeInjection() {
     const std::lock_guard<std::recursive_mutex> lock(mutex);
-    failure.clear();
     Sanitizer_SubscriberHandle subscriber;
-    subscribed = succeeded(sanitizerSubscribe(&subscriber, called, nullptr), "subscribing");
-    const struct {
-        Sanitizer_CallbackDomain domain;
-        Sanitizer_CallbackId id;
-    } events[] = {{SANITIZER_CB_DOMAIN_RESOURCE, SANITIZER_CBID_RESOURCE_MODULE_LOADED},
-                  {SANITIZER_CB_DOMAIN_LAUNCH, SANITIZER_CBID_LAUNCH_BEGIN},
-                  {SANITIZER_CB_DOMAIN_LAUNCH, SANITIZER_CBID_LAUNCH_END},
-                  {SANITIZER_CB_DOMAIN_GRAPHS, SANITIZER_CBID_GRAPHS_LAUNCH_BEGIN}};
-    for (const auto& event : events)
-        subscribed = subscribed && succeeded(sanitizerEnableCallback(1, subscriber, event.domain, event.id), "enabling");
+    bool subscribed = succeeded(sanitizerSubscribe(&subscriber, called, nullptr), "subscribing");
+    // Whole domains: with single callbacks alone, the API does not know the streams that it names in them.
+    for (auto domain : {SANITIZER_CB_DOMAIN_RESOURCE, SANITIZER_CB_DOMAIN_LAUNCH, SANITIZER_CB_DOMAIN_GRAPHS})
+        subscribed = subscribed && succeeded(sanitizerEnableDomain(1, subscriber, domain), "enabling callbacks");
+    unready = failure;
     return 1;
 }
+
+// Returns "", or why nothing can be traced in this process.
+extern "C" const char* warplog_unready() { return unready.c_str(); }
 
 // Records the kernels from now on: `count` blocks of each from block `first`, and at most `entries` in all.
 extern "C" void warplog_begin(const char* to, uint32_t first, uint32_t count, unsigned long long entries) {
@@ -227,7 +224,7 @@ extern "C" void warplog_begin(const char* to, uint32_t first, uint32_t count, un
     capacity = left = entries;
     kernels.clear();
     graph_launched = false;
-    if (subscribed) failure.clear();
+    failure = unready;
     recording = true;
 }
 
@@ -237,6 +234,14 @@ extern "C" const char* warplog_end() {
     recording = false;
     if (failure.empty() && graph_launched) failure = "it launches a CUDA graph, whose kernels cannot be traced";
     if (failure.empty() && kernels.empty()) failure = "no launch of a kernel was reported";
+    uint32_t most = 0;
+    unsigned long long used = 0, lost = 0;
+    for (const Kernel& kernel : kernels) {
+        most = std::max(most, kernel.header.blocks);
+        used += kernel.header.used;
+        lost += kernel.header.used - kernel.header.kept;
+    }
+    fitting = lost ? std::max(1u, uint32_t(0.9 * most * capacity / used)) : 0;
     std::set<CUmodule> modules;
     const char* mode = "wb";
     for (Kernel& kernel : kernels) {
@@ -252,3 +257,6 @@ extern "C" const char* warplog_end() {
     kernels.clear();
     return failure.c_str();
 }
+
+// After warplog_end: 0 if the trace is complete, else of how many blocks of each kernel it would be, if all are alike.
+extern "C" uint32_t warplog_fitting() { return fitting; }

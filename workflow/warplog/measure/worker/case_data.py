@@ -17,6 +17,7 @@ SEEDS = {
     "sanitize": 40_000,
     "compile": 40_000,
     "timeline": 50_000,
+    "accesses": 60_000,
 }
 
 

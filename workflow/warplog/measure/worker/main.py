@@ -30,8 +30,9 @@ from warplog.core.process import die_with_parent
 from warplog.machine.clocks import Sampler
 from warplog.machine.nvml import kept_loaded
 from warplog.measure.journal import Begun, Opened, Started, Waiting, note
-from warplog.measure.results import AtRest, LaunchFailed, Result, Sustained
+from warplog.measure.results import Accessed, AtRest, LaunchFailed, Result, Sustained
 from warplog.measure.task import (
+    AccessWork,
     CaptureWork,
     CaseRun,
     CheckWork,
@@ -254,6 +255,8 @@ class _Runner:
                 buffer = Path(self._task.folder) / f"{run.variant}.npz"
                 marks = timeline_case(backend, launcher, marked, self._timer, problem, work.settings, buffer)
                 return Result(run=run, found=marks)
+            case AccessWork():
+                return Result(run=run, found=self._trace(launcher, problem, run, work))
             case CaptureWork():
                 from warplog.measure.worker.capture_case import capture_case
 
@@ -261,6 +264,16 @@ class _Runner:
                 return Result(run=run, found=capture_case(backend, launcher, problem, work, str(run)))
             case TuneWork():
                 raise AssertionError("settings are run by the tuner")
+
+    def _trace(self, launcher: Launcher, problem: Problem, run: CaseRun, work: AccessWork) -> Accessed | None:
+        from warplog.measure.worker import access_case
+
+        if work.tracer:
+            trace = access_case.trace_of(Path(self._task.folder), run)
+            return access_case.trace_case(self._backend, launcher, problem, work, trace)
+        assert isinstance(self._backend, CupyBackend)
+        access_case.count_case(self._backend, launcher, problem, str(run))
+        return None
 
     def _time(self, launcher: Launcher, run: CaseRun, work: TimeWork) -> AtRest:
         from warplog.measure.worker.time_case import time_case

@@ -21,8 +21,17 @@ _COUNTED = {
     "memory_l1_wavefronts_shared": "shared_wavefronts",
     "memory_l1_wavefronts_shared_ideal": "shared_wavefronts_ideal",
 }
+# Sectors that the addresses of a request are in, whether or not the L1 cache holds them, and its cache lines.
+_OF_ACCESSES = {
+    "thread_inst_executed_true": "lanes",
+    "memory_l1_tag_requests_global": "global_lines",
+    "memory_l2_theoretical_sectors_global": "global_sectors",
+    "memory_l2_theoretical_sectors_local": "local_sectors",
+}
 # State names that differ between samples (keys) and counters (values).
 _NAMES = {"no_instructions": "no_instruction", "warpgroup_arrive": "gmma"}
+_COUNTS = _COUNTED | _OF_ACCESSES
+ACCESS_COUNTERS = tuple(_COUNTS)
 _MOST_INSTRUCTIONS = 200_000
 _MOST_COUNTED = 2.0**45  # at one instruction; a damaged report may hold any number
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{9,16}\b")  # longer than any constant in an instruction
@@ -57,7 +66,9 @@ class SourceInstruction:
         text: as it is disassembled, "@!P0 LDG.E R7, desc[UR4][R6.64]".
         file: path as passed to the compiler; "" without a line table.
         line: from 1; 0 without a line table.
-        counts: what was counted at it, by its name in `SourceLine`, and the samples by state.
+        counts: what was counted at it, by its name in `SourceLine`, also lanes that were active, global_lines,
+            global_sectors and local_sectors.
+        samples: by state.
     """
 
     offset: int
@@ -74,7 +85,7 @@ def instructions(action: NcuObject) -> tuple[SourceInstruction, ...]:
     samples: dict[int, dict[str, float]] = defaultdict(dict)
     for name in action.metric_names():
         state = name.removeprefix(_SAMPLES) if _is_state(name) else ""
-        kind, key = (samples, _NAMES.get(state, state)) if state else (counts, _COUNTED.get(name, ""))
+        kind, key = (samples, _NAMES.get(state, state)) if state else (counts, _COUNTS.get(name, ""))
         if key:
             for address, value in _instances(action.metric_by_name(name)):
                 kind[address][key] = value

@@ -14,6 +14,7 @@ from warplog.records.measured import Case, Measured, Session, only_if_ok
 
 WARP = 32
 MOST_INSTRUCTIONS = 5000  # with memory accesses, of all kernels of a launch
+MOST_TILES = MOST_RUNS = 65_536
 
 Space = Literal["global", "shared", "local"]
 Kind = Literal["load", "store", "atomic", "async_copy", "ldmatrix", "stmatrix", "wgmma", "bulk_copy"]
@@ -25,7 +26,7 @@ class Request(Frozen, frozen=True, kw_only=True):
 
     Attributes:
         block: linear index of the block; warp: of the warp in its block.
-        size_bytes: bytes per lane.
+        size_bytes: bytes per lane; of wgmma and bulk copies, bytes of the region that all lanes access together.
         addresses: by lane, in bytes from the start of the array (global), of the block's shared memory, or of the
             thread's local memory; -1 for a lane that takes no part.
     """
@@ -40,12 +41,15 @@ class Counted(Frozen, frozen=True, kw_only=True):
     """What Nsight Compute counted at an instruction, in the same launch on the same inputs; None for what it lacks.
 
     Attributes:
-        requests: executions of the instruction, per warp.
+        requests: executions of the instruction, per warp; lanes: active ones, summed over the executions.
+        lines: cache lines of 128 bytes that the L1 cache looks up.
         sectors: of 32 bytes, asked of the L1 cache's next level ("theoretical" in Nsight Compute).
         wavefronts, wavefronts_ideal: of shared memory.
     """
 
     requests: Count | None = None
+    lanes: Count | None = None
+    lines: Count | None = None
     sectors: Count | None = None
     wavefronts: Count | None = None
     wavefronts_ideal: Count | None = None
@@ -54,7 +58,8 @@ class Counted(Frozen, frozen=True, kw_only=True):
 class Instruction(Frozen, frozen=True, kw_only=True):
     """What one memory instruction did in one kernel of the launch, summed over the traced blocks.
 
-    An asynchronous copy reads global and writes shared memory: it has one entry per space.
+    An asynchronous copy reads global and writes shared memory: it has one entry per space. The bytes of wgmma are those
+    of both operands in shared memory, which the warps of a warpgroup read together.
 
     Attributes:
         launch: index of the kernel in the launch of the variant.
@@ -65,9 +70,12 @@ class Instruction(Frozen, frozen=True, kw_only=True):
         array: the argument that the addresses belong to; "" for several, or for memory that is no argument.
         requests: executions by a warp with at least one active lane.
         lanes: accesses by a lane; bytes: asked for by all of them.
+        distinct_bytes: of each request, summed; a word that several lanes of a warp read counts once.
+        lines: distinct cache lines of 128 bytes per request, summed; global memory only.
         sectors: distinct sectors of 32 bytes per request, summed; None for shared memory.
         sectors_ideal: the fewest sectors that hold the distinct bytes of each request, summed.
-        wavefronts: of shared memory, summed; None for other memory.
+        wavefronts: of shared memory, summed; None for other memory and bulk copies.
+            Those of wgmma are as if it had no conflicts; those in the memory of another block are left out.
         wavefronts_ideal: without bank conflicts, summed; by the definition of Nsight Compute.
         ways: largest number of distinct words of one bank in one pass of a request; 1 without conflict.
         example: a request whose sectors or wavefronts are the median of all.
@@ -85,6 +93,8 @@ class Instruction(Frozen, frozen=True, kw_only=True):
     requests: Number
     lanes: Number
     bytes: Count
+    distinct_bytes: Count
+    lines: Count | None = None
     sectors: Count | None = None
     sectors_ideal: Count | None = None
     wavefronts: Count | None = None
@@ -147,14 +157,14 @@ class Owners(Frozen, frozen=True, kw_only=True):
         array: the argument; rows, columns: its extent in elements.
         tiles: of each traced block that writes to it, in the order of the blocks.
         threads: linear index of the thread that writes each element of the first tile, row by row, as runs of
-            (thread, elements); thread -1 for an element that nobody writes.
+            (thread, elements); thread -1 for an element that nobody writes; empty if there are too many runs.
     """
 
     array: Text
     rows: Number
     columns: Number
-    tiles: Annotated[tuple[Tile, ...], Meta(max_length=65_536)]
-    threads: Annotated[tuple[tuple[Annotated[int, Meta(ge=-1)], Number], ...], Meta(max_length=65_536)]
+    tiles: Annotated[tuple[Tile, ...], Meta(max_length=MOST_TILES)]
+    threads: Annotated[tuple[tuple[Annotated[int, Meta(ge=-1)], Number], ...], Meta(max_length=MOST_RUNS)]
 
 
 class AccessCase(Case, frozen=True, kw_only=True):

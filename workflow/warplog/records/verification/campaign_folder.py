@@ -14,6 +14,7 @@ from warplog.records.check import Check
 from warplog.records.family_file import FamilyRecord, misplaced
 from warplog.records.measured import Absent
 from warplog.records.profile import Profile
+from warplog.records.requested.accesses import Accesses
 from warplog.records.requested.timeline import Timeline
 from warplog.records.time import Time
 from warplog.records.verification.invariants import consistent, shown_correct
@@ -57,7 +58,7 @@ def _family_problems(root: Path) -> Iterator[str]:
             try:
                 file: FamilyRecord[Any] = FamilyRecord.inspect(path, stage.record)
                 yield from (f"{path}: {fault}" for fault in file.faults.values())
-                if stage.record in (Time, Profile, Timeline):
+                if stage.record in (Time, Profile, Timeline, Accesses):
                     yield from _unbelieved(path.parents[2], file)
             except WarplogError as error:
                 yield str(error)

@@ -13,6 +13,7 @@ from warplog.records.build import Build
 from warplog.records.check import Check
 from warplog.records.measured import Absent, Case
 from warplog.records.profile import Profile
+from warplog.records.requested.accesses import Accesses
 from warplog.records.requested.timeline import Timeline, TimelineCase
 from warplog.records.time import Process, Statistics, Time, TimeCase
 from warplog.records.verification import marked_launch
@@ -20,7 +21,7 @@ from warplog.records.verification import marked_launch
 # Statistics are written with all their digits; versions of NumPy may differ in the last ones.
 _RELATIVE = 1e-9
 _AGAIN = "time the variant again"
-Stage = TypeVar("Stage", Time, Profile, Timeline)
+Stage = TypeVar("Stage", Time, Profile, Timeline, Accesses)
 _Case = TypeVar("_Case", bound=Case)
 
 
@@ -55,7 +56,9 @@ def consistent(stage: Stage) -> Stage:
     return replace(stage, status="error", reason=f"case {bad.case}: {bad.reason}", cases=cases)
 
 
-def unproven(stage: Time | Profile | Timeline, check: Check | Absent, build: Build | None = None) -> str:
+def unproven(
+    stage: Time | Profile | Timeline | Accesses, check: Check | Absent, build: Build | None = None
+) -> str:
     """Returns why the results of a stage are not those of a checked library; "" if they are, or there are none.
 
     A check, and a build of the same source, must name the library that the stage ran.

@@ -1,0 +1,141 @@
+"""Rows of the tables `accesses` and `traced_kernels`: the memory accesses of a traced launch, beside its counters."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
+
+from msgspec import structs
+
+from warplog.core.columns import ACCESSES, TRACED_KERNELS, Cell, Column, Row
+from warplog.records.measured import Absent
+from warplog.records.requested.accesses import AccessCase, Accesses, Instruction, Kernel
+
+TABLES: Mapping[str, Mapping[str, Column]] = {"accesses": ACCESSES, "traced_kernels": TRACED_KERNELS}
+_SAME = (
+    *("launch", "offset", "opcode", "file", "line", "text", "space", "kind", "array", "requests", "lanes"),
+    *("bytes", "distinct_bytes", "lines", "sectors_ideal", "wavefronts_ideal", "ways"),
+)
+_MOST_SHOWN = 20
+
+
+def rows(record: Accesses | Absent) -> Iterator[tuple[str, Row]]:
+    """Yields table and row of a variant; a variant that was not traced has one row, and none without a record."""
+    if isinstance(record, Absent):
+        if record.status != "missing":
+            yield "accesses", {"status": record.status, "reason": record.reason}
+        return
+    about: Row = {"source_sha256": record.source_sha256}
+    if not record.cases:
+        yield "accesses", {**about, "status": record.status, "reason": record.reason}
+    for case in record.cases:
+        row = {**about, "case": case.case, "status": case.status, "reason": case.reason}
+        if not case.instructions:
+            yield "accesses", row
+        kernels = {kernel.launch: kernel for kernel in case.kernels or ()}
+        sources = {(one.launch, one.offset): one for one in case.instructions or () if one.space == "global"}
+        for kernel in kernels.values():
+            yield "traced_kernels", {**about, "case": case.case, **_kernel(kernel)}
+        for one in case.instructions or ():
+            kernel, source = kernels[one.launch], sources.get((one.launch, one.offset))
+            counted = {"kernel": kernel.kernel, "agreement": agreement(one, kernel, source)}
+            yield "accesses", {**row, **_instruction(one, case), **counted}
+
+
+def _kernel(kernel: Kernel) -> Row:
+    reuse = {"block_bytes": None, "wave_blocks": None, "wave_bytes": None, "wave_bytes_of_blocks": None}
+    return {
+        "launch": kernel.launch,
+        "kernel": kernel.kernel,
+        "blocks": prod(kernel.grid),
+        "threads": prod(kernel.block),
+        "traced_blocks": kernel.traced_blocks,
+        "entries": kernel.entries,
+        "lost": kernel.lost,
+        "untraced": ", ".join(f"{opcode} {count}" for opcode, count in kernel.untraced),
+        **(structs.asdict(kernel.reuse) if kernel.reuse else reuse),
+    }
+
+
+def _instruction(one: Instruction, case: AccessCase) -> Row:
+    counted = structs.asdict(one.ncu) if one.ncu else {}
+    excess = None
+    if one.wavefronts is not None and one.wavefronts_ideal is not None:
+        excess = one.wavefronts - one.wavefronts_ideal
+    return {
+        **{name: getattr(one, name) for name in _SAME},
+        "traced_sectors": one.sectors,
+        "traced_wavefronts": one.wavefronts,
+        "wavefronts_excess": excess,
+        "sectors_per_request": None if one.sectors is None else one.sectors / one.requests,
+        "bytes_per_sector": one.distinct_bytes / one.sectors if one.sectors else None,
+        **{f"ncu_{name}": value for name, value in counted.items()},
+        "counted": case.counted or "",
+        "counted_reason": case.counted_reason,
+    }
+
+
+def agreement(one: Instruction, kernel: Kernel, source: Instruction | None = None) -> str:
+    """Returns a code for how the trace of an instruction agrees with its counters.
+
+    Args:
+        one: the instruction.
+        kernel: where it is.
+        source: what the same instruction reads of global memory, if it is an asynchronous copy.
+    """
+    names = ("wavefronts", "wavefronts_ideal") if one.space == "shared" else ("sectors", "lines")
+    pairs = [(getattr(one, name), getattr(one.ncu, name)) for name in names] if one.ncu else []
+    counted = [(seen, counted) for seen, counted in pairs if counted is not None]
+    if not counted:
+        return "not_counted"
+    if all(seen is None for seen, _ in counted):
+        return "not_traced"
+    if kernel.lost or kernel.traced_blocks < prod(kernel.grid):
+        return "partly_traced"
+    if all(seen == counted for seen, counted in counted):
+        return "equal"
+    if one.ncu and one.ncu.lanes not in (None, one.lanes):
+        return "ran_differently"
+    return "by_lines" if source and _by_lines(one, source) else "differs"
+
+
+def _by_lines(copy: Instruction, source: Instruction) -> bool:
+    """Returns whether the counted wavefronts of an asynchronous copy are the cache lines that it reads.
+
+    A request that only fills with zeros then takes those that it takes without conflicts.
+    """
+    if copy.ncu is None or copy.wavefronts_ideal is None or source.lines is None:
+        return False
+    filled = (copy.requests - source.requests) * copy.wavefronts_ideal // copy.requests
+    return copy.ncu.wavefronts == source.lines + filled
+
+
+def summary(rows: Sequence[Mapping[str, Cell]]) -> str:
+    """Returns a text about the rows of `accesses`: what was not traced or differs from the counters, and totals."""
+    variants = {(row["family"], row["variant"]): row for row in rows}
+    if not variants:
+        return "accesses: no records; requires a GPU, or a recorded campaign that contains some"
+    bad = {key: row for key, row in variants.items() if row["status"] != "ok"}
+    lines = [
+        f"{family}/{variant}  {row['status']}  {row['reason']}" for (family, variant), row in bad.items()
+    ]
+    differing = [row for row in rows if row.get("agreement") == "differs"]
+    lines += [
+        f"{row['family']}/{row['variant']}  {row['opcode']} {row['file']}:{row['line']}  {_numbers(row)}"
+        for row in differing[:_MOST_SHOWN]
+    ]
+    lines += [f"... and {len(differing) - _MOST_SHOWN} more"] if len(differing) > _MOST_SHOWN else []
+    counts = Counter(str(row["agreement"]) for row in rows if row.get("agreement"))
+    counted = ", ".join(f"{count} {code.replace('_', ' ')}" for code, count in counts.most_common())
+    traced = len(variants) - len(bad)
+    lines.append(f"accesses: {traced} of {len(variants)} variants traced; instructions: {counted or 'none'}")
+    return "\n".join(lines)
+
+
+def _numbers(row: Mapping[str, Cell]) -> str:
+    names = ("wavefronts", "wavefronts_ideal") if row["space"] == "shared" else ("sectors",)
+    seen = {name: row[name if name.endswith("ideal") else f"traced_{name}"] for name in names}
+    pairs = (
+        f"{name.replace('_', ' ')}: traced {value}, counted {row[f'ncu_{name}']}"
+        for name, value in seen.items()
+    )
+    return "; ".join(pairs)

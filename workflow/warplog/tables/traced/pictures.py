@@ -1,0 +1,105 @@
+"""Rows of the tables that the figures of traced accesses read: lanes of an example request, owners and tiles."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+
+from warplog.core.columns import ACCESS_LANES, ACCESS_OWNERS, ACCESS_TILES, Column, Row
+from warplog.records.measured import Absent
+from warplog.records.requested.accesses import AccessCase, Accesses, Instruction, Owners
+
+TABLES: Mapping[str, Mapping[str, Column]] = {
+    "access_lanes": ACCESS_LANES,
+    "access_owners": ACCESS_OWNERS,
+    "access_tiles": ACCESS_TILES,
+}
+_MOST_BYTES, _MOST_ELEMENTS = (
+    16,
+    1 << 20,
+)  # of a lane and of a tile; a record is input, and could claim any number
+BY_LANE = frozenset(("load", "store", "atomic", "async_copy", "ldmatrix", "stmatrix"))  # a lane, an address
+_FACTS = (
+    "launch", "offset", "opcode", "file", "line", "text", "space", "kind", "array", "requests", "sectors",
+    "sectors_ideal", "wavefronts", "wavefronts_ideal", "ways",
+)  # fmt: skip
+
+
+def rows(record: Accesses | Absent) -> Iterator[tuple[str, Row]]:
+    """Yields table and row of a variant; none if nothing was traced."""
+    for case in () if isinstance(record, Absent) else record.cases:
+        for table, row in _traced(case):
+            yield table, {"case": case.case, **row}
+
+
+def _traced(case: AccessCase) -> Iterator[tuple[str, Row]]:
+    for example in _examples(case.instructions or ()):
+        yield from (("access_lanes", row) for row in _lanes(example))
+    if case.owners:
+        yield from (("access_owners", row) for row in _threads(case.owners))
+        yield from (("access_tiles", row) for row in _tiles(case.owners))
+
+
+def _examples(instructions: Iterable[Instruction]) -> Iterator[Instruction]:
+    """Yields of each line, kind and array the instruction with the most excess per request."""
+
+    def place(own: Instruction) -> tuple[int, str, int, str, str, str]:
+        return own.launch, own.file, own.line, own.array, own.space, own.kind
+
+    shown = (own for own in instructions if own.kind in BY_LANE and own.example.size_bytes <= _MOST_BYTES)
+    for _, group in groupby(sorted(shown, key=place), place):
+        yield max(group, key=_excess)
+
+
+def _excess(own: Instruction) -> tuple[float, int]:
+    """Returns the sectors or wavefronts beyond the ideal ones per request, then the requests."""
+    shared = own.space == "shared"
+    cost, ideal = (own.wavefronts, own.wavefronts_ideal) if shared else (own.sectors, own.sectors_ideal)
+    return ((cost or 0) - (ideal or 0)) / own.requests, own.requests
+
+
+def _lanes(own: Instruction) -> Iterator[Row]:
+    facts: Row = {name: getattr(own, name) for name in _FACTS}
+    example = own.example
+    where: Row = {"block": example.block, "warp": example.warp, "size_bytes": example.size_bytes}
+    for lane, address in enumerate(example.addresses):
+        if address >= 0:
+            yield {**facts, **where, "lane": lane, "address": address}
+
+
+def _threads(owners: Owners) -> Iterator[Row]:
+    """Yields the runs of a thread's elements in the first tile, cut at the ends of its rows."""
+    if not owners.tiles:
+        return
+    first = owners.tiles[0]
+    height, width = (end - begin for begin, end in (first.rows, first.columns))
+    whole = sum(elements for _, elements in owners.threads)
+    if min(height, width) < 1 or height * width != whole or whole > _MOST_ELEMENTS:
+        return
+    place = 0
+    for thread, elements in owners.threads:
+        end = place + elements
+        while place < end:
+            row, column = divmod(place, width)
+            taken = min(end - place, width - column)
+            if thread >= 0:
+                where: Row = {"row": first.rows[0] + row, "column": first.columns[0] + column}
+                yield {
+                    "array": owners.array,
+                    "block": first.block,
+                    "thread": thread,
+                    **where,
+                    "elements": taken,
+                }
+            place += taken
+
+
+def _tiles(owners: Owners) -> Iterator[Row]:
+    of_array: Row = {"array": owners.array, "rows": owners.rows, "columns": owners.columns}
+    for tile in owners.tiles:
+        yield {
+            **of_array,
+            "block": tile.block,
+            "first_row": tile.rows[0],
+            "end_row": tile.rows[1],
+            "first_column": tile.columns[0],
+            "end_column": tile.columns[1],
+        }
