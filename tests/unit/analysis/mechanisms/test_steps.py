@@ -21,7 +21,7 @@ BASE, CHILD = ("f", "base", "1"), ("f", "child", "1")
 def campaign(before=CONFLICTS, after=PADDED, us=(1002.0, 402.0), **given):
     """A campaign of a variant and its parent."""
     times = {key: Timed(each, Noise(0.001)) for key, each in zip((BASE, CHILD), us, strict=True)}
-    empty = ("changes", "sass_steps", "lines", "instructions", "bubbles_pct", "compulsory_bytes")
+    empty = ("changes", "sass_steps", "lines", "instructions", "accesses", "bubbles_pct", "compulsory_bytes")
     nothing = {name: {} for name in empty}
     return Campaign(
         **{
@@ -149,6 +149,15 @@ def test_a_forecast_names_the_line_of_its_instructions(mechanism, line):
         for text, number in zip(texts, (1, 2, 2), strict=True)
     ]
     assert steps.line_of(campaign(instructions={BASE: rows}), BASE, mechanism) == line
+
+
+def test_traced_addresses_tell_the_line_whose_lanes_lie_apart():
+    rows = [
+        {"file": "a.cu", "line": 5, "traced_sectors": 90.0, "sectors_ideal": 80.0},
+        {"file": "a.cu", "line": 6, "traced_sectors": 40.0, "sectors_ideal": 5.0},
+    ]
+    assert steps.line_of(campaign(accesses={BASE: rows}), BASE, "coalescing") == "a.cu:6"
+    assert steps.line_of(campaign(), BASE, "coalescing") == ""
 
 
 def line(file, number, excess):

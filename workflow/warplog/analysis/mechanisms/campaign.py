@@ -19,7 +19,7 @@ Key = tuple[str, str, str]  # family, variant, case
 Tables = Mapping[str, Sequence[Row]]  # the rows of tables, by name
 TABLES = (
     *("metrics", "measurements", "floors", "variants", "gpus", "ceilings"),
-    *("instructions", "lines", "changes", "sass_steps", "launches", "bounds"),
+    *("instructions", "lines", "accesses", "changes", "sass_steps", "launches", "bounds"),
 )
 _COUNTERS = frozenset(COUNTERS)
 _REST = "rest"
@@ -34,7 +34,7 @@ class Campaign:
         launches: the kernels of each captured case whose counts are known.
         times: at rest.
         parents: by family and variant; "" for none.
-        changes, sass_steps, lines, instructions: rows of these tables, by variant and case.
+        changes, sass_steps, lines, instructions, accesses: rows of these tables, by variant and case.
         bubbles_pct: share of the time in which tensor cores wait for the end of a tile, by variant and case.
         compulsory_bytes: what the algorithm has to move to and from device memory, by variant and case.
     """
@@ -47,6 +47,7 @@ class Campaign:
     sass_steps: Mapping[Key, Sequence[Row]]
     lines: Mapping[Key, Sequence[Row]]
     instructions: Mapping[Key, Sequence[Row]]
+    accesses: Mapping[Key, Sequence[Row]]
     bubbles_pct: Mapping[Key, float]
     compulsory_bytes: Mapping[Key, float]
 
@@ -54,8 +55,8 @@ class Campaign:
 def read(tables: Tables) -> Campaign:
     """Returns what the tables TABLES hold; those that were made by jobs of their own may be empty."""
     gpu = ceilings.read(tables["ceilings"], tables["gpus"][0])
-    changes, sass_steps, lines, instructions = (
-        _by_key(tables[name]) for name in ("changes", "sass_steps", "lines", "instructions")
+    changes, sass_steps, lines, instructions, accesses = (
+        _by_key(tables[name]) for name in ("changes", "sass_steps", "lines", "instructions", "accesses")
     )
     return Campaign(
         gpu,
@@ -66,6 +67,7 @@ def read(tables: Tables) -> Campaign:
         sass_steps,
         lines,
         instructions,
+        accesses,
         {_key(row): number(row, "bubble_pct") for row in tables["launches"]},
         {_key(row): number(row, "compulsory_bytes") for row in tables["bounds"]},
     )

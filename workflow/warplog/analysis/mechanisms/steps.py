@@ -1,7 +1,7 @@
 """Argues each step of a campaign, and forecasts what would help each variant: rows of three tables."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from warplog.analysis.mechanisms import accounts, causes
 from warplog.analysis.mechanisms.accounts import Account
@@ -52,19 +52,26 @@ def forecast(campaign: Campaign, calibration: Calibration) -> Iterator[Forecast]
 
 def line_of(campaign: Campaign, key: Key, mechanism: Mechanism) -> str:
     """Returns the line, as file:line, on which a mechanism acts most: by its counts, or executed instructions."""
-    rows: Sequence[Row] = campaign.lines.get(key, ())
-    column = "shared_wavefronts_excess"
-    if mechanism in _ON_LINES:
-        column, opcodes = "executed", _ON_LINES[mechanism]
-        rows = [r for r in campaign.instructions.get(key, ()) if parse(text(r, "text")).base in opcodes]
-    elif mechanism != "bank_conflicts":
-        return ""
     counts: dict[str, float] = {}
-    for row in rows:
-        if text(row, "file") and number(row, column) > 0:
+    for row, count in _counted(campaign, key, mechanism):
+        if text(row, "file") and count > 0:
             line = f"{text(row, 'file')}:{number(row, 'line'):.0f}"
-            counts[line] = counts.get(line, 0.0) + number(row, column)
+            counts[line] = counts.get(line, 0.0) + count
     return max(counts, key=counts.__getitem__, default="")
+
+
+def _counted(campaign: Campaign, key: Key, mechanism: Mechanism) -> Iterator[tuple[Row, float]]:
+    """Yields rows with a line, and how much of a mechanism each has."""
+    if mechanism == "bank_conflicts":
+        for row in campaign.lines.get(key, ()):
+            yield row, number(row, "shared_wavefronts_excess")
+    elif mechanism == "coalescing":
+        for row in campaign.accesses.get(key, ()):
+            yield row, number(row, "traced_sectors") - number(row, "sectors_ideal")
+    else:
+        for row in campaign.instructions.get(key, ()):
+            if parse(text(row, "text")).base in _ON_LINES.get(mechanism, ()):
+                yield row, number(row, "executed")
 
 
 def _argued(
