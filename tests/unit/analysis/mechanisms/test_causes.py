@@ -6,6 +6,8 @@ from made_up_work import gpu, work
 from warplog.analysis.mechanisms import causes
 from warplog.analysis.mechanisms.model import Calibration, predict
 from warplog.analysis.verdicts import EXACT, Timed
+from warplog.core.columns import TABLES
+from warplog.metrics import METRICS
 
 LOADS = {"loads": 1e7, "load_bytes": 4.0, "stores": 0.0, "in_flight": 1}
 WORDS = {**LOADS, "load_sectors": 4e7}
@@ -71,6 +73,14 @@ def test_the_count_that_changed_names_the_mechanism_of_gain_and_loss(mechanism):
     assert (gain, loss) == (mechanism, mechanism)
     assert saved_us > 0.05 * 100_000
     assert lost_us < 0
+
+
+def test_each_mechanism_that_can_be_named_rests_on_metrics_and_columns_that_exist():
+    assert {*PAIRS, "launches"} == set(causes.RESTS_ON)
+    for rests_on in causes.RESTS_ON.values():
+        for name in rests_on:
+            table, _, column = name.rpartition("/")
+            assert column in (TABLES[table] if table else METRICS), name
 
 
 def test_fewer_kernels_save_launches():

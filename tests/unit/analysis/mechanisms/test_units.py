@@ -69,6 +69,13 @@ def test_units_overlap_by_the_norm():
     assert units.norm(times, 50) == pytest.approx(4000, rel=1e-3)
 
 
+def test_l1_serves_a_wavefront_per_cycle_where_its_bandwidth_was_not_measured():
+    bare = gpu(l1_gbytes_per_s=float("nan"))
+    assert units.unit_times(work(l1_wavefronts=100 * 1e6), bare)["l1"] == pytest.approx(1000)
+    slower = gpu(l1_gbytes_per_s=6_400.0)
+    assert units.unit_times(work(l1_wavefronts=100 * 1e6), slower)["l1"] == pytest.approx(2000)
+
+
 def test_what_is_not_measured_or_not_counted_takes_no_time():
     bare = gpu(fence_ns=float("nan"), l2_gbytes_per_s=float("nan"))
     times = units.unit_times(work(fences=8000, l2_requests=1e6, l1_wavefronts=float("nan")), bare)

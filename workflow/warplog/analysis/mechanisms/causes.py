@@ -14,19 +14,19 @@ from warplog.analysis.mechanisms.model import LAUNCHES, Prediction
 from warplog.analysis.mechanisms.work import Launch, Work
 from warplog.catalog.contract import Mechanism
 
-Parts = dict[
-    Mechanism, float
-]  # how much each mechanism accounts for a change, in any unit: positive if it saves
+# How much each mechanism accounts for a change, in any unit: positive if it saves.
+Parts = dict[Mechanism, float]
 _FROM_NOTHING = 10.0
-# The counters that a mechanism rests on, by table and column or metric.
+# The metrics that a mechanism rests on, and columns of other tables, as table/column.
 RESTS_ON: Mapping[Mechanism, tuple[str, ...]] = {
     "coalescing": ("global_load_sectors_per_request", "global_store_sectors_per_request"),
     "wide_accesses": ("inst_ldg", "inst_stg", "instructions/text"),
     "loads_in_flight": ("inst_ldg", "instructions/text"),
-    "occupancy": ("occupancy_limit_blocks", "grid_blocks"),
+    "occupancy": ("occupancy_limit_registers_blocks", "occupancy_limit_shared_memory_blocks", "grid_blocks"),
     "memory_level": ("dram_bytes_read", "l1_hit_pct"),
     "dram_bytes": ("dram_bytes_read", "dram_bytes_written"),
     "l2_bytes": ("l2_requests_from_sms",),
+    "multicast": ("l2_requests_from_sms", "instructions/text"),
     "shared_accesses": ("l1_wavefronts", "shared_wavefronts"),
     "bank_conflicts": ("shared_wavefronts_excess",),
     "spills": ("inst_ldl", "inst_stl"),
@@ -40,7 +40,7 @@ RESTS_ON: Mapping[Mechanism, tuple[str, ...]] = {
     "block_starts": ("grid_blocks",),
     "idle_sms": ("grid_blocks",),
     "tail": ("grid_blocks",),
-    "launches": ("launch",),
+    "launches": ("metrics/launch",),
 }
 
 

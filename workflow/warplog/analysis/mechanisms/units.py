@@ -73,7 +73,9 @@ def _of_sm(work: Work, gpu: Gpu) -> Iterator[tuple[str, float]]:
     if math.isnan(work.l1_wavefronts):
         yield "l1", work.l1_cycles * (cycle_us if work.blocks >= work.sms else 1 / work.mhz)
     else:
-        yield "l1", work.l1_wavefronts * _WAVEFRONT / gpu.per_us("l1_gbytes_per_s") * work.unevenness
+        measured = gpu.per_us("l1_gbytes_per_s") / _WAVEFRONT
+        a_cycle = work.sms * work.mhz  # one wavefront per cycle and SM, which kernels reach almost
+        yield "l1", work.l1_wavefronts / (a_cycle if math.isnan(measured) else measured) * work.unevenness
 
 
 def _of_gpu(work: Work, gpu: Gpu) -> Iterator[tuple[str, float]]:
