@@ -95,6 +95,13 @@ def test_the_work_of_a_kernel_is_counted_without_its_time():
     assert work_of(counts, 100.0, math.nan, UNKNOWN) is None
 
 
+@pytest.mark.parametrize(("sectors", "added"), [(10.0, 10), (15.0, 10), (40.0, 0)])
+def test_atomics_whose_lanes_add_to_several_sectors_are_not_on_one_address(sectors, added):
+    for kind in ("reduction", "atomic"):
+        counts = COUNTED | {f"global_{kind}_requests": 10.0, f"l2_{kind}_sectors": sectors}
+        assert work_of(counts, 100.0, 1800.0, UNKNOWN).same_address == added
+
+
 @pytest.mark.parametrize(
     ("sectors", "lane_bytes", "excess"),
     [(32, 4.0, 28), (32, math.nan, 28), (16, 16.0, 0), (16, math.nan, 0), (16, 4.0, 12), (1, 4.0, 0)],

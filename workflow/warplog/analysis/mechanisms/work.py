@@ -9,6 +9,7 @@ from warplog.analysis.mechanisms.code import Code
 PIPES = ("fma", "alu", "fp64", "xu", "lsu", "tensor")
 _XU_PER_CYCLE = 0.5  # its 16 lanes per SM take a warp in two cycles
 _WORD, WIDEST = 4.0, 16.0  # bytes per lane
+_LOOKUPS = 2  # of a sector, where L2 has two partitions
 # Counters of the older campaigns, which know the busiest part of a unit alone: maxima over its parts, some of which
 # count busy cycles, so that they are not quite counts of work.
 _UNCLEAN = ("l1_throughput_pct", "l2_throughput_pct")
@@ -20,7 +21,7 @@ COUNTERS = (
     *("pipe_xu_instructions", "l1_wavefronts", "shared_wavefronts", "shared_wavefronts_excess"),
     *("l2_requests_from_sms", "l2_sectors_from_sms", "dram_bytes_read", "dram_bytes_written", "l1_hit_pct"),
     *("global_load_sectors_per_request", "global_store_sectors_per_request"),
-    *("global_reduction_requests", "global_atomic_requests"),
+    *("global_reduction_requests", "global_atomic_requests", "l2_reduction_sectors", "l2_atomic_sectors"),
     *(
         f"inst_{name}"
         for name in ("ldg", "stg", "lds", "sts", "ldl", "stl", "bar", "membar", "syncs", "ldgdepbar")
@@ -147,7 +148,8 @@ def work_of(
     """Returns the work of a kernel by its metrics of the registry; None without its shape, cycles and instructions.
 
     Percentages of a pipe times the cycles of the same capture are the cycles in which that pipe worked: the same
-    whatever the kernel waits for. Atomics are assumed to be on one address, which is the most that they can cost.
+    whatever the kernel waits for. Atomics of one sector each are assumed to be on one address, which is the most that
+    they can cost.
 
     Args:
         code: what its machine code tells.
@@ -203,7 +205,14 @@ def work_of(
         dependent=code.dependent,
         adds_floats=code.adds_floats,
         multicasts=code.multicasts,
-        same_address=count("global_reduction_requests") + count("global_atomic_requests"),
+        same_address=sum(
+            requests
+            for requests, sectors in (
+                (count("global_reduction_requests"), count("l2_reduction_sectors")),
+                (count("global_atomic_requests"), count("l2_atomic_sectors")),
+            )
+            if sectors < _LOOKUPS * requests
+        ),
         spills=count("inst_ldl") + count("inst_stl"),
         barriers=count("inst_bar"),
         fences=count("inst_membar"),
