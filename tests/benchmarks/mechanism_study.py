@@ -31,6 +31,7 @@ from warplog.tables.files import as_rows, read_table
 
 KERNELS = Path(__file__).parents[2] / "kernels"
 LEAST_GAIN = 0.15  # of the slower time
+LITTLE = 0.1  # of what could be mended
 POWERS = (2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
 ROOFLINE = (*units.OF_SM, *units.OF_GPU)
 Form = Callable[[Launch, Launch, float], float]  # work of parent and child, the parent's time: the child's
@@ -214,18 +215,19 @@ def criteria(found: Sequence[Step], forecasts: Sequence[Forecast]) -> Iterator[s
 
 
 def _forecast(large: Sequence[Step], forecasts: Sequence[Forecast]) -> list[bool]:
-    """Returns of each gain whose author states one cause that a forecast mends, whether that comes near it."""
-    by_key = {(f.family, f.variant, f.case, f.mechanism): f.saved_us for f in forecasts}
+    """Returns whether it was forecast of each child that mends one thing, as its author states, and all but little."""
+    saved_us = {(f.family, f.variant, f.case, f.mechanism): f.saved_us for f in forecasts}
     near = []
-    for step in large:
-        reason = step.reason
-        if (
-            reason.measured_us > 0
-            and len(step.causes) == 1
-            and step.causes[0] in {*MENDS, "launches", "dram_bytes"}
-        ):
-            saved_us = by_key.get((reason.family, reason.parent, reason.case, step.causes[0]), 0.0)
-            near.append(abs(saved_us / reason.measured_us - 1) <= 0.40)
+    for reason, causes_stated in (
+        (step.reason, step.causes) for step in large if step.reason.measured_us > 0
+    ):
+        if len(causes_stated) == 1 and causes_stated[0] in {*MENDS, "launches", "dram_bytes"}:
+            before, after = (
+                saved_us.get((reason.family, variant, reason.case, causes_stated[0]), 0.0)
+                for variant in (reason.parent, reason.variant)
+            )
+            if after <= LITTLE * before:
+                near.append(abs(before / reason.measured_us - 1) <= 0.40)
     return near
 
 

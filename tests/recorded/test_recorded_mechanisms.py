@@ -73,7 +73,7 @@ def test_the_fitted_half_of_the_planted_pairs_calibrates_and_the_other_half_judg
     """Of lines_32, 16, 8 and 1, lines_16 is fitted; here all of them take exactly what L2 does."""
     sectors = {"lines_32": 32, "lines_16": 16, "lines_8": 8, "lines_1": 4}
     works = {
-        name: work(loads=1e6, load_bytes=4.0, load_sectors=n * 1e6, l2_requests=1e8 * n)
+        name: work(loads=1e6, load_bytes=4.0, load_sectors=n * 1e6, l2_requests=1e8 * n, l2_bytes=1e10 * n)
         for name, n in sectors.items()
     }
     keys = {name: ("causes", name, "4Mi") for name in sectors}

@@ -21,14 +21,24 @@ PAIRS = {
         {"l1_wavefronts": 1e9, "shared_wavefronts": 1e9, "shared_accesses": 1e9, "instructions": 2e9},
     ),
     "coalescing": (
-        {**LOADS, "load_sectors": 32e7, "l1_wavefronts": 32e7, "l2_requests": 32e7, "dram_read": 32e8},
-        {**WORDS, "l1_wavefronts": 1e7, "l2_requests": 1e7, "dram_read": 12e8},
+        {
+            **LOADS,
+            "load_sectors": 32e7,
+            "l1_wavefronts": 32e7,
+            "l2_requests": 32e7,
+            "l2_bytes": 1e10,
+            "dram_read": 32e8,
+        },
+        {**WORDS, "l1_wavefronts": 1e7, "l2_requests": 1e7, "l2_bytes": 1.3e9, "dram_read": 12e8},
     ),
     "l2_bytes": (
-        {**WORDS, "l2_requests": 1e9},
-        {**WORDS, "l2_requests": 5e8},
+        {**WORDS, "l2_requests": 1e9, "l2_bytes": 2e11},
+        {**WORDS, "l2_requests": 5e8, "l2_bytes": 1e11},
     ),
-    "multicast": ({"l2_requests": 1e9}, {"l2_requests": 5e8, "multicasts": True}),
+    "multicast": (
+        {"l2_requests": 1e9, "l2_bytes": 2e11},
+        {"l2_requests": 5e8, "l2_bytes": 1e11, "multicasts": True},
+    ),
     "dram_bytes": ({**WORDS, "dram_read": 6e9}, {**WORDS, "dram_read": 3e9}),
     "instructions": ({"instructions": 8e9}, {"instructions": 4e9}),
     "spills": (
@@ -101,6 +111,13 @@ def test_fewer_kernels_save_launches():
 def test_what_takes_no_time_beside_device_memory_saves_none(decoy):
     mechanism, saved_us = found([work(dram_read=3e10, **decoy)], [work(dram_read=3e10)])
     assert saved_us < 0.002 * 100_000, mechanism
+
+
+def test_what_kept_l2_busy_is_no_reason_without_other_bytes():
+    busy, idle = (work(l2_requests=float("nan"), l2_cycles=cycles, l2_bytes=1e11) for cycles in (8e7, 4e7))
+    mechanism, saved_us = found([busy], [idle])
+    assert mechanism == "none"
+    assert saved_us > 0.3 * 100_000
 
 
 def test_a_change_that_no_count_explains_has_no_mechanism():

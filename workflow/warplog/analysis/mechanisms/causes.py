@@ -25,8 +25,8 @@ RESTS_ON: Mapping[Mechanism, tuple[str, ...]] = {
     "occupancy": ("occupancy_limit_registers_blocks", "occupancy_limit_shared_memory_blocks", "grid_blocks"),
     "memory_level": ("dram_bytes_read", "l1_hit_pct"),
     "dram_bytes": ("dram_bytes_read", "dram_bytes_written"),
-    "l2_bytes": ("l2_requests_from_sms",),
-    "multicast": ("l2_requests_from_sms", "instructions/text"),
+    "l2_bytes": ("l2_bytes",),
+    "multicast": ("l2_bytes", "instructions/text"),
     "shared_accesses": ("l1_wavefronts", "shared_wavefronts"),
     "bank_conflicts": ("shared_wavefronts_excess",),
     "spills": ("inst_ldl", "inst_stl"),
@@ -181,16 +181,19 @@ def _wide_or(other: Mechanism, before: Work, after: Work, fewer: float) -> Parts
 
 
 def _l2(before: Work, after: Work) -> Parts:
-    apart = _log(_apart(before), _apart(after))
     moved: Mechanism = "multicast" if before.multicasts != after.multicasts else "l2_bytes"
-    return {"coalescing": apart, moved: _log(_l2_work(before), _l2_work(after)) - apart}
+    return _apart_or(moved, before, after, _log(before.l2_bytes, after.l2_bytes))
 
 
 def _dram(before: Work, after: Work) -> Parts:
     moved = _log(before.dram_read + before.dram_written, after.dram_read + after.dram_written)
-    apart = _log(_apart(before), _apart(after))
-    apart = _within(apart, moved)
-    return {"coalescing": apart, "dram_bytes": moved - apart}
+    return _apart_or("dram_bytes", before, after, moved)
+
+
+def _apart_or(other: Mechanism, before: Work, after: Work, fewer: float) -> Parts:
+    """Divides a decrease of bytes, as a logarithm, between lanes that lie less apart and another mechanism."""
+    apart = _within(_log(_apart(before), _apart(after)), fewer)
+    return {"coalescing": apart, other: fewer - apart}
 
 
 _OF_GPU: Mapping[str, Callable[[Work, Work], Parts]] = {
@@ -237,10 +240,6 @@ def _global_wavefronts(work: Work) -> float:
     """Returns the wavefronts of accesses to global and local memory; where they are not counted, four sectors each."""
     counted = work.l1_wavefronts - work.shared_wavefronts
     return (work.load_sectors + work.store_sectors) / 4 if math.isnan(counted) else counted
-
-
-def _l2_work(work: Work) -> float:
-    return work.l2_cycles if math.isnan(work.l2_requests) else work.l2_requests
 
 
 def _apart(work: Work) -> float:

@@ -19,7 +19,14 @@ COUNTERS = (
     *_UNCLEAN,
     *(f"pipe_{pipe}_pct" for pipe in PIPES),
     *("pipe_xu_instructions", "l1_wavefronts", "shared_wavefronts", "shared_wavefronts_excess"),
-    *("l2_requests_from_sms", "l2_sectors_from_sms", "dram_bytes_read", "dram_bytes_written", "l1_hit_pct"),
+    *(
+        "l2_requests_from_sms",
+        "l2_sectors_from_sms",
+        "l2_bytes",
+        "dram_bytes_read",
+        "dram_bytes_written",
+        "l1_hit_pct",
+    ),
     *("global_load_sectors_per_request", "global_store_sectors_per_request"),
     *("global_reduction_requests", "global_atomic_requests", "l2_reduction_sectors", "l2_atomic_sectors"),
     *(
@@ -40,6 +47,7 @@ class Work:
         pipe_cycles: cycles of an SM in which each pipe was busy.
         l1_wavefronts: of the data stage of L1, which shared memory shares; NaN if not counted.
         conflicts: wavefronts that bank conflicts add.
+        l2_bytes: looked up in L2, in each of its partitions.
         l1_cycles, l2_cycles: cycles of the busiest part of these units, where their work was not counted.
         loads, stores: warp-wide accesses to global memory, and their sectors.
         load_bytes, store_bytes: of a lane and access; NaN if unknown.
@@ -68,6 +76,7 @@ class Work:
     l2_requests: float = math.nan
     l2_sectors: float = math.nan
     l2_cycles: float = math.nan
+    l2_bytes: float = 0.0
     dram_read: float = 0.0
     dram_written: float = 0.0
     l1_hit: float = 0.0
@@ -189,6 +198,7 @@ def work_of(
         l2_requests=values.get("l2_requests_from_sms", math.nan),
         l2_sectors=values.get("l2_sectors_from_sms", math.nan),
         l2_cycles=cycles_of("l2_throughput_pct"),
+        l2_bytes=count("l2_bytes"),
         dram_read=count("dram_bytes_read"),
         dram_written=count("dram_bytes_written"),
         l1_hit=count("l1_hit_pct") / 100,
