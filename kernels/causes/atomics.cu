@@ -2,7 +2,8 @@
 //
 // Idea         L2 adds to one address one request after the other, and to different addresses at the same time. The
 //              number of additions is the same; the words are 1 KiB apart.
-// Expected     1.5 to 2 ns per addition to one address; 1/8 of that with eight addresses; with 64, the copy is the limit.
+// Expected     1.5 to 2 ns per addition to one address; 1/8 of that with eight addresses; with 64, the copy is the
+//              limit.
 // Cost         None.
 // Constraints  n a multiple of 256.
 // Source       CUDA C++ Programming Guide, atomic functions.
@@ -17,7 +18,7 @@ __global__ void __launch_bounds__(THREADS)
     atomics(const int* __restrict__ x, int* __restrict__ y, unsigned* scratch, int zero) {
     const unsigned i = blockIdx.x * THREADS + threadIdx.x;
     y[i] = x[i];
-    // With a mask that the compiler does not know: if it knew of one address only, it would first count the lanes that add.
+    // The compiler must not know of a single address: it would first count the lanes that add to it.
     const unsigned word = i / LANES & (ADDRESSES - 1 | zero);
     if (threadIdx.x % LANES == 0) atomicAdd(scratch + word * APART, 1);
 }

@@ -1,7 +1,7 @@
-// barriers: 128 rounds of four parts, of which BARRIERS end with a barrier of the block.
+// barriers: 512 rounds of four parts, of which BARRIERS end with a barrier of the block.
 //
-// Idea         A warp that has arrived at __syncthreads() waits for the last of its block. The parts are an addition each,
-//              so that nearly all of a round is waiting.
+// Idea         A warp that has arrived at __syncthreads() waits for the last of its block. The parts are an addition
+//              each, so that nearly all of a round is waiting.
 // Expected     A quarter of the barriers take a little over a quarter of the time.
 // Cost         None.
 // Constraints  n a multiple of 1024.
@@ -9,7 +9,7 @@
 
 #include "planted.cuh"
 
-constexpr int ROUNDS = 128, PARTS = 4;
+constexpr int ROUNDS = 512, PARTS = 4;
 
 __global__ void __launch_bounds__(THREADS) barriers(const int4* __restrict__ x, int4* __restrict__ y, int zero) {
     const int i = blockIdx.x * THREADS + threadIdx.x;

@@ -1,7 +1,7 @@
 // chains: 4096 multiply-adds per 16 bytes in eight chains, with RESIDENT blocks of 8 warps on an SM at a time.
 //
-// Idea         Look-alike of `copy` with more resident warps: occupancy doubles where nothing waits. A multiply-add takes
-//              4 cycles; two warps per scheduler with eight chains each have sixteen under way.
+// Idea         Look-alike of `copy` with more resident warps: occupancy doubles where nothing waits. A multiply-add
+//              takes 4 cycles; two warps per scheduler with eight chains each have sixteen under way.
 // Expected     No difference.
 // Cost         None.
 // Constraints  n a multiple of 4; n/4 times the number of blocks below 2^32.

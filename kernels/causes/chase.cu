@@ -1,8 +1,8 @@
 // chase: each thread follows eight rings of indices, CHAINS of them at a time, and copies each index that it reads.
 //
-// Idea         A hop needs the index that the hop before it loaded, and waits for device memory. Rings do not depend on
-//              each other: two that are followed at once take the time of one. Neighbouring threads are at neighbouring
-//              words, and there is one warp per SM, so that latency is all that counts.
+// Idea         A hop needs the index that the hop before it loaded, and waits for device memory. Rings do not depend
+//              on each other: two that are followed at once take the time of one. Neighbouring threads are at
+//              neighbouring words, and there is one warp per SM, so that latency is all that counts.
 // Expected     1/2, 1/4 and 1/8 of the time.
 // Cost         A register per chain.
 // Constraints  n a multiple of `rings`, and `rings` of 256.

@@ -1,7 +1,7 @@
 // conflicts: 128 loads per element from shared memory, whose lanes meet in a bank WAYS at a time.
 //
-// Idea         Lane l reads word l * WAYS. A bank delivers one word per cycle, so that a load takes WAYS passes instead of
-//              one. Number of loads, instructions and footprint are the same.
+// Idea         Lane l reads word l * WAYS. A bank delivers one word per cycle, so that a load takes WAYS passes
+//              instead of one. Number of loads, instructions and footprint are the same.
 // Expected     Shared memory is the limit: half the passes take half the time.
 // Cost         None.
 // Constraints  n a multiple of 256.

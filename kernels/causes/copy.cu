@@ -1,9 +1,9 @@
-// copy: threads copy WORDS words per access, with LOADS loads in flight, and RESIDENT blocks of 8 warps are on an SM at a
-// time.
+// copy: threads copy WORDS words per access, with LOADS loads in flight, and RESIDENT blocks of 8 warps are on an SM
+// at a time.
 //
 // Idea         The bytes in flight are the bandwidth times the latency (Little's law). They come from resident warps,
-//              from loads of a thread that do not depend on each other, or from wider loads. The grid has BLOCKS blocks
-//              per SM, all with the same share; unused shared memory limits how many of them an SM holds.
+//              from loads of a thread that do not depend on each other, or from wider loads. The grid has BLOCKS
+//              blocks per SM, all with the same share; unused shared memory limits how many of them an SM holds.
 // Expected     As long as 132 SMs have less than 2 MB in flight, twice the bytes in flight take half the time.
 // Cost         Registers: WORDS for each load in flight.
 // Constraints  n a multiple of 4.

@@ -1,7 +1,7 @@
 // copy_through_shared: a copy whose words pass through shared memory, where WAYS lanes meet in a bank.
 //
-// Idea         Look-alike of `conflicts`: the same waste, where it does not matter. A word is written to shared memory
-//              once and read once, in 4 passes each instead of one, while device memory takes longer.
+// Idea         Look-alike of `conflicts`: the same waste, where it does not matter. A word is written to shared
+//              memory once and read once, in 4 passes each instead of one, while device memory takes longer.
 // Expected     No difference: 8 passes per 128 bytes are 8 cycles of an SM, and device memory needs more than 20 for
 //              these bytes both ways.
 // Cost         None.

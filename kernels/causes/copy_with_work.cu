@@ -1,7 +1,8 @@
 // copy_with_work: a copy with STEPS integer instructions per word.
 //
-// Idea         Look-alike of `integers`: fewer instructions where they do not matter. In the time that device memory takes
-//              for a word per lane of a warp, both ways, an SM executes 40 multiply-adds of integers for that warp.
+// Idea         Look-alike of `integers`: fewer instructions where they do not matter. In the time that device memory
+//              takes for a word per lane of a warp, both ways, an SM executes 40 multiply-adds of integers for that
+//              warp.
 // Expected     No difference.
 // Cost         None.
 // Constraints  n a multiple of 1024; arrays larger than L2.

@@ -1,8 +1,9 @@
 // fences: 16 rounds of four writes per warp, FENCES of which the warp waits for until the whole GPU can see them.
 //
-// Idea         __threadfence() waits for the answers of L2 to the writes before it, a round trip. Without it, a warp goes
-//              on as soon as it has sent a write. A lane of each warp writes, always to the same word.
-// Expected     A quarter of the fences take a little over a quarter of the time; without any, the writes take the rest.
+// Idea         __threadfence() waits for the answers of L2 to the writes before it, a round trip. Without it, a warp
+//              goes on as soon as it has sent a write. A lane of each warp writes, always to the same word.
+// Expected     A quarter of the fences take a little over a quarter of the time; without any, the writes take the
+//              rest.
 // Cost         None.
 // Constraints  n a multiple of 1024.
 // Source       CUDA C++ Programming Guide, memory fence functions.

@@ -1,8 +1,8 @@
 // integers: STEPS steps of four integer instructions per element, in two chains.
 //
-// Idea         One chain is of multiply-adds, the other of additions and logic, whose pipes each take an instruction of a
-//              warp every second cycle: together they take one per cycle, which is all that a scheduler issues. With 16
-//              warps per scheduler no chain waits for its own result.
+// Idea         One chain is of multiply-adds, the other of additions and logic, whose pipes each take an instruction
+//              of a warp every second cycle: together they take one per cycle, which is all that a scheduler issues.
+//              With 16 warps per scheduler no chain waits for its own result.
 // Expected     A cycle of a scheduler per instruction: half the steps take half the time.
 // Cost         None.
 // Constraints  n a multiple of 256.

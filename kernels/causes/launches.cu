@@ -1,7 +1,7 @@
 // launches: a copy in LAUNCHES kernels, each of which copies its share.
 //
-// Idea         A kernel starts when the one before it has ended, which takes longer than a small copy. The bytes are the
-//              same, and so few that a part of the GPU copies them as fast as all of it.
+// Idea         A kernel starts when the one before it has ended, which takes longer than a small copy. The bytes are
+//              the same, and so few that a part of the GPU copies them as fast as all of it.
 // Expected     Half the launches take half the time.
 // Cost         None.
 // Constraints  n a multiple of 8192.

@@ -2,9 +2,9 @@
 // then copies them.
 //
 // Idea         A request of 32 neighbouring words touches one line and its four sectors. If the lanes are spread over
-//              more lines, each sector is fetched for fewer words: all 32 of a line's words are read in any case, but a
-//              sector of 32 bytes brings 4 (32 lines), 8 (16 lines) or 16 (8 lines) bytes that are used. PASSES reads
-//              the same words more often: more traffic of L2, with requests as they should be.
+//              more lines, each sector is fetched for fewer words: all 32 of a line's words are read in any case, but
+//              a sector of 32 bytes brings 4 (32 lines), 8 (16 lines) or 16 (8 lines) bytes that are used. PASSES
+//              reads the same words more often: more traffic of L2, with requests as they should be.
 // Expected     L2 delivers sectors at a fixed rate: half the sectors take half the time.
 // Cost         None: the loads bypass L1 (ld.relaxed.gpu), which would hide the sectors that are fetched twice.
 // Constraints  n a multiple of 8192.

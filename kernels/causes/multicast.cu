@@ -1,12 +1,12 @@
-// multicast: every block reads the same array from L2, tile after tile; of a cluster of four, SHARING neighbours load a
-// part of each tile each, and multicast writes it to all of them.
+// multicast: every block reads the same array from L2, tile after tile; of a cluster of four, SHARING neighbours load
+// a part of each tile each, and multicast writes it to all of them.
 //
-// Idea         Without multicast, each tile crosses the network from L2 once per SM. If neighbours share the loads, it
-//              leaves L2 once for two or four of them. Every block gets the same tiles, by as many bulk copies, in a ring
-//              of four stages that a warp fills and the others read a word per thread of. A stage is filled again when all
-//              who share it have read it.
-// Expected     L2 is the limit: 1/2 and 1/4 of its bytes take little more than 1/2 and 1/4 of the time, until what an SM
-//              can receive, 64 bytes per cycle, is the limit.
+// Idea         Without multicast, each tile crosses the network from L2 once per SM. If neighbours share the loads,
+//              it leaves L2 once for two or four of them. Every block gets the same tiles, in four parts each, into a
+//              ring of six stages that a warp fills and the others read a word per thread of. A stage is filled again
+//              when all who share it have read it.
+// Expected     L2 is the limit: 1/2 and 1/4 of its bytes take little more than 1/2 and 1/4 of the time, until what an
+//              SM can receive, 64 bytes per cycle, is the limit.
 // Cost         Neighbours wait for one another.
 // Constraints  n a multiple of 4096; clusters of four.
 // Source       PTX ISA, cp.async.bulk.
@@ -14,8 +14,8 @@
 #include "bulk.cuh"
 #include "planted.cuh"
 
-constexpr int BLOCKS = 128, CLUSTER = 4, STAGES = 4, WARPS = THREADS / LANES;  // of which the last one loads
-constexpr int TILE = 4096, PART = TILE / CLUSTER;                               // words of a tile, and of a copy
+constexpr int BLOCKS = 128, CLUSTER = 4, STAGES = 6, WARPS = THREADS / LANES;  // of which the last one loads
+constexpr int TILE = 4096, PART = TILE / CLUSTER;  // words of a tile, and of a copy
 constexpr int READERS = WARPS - 1;
 
 struct Ring {

@@ -1,5 +1,5 @@
-// What the launchers of planted pairs share. All kernels of this family copy x to y; the work that is planted beside the
-// copy ends in an addition of 0, which the compiler cannot know: `zero` is an argument.
+// What the launchers of planted pairs share. All kernels of this family copy x to y; the work that is planted beside
+// the copy ends in an addition of 0, which the compiler cannot know: `zero` is an argument.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -21,7 +21,8 @@ cudaError_t limit_residency(Kernel kernel, int resident, int* bytes) {
     cudaError_t error = cudaGetDevice(&device);
     if (error == cudaSuccess)
         error = cudaDeviceGetAttribute(&per_sm, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device);
-    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&reserved, cudaDevAttrReservedSharedMemoryPerBlock, device);
+    if (error == cudaSuccess)
+        error = cudaDeviceGetAttribute(&reserved, cudaDevAttrReservedSharedMemoryPerBlock, device);
     if (error != cudaSuccess) return error;
     *bytes = per_sm / resident - reserved;
     error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, *bytes);

@@ -1,7 +1,8 @@
 // products: warps multiply on tensor cores, and read LOADS times 512 bytes from L2 for every 32 products.
 //
 // Idea         Look-alike of `lines` with fewer passes: the traffic of L2 halves where it does not matter. Eight
-//              accumulators per warp and 32 warps per SM keep the tensor cores busy, while an SM reads less than it could.
+//              accumulators per warp and 32 warps per SM keep the tensor cores busy, while an SM reads less than it
+//              could.
 // Expected     No difference.
 // Cost         None.
 // Constraints  n a multiple of 2048.

@@ -1,10 +1,10 @@
 // shared_loads: 512 multiply-adds per element, of which REUSE share a value from shared memory.
 //
-// Idea         Shared memory delivers a word per lane to one warp per cycle and SM, and the SM does four multiply-adds of
-//              a warp in that time. A value that is used once costs four times as much as its product; one that is used
-//              four times costs as much.
-// Expected     512 cycles of shared memory per warp for REUSE 1, 256 for 2. For 4, 512 multiply-adds and 128 loads are
-//              160 cycles of issuing, which is then the limit.
+// Idea         Shared memory delivers a word per lane to one warp per cycle and SM, and the SM does four
+//              multiply-adds of a warp in that time. A value that is used once costs four times as much as its
+//              product; one that is used four times costs as much.
+// Expected     512 cycles of shared memory per warp for REUSE 1, 256 for 2. For 4, 512 multiply-adds and 128 loads
+//              are 160 cycles of issuing, which is then the limit.
 // Cost         A register per sum.
 // Constraints  n a multiple of 256.
 // Source       V. Volkov and J. Demmel, Benchmarking GPUs to tune dense linear algebra, SC 2008.

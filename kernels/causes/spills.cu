@@ -1,11 +1,11 @@
-// spills: 64 values per thread, each of which is multiplied and added to its neighbour in 32 rounds. The compiler must
-// leave room for BLOCKS blocks per SM.
+// spills: 64 values per thread, each of which is multiplied and added to its neighbour in 32 rounds. The compiler
+// must leave room for BLOCKS blocks per SM.
 //
-// Idea         __launch_bounds__ limits the registers per thread: 128 for two blocks of 256 threads, 48 for five, 32 for
-//              eight. What does not fit is written to local memory and read back in each round. The grid has two blocks
-//              per SM in any case, so that the limit brings nothing.
-// Expected     An SM executes two of the multiply-adds per cycle, but reads or writes one spilled value: about 200 of them
-//              per 64 multiply-adds with 32 registers, 110 with 48.
+// Idea         __launch_bounds__ limits the registers per thread: 128 for two blocks of 256 threads, 48 for five, 32
+//              for eight. What does not fit is written to local memory and read back in each round. The grid has two
+//              blocks per SM in any case, so that the limit brings nothing.
+// Expected     An SM executes two of the multiply-adds per cycle, but reads or writes one spilled value: about 200 of
+//              them per 64 multiply-adds with 32 registers, 110 with 48.
 // Cost         None.
 // Constraints  n a multiple of 16384.
 // Source       CUDA C++ Programming Guide, launch bounds.

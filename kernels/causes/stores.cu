@@ -1,9 +1,10 @@
-// stores: each block takes tile after tile: compute it, put it into shared memory, store it from there by a bulk copy.
-// WAIT 1 waits until the tile is in global memory, WAIT 0 only until the buffer before it can be used again.
+// stores: each block takes tile after tile: compute it, put it into shared memory, store it from there by a bulk
+// copy. WAIT 1 waits until the tile is in global memory, WAIT 0 only until the buffer before it can be used again.
 //
-// Idea         A bulk copy runs in the background. A block that waits for it before the next tile pays for computing and
-//              for storing, one that goes on pays for the longer of them. Both variants have two buffers, the same copies
-//              and barriers, and run as one block per SM; the next tile is read while this one is computed.
+// Idea         A bulk copy runs in the background. A block that waits for it before the next tile pays for computing
+//              and for storing, one that goes on pays for the longer of them. Both variants have two buffers, the
+//              same copies and barriers, and run as one block per SM; the next tile is read while this one is
+//              computed.
 // Expected     From spin + store to about spin.
 // Cost         The second buffer.
 // Constraints  n a multiple of 1024.

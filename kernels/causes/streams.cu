@@ -1,7 +1,7 @@
 // streams: a copy of x, and copies of STREAMS - 1 further arrays of the same size.
 //
-// Idea         Each further array adds its bytes to those that device memory reads and writes, in the same proportion.
-//              Nothing else changes: a thread copies 16 bytes of each array.
+// Idea         Each further array adds its bytes to those that device memory reads and writes, in the same
+//              proportion. Nothing else changes: a thread copies 16 bytes of each array.
 // Expected     Device memory is the limit, so that half the bytes take half the time.
 // Cost         The further copies, which nobody asked for.
 // Constraints  n a multiple of 1024; arrays larger than L2.

@@ -1,10 +1,10 @@
-// tiles: each block takes tile after tile: load it into shared memory, wait, compute on it, write it. AHEAD 1 loads the
-// next tile before it computes on this one.
+// tiles: each block takes tile after tile: load it into shared memory, wait, compute on it, write it. AHEAD 1 loads
+// the next tile before it computes on this one.
 //
 // Idea         Loading and computing need different units, and a block that does one after the other pays for both.
-//              With a second buffer, whose load is under way meanwhile, it pays for the longer one. Both variants copy by
-//              cp.async, have two buffers and one barrier per tile, and run as one block per SM. SPIN is the number of
-//              dependent multiply-adds per tile.
+//              With a second buffer, whose load is under way meanwhile, it pays for the longer one. Both variants
+//              copy by cp.async, have two buffers and one barrier per tile, and run as one block per SM. SPIN is the
+//              number of dependent multiply-adds per tile.
 // Expected     From load + spin to the longer of the two: about 1/2 of the time if both take 1100 cycles.
 // Cost         The second buffer.
 // Constraints  n a multiple of 1024.

@@ -1,8 +1,8 @@
 // wave: WAVES blocks per SM, one at a time, and EXTRA blocks more; all of them share out the elements.
 //
-// Idea         Unused shared memory makes each block have an SM to itself. One block more than fits in whole waves starts
-//              when the others have ended, and all SMs but one are idle until it ends. Blocks are equal, with 256 dependent
-//              multiply-adds per element.
+// Idea         Unused shared memory makes each block have an SM to itself. One block more than fits in whole waves
+//              starts when the others have ended, and all SMs but one are idle until it ends. Blocks are equal, with
+//              256 dependent multiply-adds per element.
 // Expected     1/2 of the time if one wave becomes of two, 2/3 if two become of three.
 // Cost         None.
 // Constraints  n times the number of blocks below 2^32.

@@ -11,6 +11,7 @@ import pandas as pd
 from made_up_accesses import accesses, made_up_accesses
 from made_up_records import SOURCE
 from made_up_tables import MadeUpTables, write
+from warplog.analysis import traced as analysis
 from warplog.metrics import banks
 from warplog.records.requested.accesses import (
     AccessCase,
@@ -22,6 +23,8 @@ from warplog.records.requested.accesses import (
     Reuse,
     Tile,
 )
+from warplog.tables import conclusions
+from warplog.tables.conclusions import Traced
 from warplog.tables.files import write_parquet
 from warplog.tables.traced import accesses as listed
 from warplog.tables.traced import pictures
@@ -33,13 +36,16 @@ TRANSPOSE = {
 }  # fmt: skip
 SGEMM = {"naive": "", "gmem_coalesced": "naive", "smem_tiled": "gmem_coalesced"}
 TABLES = {**listed.TABLES, **pictures.TABLES}
+WRITTEN = {**TABLES, "traced": conclusions.columns(Traced)}
 
 
-def traced(family: str, parents: Mapping[str, str], records: Mapping[str, Accesses]) -> FigureTables:
-    """The tables of a family whose variants have these parents and these records."""
+def traced(
+    family: str, parents: Mapping[str, str], records: Mapping[str, Accesses], source: str = SOURCE
+) -> FigureTables:
+    """The tables of a family whose variants have these parents, these records, and a source with this hash."""
     made = MadeUpTables()
     for order, (name, parent) in enumerate(parents.items()):
-        made.variant(family, name, order, len(parents), "64", parent=parent, source_sha256=SOURCE)
+        made.variant(family, name, order, len(parents), "64", parent=parent, source_sha256=source)
         made.measured(family, name, "64", 64, 10.0, 1e6, 1e6)
     rows: dict[str, list[dict]] = {table: [] for table in TABLES}
     for variant, record in records.items():
@@ -48,19 +54,21 @@ def traced(family: str, parents: Mapping[str, str], records: Mapping[str, Access
     frames = {
         name: pd.DataFrame(own, columns=None if own else list(TABLES[name])) for name, own in rows.items()
     }
-    return replace(made.tables(), **frames)
+    tables = replace(made.tables(), **frames)
+    shown = [conclusions.cells(row) for row in analysis.traces(tables).variants]
+    return replace(tables, traced=pd.DataFrame(shown, columns=list(conclusions.columns(Traced))))
 
 
-def shipped(folder, family: str, parents: Mapping[str, str]) -> FigureTables:
+def shipped(folder, family: str, parents: Mapping[str, str], source: str = SOURCE) -> FigureTables:
     """The tables of kernels that this package ships."""
     records = {name: made_up_accesses(folder, family, name) for name in parents}
-    return traced(family, parents, records)
+    return traced(family, parents, records, source)
 
 
 def write_traced(tables: FigureTables, folder: Path) -> None:
     """Writes the tables, those of traces too, as the workflow does."""
     write(tables, folder)
-    for name, columns in TABLES.items():
+    for name, columns in WRITTEN.items():
         rows = getattr(tables, name).astype(object)
         write_parquet(rows.where(rows.notna(), None).to_dict("records"), columns, folder / name)
 
@@ -71,7 +79,8 @@ def record(
     untraced=(),
     reuse: Reuse | None = None,
 ) -> Accesses:
-    """A record of one kernel of 256 threads."""
+    """A record of one kernel of 256 threads; without instructions it has one that costs as much in every kernel."""
+    instructions = instructions or [ldmatrix(lambda lane: 16 * lane, line=1)]
     blocks = len(owners.tiles) if owners else 1
     kernel = Kernel(
         launch=0, kernel="multiply", mangled="multiply", grid=(blocks, 1, 1), block=(256, 1, 1), traced_blocks=blocks,

@@ -127,6 +127,27 @@ def test_wider_accesses_take_more_sectors_for_more_bytes_and_are_not_worse(trans
     assert said_of(conclude(with_traces(transpose, wide), {}), "smem_conflict") == {}
 
 
+def test_wider_accesses_that_use_their_sectors_better_are_compared_with_the_ideal(transpose):
+    rows = [
+        access("naive", 23, "load", "in", 2048, 8, 4),
+        access("smem_conflict", 26, "load", "in", 512, 16, 16),
+    ]
+    assert said_of(conclude(with_traces(transpose, rows), {}), "smem_conflict") == {
+        ("cause", "read_sectors_per_ideal", "in"): (2, 1),
+        ("cause", "traced_sectors", ""): (8 * 2048, 16 * 512),
+    }
+
+
+def test_accesses_that_take_little_of_the_launch_are_not_told(transpose):
+    """Of 2048 cycles for sectors, 62 and 124 are lost to bank conflicts."""
+    reads = [access(name, 9, "load", "in", 2048, 4, 4) for name in ("naive", "smem_conflict")]
+    for requests, said in ((2, set()), (4, {("cost", "shared_read_ways", "")})):
+        conflict = access("smem_conflict", 32, "load", "", requests, 32, 1)
+        assert (
+            said_of(conclude(with_traces(transpose, [*reads, conflict]), {}), "smem_conflict").keys() == said
+        )
+
+
 @pytest.mark.parametrize(
     "kernels",
     [
@@ -150,6 +171,30 @@ def test_a_parent_of_another_case_or_source_is_not_compared(transpose, change):
     assert explained(concluded)["padded"] == "accesses"
 
 
+def test_of_several_cases_the_one_of_most_variants_comes_first_and_steps_compare_one_that_both_have(
+    transpose,
+):
+    """Of naive, only 512 is there, where its stores take half of the sectors; of padded, the trace of 512 failed."""
+    again = [{**row, "case": "512"} for row in ACCESSES]
+    naive = [{**row, "traced_sectors": 16 * 2048} if row["kind"] == "store" else row for row in again[:2]]
+    failed = {
+        "family": "transpose",
+        "variant": "padded",
+        "case": "512",
+        "status": "timeout",
+        "reason": "60 s",
+    }
+    another = access("xor_swizzled", 26, "load", "in", 2048, 4, 4)
+    concluded = conclude(with_traces(transpose, [failed, *naive, *again[2:6], *ACCESSES[2:], another]), {})
+    assert [(row.variant, row.case, row.status) for row in concluded.traced] == [
+        ("padded", "256", "ok"), ("padded", "512", "timeout"), ("naive", "512", "ok"),
+        ("smem_conflict", "256", "ok"), ("smem_conflict", "512", "ok"), ("xor_swizzled", "256", "ok"),
+    ]  # fmt: skip
+    assert said_of(concluded, "smem_conflict")["cause", "sectors_per_write", "out"] == (16, 4)
+    cases = {change.variant: change.case for change in concluded.changes if change.kind == "access"}
+    assert cases == {"smem_conflict": "512", "padded": "256", "xor_swizzled": "256"}
+
+
 def test_what_was_not_traced_has_a_row_with_its_reason(transpose):
     failed = {
         "family": "transpose",
@@ -162,6 +207,17 @@ def test_what_was_not_traced_has_a_row_with_its_reason(transpose):
     (row,) = (row for row in concluded.traced if row.variant == "cublas")
     assert (row.status, row.reason) == ("unsupported", "a library")
     assert {line.variant for line in concluded.access_lines} == {"naive", "smem_conflict", "padded"}
+
+
+def test_a_launch_of_which_the_trace_sees_no_access_has_no_lines(transpose):
+    bare = {name: row for name, row in ACCESSES[0].items() if name in ("family", "case", "status", "reason")}
+    rows = [*ACCESSES, {**bare, "variant": "cublas"}]
+    concluded = conclude(
+        with_traces(transpose, rows, [*KERNELS, kernel("cublas", untraced="UTMALDG.2D 2")]), {}
+    )
+    (row,) = (row for row in concluded.traced if row.variant == "cublas")
+    assert (row.status, row.untraced, row.counted) == ("ok", "UTMALDG.2D 2", 0)
+    assert "cublas" not in {line.variant for line in concluded.access_lines}
 
 
 def test_a_variant_has_its_sectors_ways_and_reuse_and_how_often_ncu_differs(transpose):

@@ -8,6 +8,7 @@ from PIL import Image
 
 from figure_tables import FEW, sgemm
 from made_up_tables import write
+from traced_tables import TRANSPOSE, shipped, write_traced
 from warplog.cli.main import main
 
 
@@ -54,6 +55,15 @@ def test_list_names_the_figures_of_the_families_in_the_tables_and_draws_none(pro
     assert {"sgemm/ladder", "sgemm/roofline", "sgemm/memory_chart"} <= set(names)
     assert all(name.startswith("sgemm/") for name in names)
     assert not (project / "notes" / "figures").exists()
+
+
+def test_a_figure_of_one_variant_is_named_with_it(project, capsys, tmp_path):
+    write_traced(shipped(tmp_path, "transpose", TRANSPOSE), project / "results" / "tables")
+    _, names, _ = run(capsys, "--list")
+    assert {"transpose/lanes_over_banks", "transpose/lanes_over_banks@padded"} <= set(names)
+    assert "transpose/lanes_over_banks@naive" not in names
+    _, files, _ = run(capsys, "transpose/lanes_over_banks@padded", "--format", "svg", "-o", "x")
+    assert files == [f"x/transpose-lanes_over_banks@padded.{suffix}" for suffix in ("svg", "csv")]
 
 
 def test_settings_of_the_project_apply_and_options_replace_them(project, capsys):

@@ -132,6 +132,9 @@ def test_instructions_that_cannot_be_traced_are_listed_by_opcode(tmp_path):
         kernel.code[end + 16 * offset] = Place(opcode, "", 0)
     (found,) = traced(tmp_path, [kernel], ARRAYS["transpose"]).kernels
     assert found.untraced == (("UTMALDG.2D", 2), ("UTMASTG.2D", 1)), "LDG.E could be traced, but did not run"
+    kernel.request(0, 0, end, What.BULK_GLOBAL, Does.READ, 1, [A])
+    (found,) = traced(tmp_path, [kernel], ARRAYS["transpose"]).kernels
+    assert found.untraced == (("UTMALDG.2D", 1), ("UTMASTG.2D", 1)), "one has an entry after all"
 
 
 def test_kernels_of_a_launch_have_their_own_instructions(tmp_path):

@@ -8,6 +8,7 @@ import pytest
 from drawn_figures import texts
 from matplotlib.collections import PolyCollection
 from matplotlib.text import Text
+from msgspec import structs
 from plotted import plot
 
 from traced_tables import SGEMM, TRANSPOSE, ldmatrix, owners, record, shipped, traced, write_traced
@@ -86,9 +87,9 @@ def test_a_panel_has_a_row_per_line_of_memory_and_moves_whole_sectors(sgemm):
     figure = drawn("lanes_over_sectors", sgemm)
     words = texts(figure)
     assert words.count("naive") == words.count("gmem_coalesced") == 1
-    assert "load of A, 8192 requests, lanes 256 B apart" in words
+    assert "load from A, 8192 requests, lanes 256 B apart" in words
     assert "32 sectors per request, ideal 4" in words
-    assert "load of A, 8192 requests, all lanes at one address" in words
+    assert "load from A, 8192 requests, all lanes at one address" in words
     assert any(word.startswith("27: for (int k = 0; k < K; ++k) sum += a[k]") for word in words)
     moved, asked = (c for c in figure.axes[0].collections if isinstance(c, PolyCollection))
     assert [len(moved.get_paths()), len(asked.get_paths())] == [32, 32]
@@ -96,7 +97,7 @@ def test_a_panel_has_a_row_per_line_of_memory_and_moves_whole_sectors(sgemm):
     assert (edges.min(), edges.max()) == (0, 8), "a sector is eight words"
     assert len(figure.axes[1].collections[1].get_paths()) == 32, "one word in stripes of 32 lanes"
     assert figure.get_suptitle().replace("\n", " ") == (
-        "Lanes over sectors of memory: load of A, 32 sectors (ideal 4) in naive, 1 sector (ideal 1) in gmem_coalesced"
+        "Lanes over sectors of memory: load from A, 32 sectors (ideal 4) in naive, 1 sector (ideal 1) in gmem_coalesced"
         " · sgemm"
     )
 
@@ -108,7 +109,7 @@ def test_padding_and_swizzle_stand_beside_what_they_mend(transpose):
     assert ways["wavefront"].to_dict() == {"smem_conflict": 32, "padded": 1, "xor_swizzled": 1}
     assert ways["bank"].to_dict() == {"smem_conflict": 1, "padded": 32, "xor_swizzled": 32}
     words = texts(drawn("lanes_over_banks", transpose))
-    assert "load, 32 requests, 32-way conflict" in words
+    assert "load, 128 requests, 32-way conflict" in words
     assert words.count("1 wavefront per request, ideal 1") == 2
 
 
@@ -154,19 +155,28 @@ def test_as_many_wavefronts_are_drawn_as_are_counted(kind, size):
 
 def test_without_a_difference_or_an_excess_there_is_nothing_to_show(sgemm):
     assert figures.data("lanes_over_banks", sgemm).empty
-    assert figures.data("lanes_over_sectors", sgemm, "smem_tiled").empty
+    assert figures.data("lanes_over_sectors@smem_tiled", sgemm).empty
 
 
 def test_a_variant_stands_beside_its_parent_or_alone_if_that_has_no_such_access(transpose):
-    rows = figures.data("lanes_over_banks", transpose, "xor_swizzled")
+    rows = figures.data("lanes_over_banks@xor_swizzled", transpose)
     assert list(dict.fromkeys(rows["variant"])) == ["smem_conflict", "xor_swizzled"]
-    assert set(figures.data("lanes_over_banks", transpose, "smem_conflict")["variant"]) == {"smem_conflict"}
+    assert set(figures.data("lanes_over_banks@smem_conflict", transpose)["variant"]) == {"smem_conflict"}
 
 
-def test_a_source_that_changed_since_the_trace_is_not_drawn(sgemm, transpose, blocks):
-    for tables in (sgemm, transpose, blocks):
-        later = replace(tables, variants=tables.variants.assign(source_sha256="f" * 64))
-        assert all(figures.data(name, later).empty for name in FIGURES)
+def test_a_source_that_changed_since_the_trace_is_not_drawn(tmp_path):
+    later = shipped(tmp_path, "transpose", TRANSPOSE, source="f" * 64)
+    assert len(later.access_lanes)
+    assert all(figures.data(name, later).empty for name in FIGURES)
+
+
+def test_of_several_cases_of_a_variant_the_one_that_pages_show_is_drawn():
+    plain, swizzled = (record([own]) for own in MATRICES.values())
+    other = structs.replace(swizzled.cases[0], case="128")
+    both = {"plain": structs.replace(plain, cases=(other, *plain.cases)), "swizzled": swizzled}
+    rows = figures.data("lanes_over_banks", traced("gemm", {"plain": "", "swizzled": "plain"}, both))
+    assert set(rows["case"]) == {"64"}
+    assert rows.groupby("variant")["wavefront"].nunique().to_dict() == {"plain": 16, "swizzled": 4}
 
 
 def test_owners_are_the_threads_of_the_first_tile_and_the_tiles_of_all_blocks(blocks):
@@ -199,6 +209,12 @@ def test_orders_that_differ_stand_side_by_side_with_what_a_wave_reads(blocks):
         "\n", " "
     )
     assert "by_tma" in figure.get_supxlabel()
+
+
+def test_blocks_that_were_not_all_traced_are_called_so(blocks):
+    fewer = replace(blocks, traced_kernels=blocks.traced_kernels.assign(blocks=100))
+    assert "C: 64 traced blocks\n256 × 256" in texts(drawn("owners", fewer))
+    assert texts(drawn("tile_order", fewer)).count("64 traced blocks over 256 × 256") == 2
 
 
 def test_one_order_is_nothing_to_show(transpose):

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from warplog.metrics.accesses import Counter, Does, Requests, What
 from warplog.metrics.owners import Matrix, OwnerFinder
-from warplog.metrics.reuse import Reuse, ReuseCounter
+from warplog.metrics.reuse import ReuseCounter
+from warplog.records.requested.accesses import Reuse
 
 READ, WRITE = Does.READ, Does.WRITE
 NONE = (0, 0)
@@ -124,6 +125,69 @@ def test_cache_lines_are_those_of_global_memory():
     found = count((0, 0, 16, What.GLOBAL, READ, lanes), (0, 0, 32, What.SHARED, READ, lanes))
     assert [one.lines for one in found] == [32, 0]
     assert [one.lines for one in count((0, 0, 16, What.GLOBAL, READ, [(120, 8), (128, 8)]))] == [2]
+
+
+def copy(sources, targets, size=16):
+    """Returns the tallies of source and target of an asynchronous copy; a negative source only fills with zeros."""
+    read = [(max(address, 0), size if address >= 0 else 0) for address in sources]
+    rows = (
+        (0, 0, 16, What.ASYNC_FROM, READ, read),
+        (0, 0, 16, What.ASYNC_TO, WRITE, [(address, size) for address in targets]),
+    )
+    return count(*rows)
+
+
+ROWS = [4096 * (lane // 4) + 16 * (lane % 4) for lane in range(32)]  # eight rows of 64 bytes
+
+
+def test_pieces_of_a_copy_are_those_of_sectors_on_both_sides():
+    """Rows of 64 bytes, of 80 in shared memory, which is every other time off by 16: an H100 counts 24 and 15."""
+    source, target = copy(ROWS, [80 * (lane // 4) + 16 * (lane % 4) for lane in range(32)])
+    assert (source.sectors, source.lines, target.wavefronts) == (24, 8, 15)
+    source, target = copy(ROWS, [16 * lane for lane in range(32)])
+    assert (source.sectors, target.wavefronts, target.wavefronts_ideal) == (16, 8, 4)
+
+
+def test_a_wavefront_of_a_copy_is_of_one_cache_line():
+    """Sixteen rows of 32 bytes that become 512 bytes in a row: an H100 counts 16."""
+    source, target = copy([512 * (lane // 2) + 16 * (lane % 2) for lane in range(32)], range(0, 512, 16))
+    assert (source.sectors, target.wavefronts) == (16, 16)
+    source, target = copy(range(0, 512, 16), range(0, 512, 16))
+    assert (source.sectors, target.wavefronts) == (16, 4)
+
+
+def test_a_wavefront_of_a_copy_has_one_piece_to_each_sector():
+    source, target = copy([32 * lane for lane in range(4)], [4 * lane for lane in range(4)], size=4)
+    assert (source.sectors, target.wavefronts, target.wavefronts_ideal) == (4, 4, 1)
+
+
+def test_a_copy_that_only_fills_with_zeros_is_a_store():
+    (target,) = copy([-1] * 32, range(0, 512, 16))
+    assert (target.kind, target.wavefronts) == ("async_copy", 4)
+
+
+def test_copies_of_different_warps_are_told_apart():
+    """Their requests are mixed in the trace, and the last target is among the next requests."""
+    lanes = [(512 * (lane // 2) + 16 * (lane % 2), 16) for lane in range(32)]
+    flat = [(16 * lane, 16) for lane in range(32)]
+    sources = [(0, warp, 16, What.ASYNC_FROM, READ, lanes if warp else flat) for warp in (0, 1)]
+    targets = [(0, warp, 16, What.ASYNC_TO, WRITE, flat) for warp in (1, 0)]
+    counter = Counter(())
+    for some in ([sources[0]], [sources[1], targets[0]], [targets[1]]):
+        counter.add(requests(*some))
+    source, target = counter.tallies()
+    assert (source.requests, source.sectors, target.wavefronts) == (2, 32, 16 + 4)
+
+
+def test_a_source_without_a_target_is_counted_by_itself():
+    (source,) = count((0, 0, 16, What.ASYNC_FROM, READ, [(16, 16), (32, 16)]))
+    assert (source.requests, source.sectors) == (1, 2)
+
+
+def test_atomics_that_add_up_equal_addresses_take_no_turns():
+    counter = Counter((), merging=[32])
+    counter.add(requests(*[(0, 0, at, What.SHARED, 7, [(64, 4)] * 32) for at in (16, 32)]))
+    assert [one.wavefronts for one in counter.tallies()] == [32, 1]
 
 
 def test_an_array_is_named_only_if_all_addresses_are_in_it():

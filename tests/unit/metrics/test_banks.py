@@ -102,6 +102,11 @@ def test_a_matrix_of_eight_rows_takes_a_wavefront_unless_its_rows_share_banks():
     assert one(LANES * 144, 16, matrices=True) == (4, 4, 1), "with 16 bytes of padding"
 
 
+def test_passes_become_one_without_conflicts_only_if_they_do_with_them():
+    """Four rows of 128 bytes, each for eight lanes: two passes together have a conflict; ideal 4 on an H100."""
+    assert one(LANES // 8 * 128, 16) == (4, 4, 1)
+
+
 def test_the_same_row_for_all_lanes_is_read_once_per_matrix():
     assert one(LANES * 0, 16, matrices=True) == (4, 4, 1)
 

@@ -22,6 +22,16 @@ def test_of_the_instructions_of_a_line_the_one_with_most_conflicts_has_a_row_per
     }
 
 
+def test_equal_instructions_of_a_line_are_summed():
+    conflict, free = ldmatrix(lambda lane: 64 * lane), ldmatrix(lambda lane: 16 * lane)
+    unrolled = [replace(conflict, offset=16 * n) for n in range(3)]
+    found = rows(record([*unrolled, replace(free, offset=160)]), "access_lanes")
+    assert {(row["requests"], row["wavefronts"], row["wavefronts_ideal"]) for row in found} == {
+        (192, 3072, 768)
+    }
+    assert {row["sectors"] for row in found} == {None}
+
+
 def test_runs_of_a_thread_end_with_the_row_of_the_tile():
     two = owners((4, 4), (2, 4), lambda row, column: row * 4 + column)
     one = replace(two, threads=((7, 6), (-1, 2)))

@@ -25,7 +25,7 @@ AGREE = {
     "dsmem.cluster_2.65537": {"equal": 1},
     "reduction.cooperative.65537": {"equal": 11, "ran_differently": 1},
     "reduction.interleaved.65537": {"equal": 54},
-    "sgemm.cp_async_pipelined.128": {"equal": 213, "by_lines": 9},
+    "sgemm.cp_async_pipelined.128": {"equal": 219, "undercounted": 3},
     "sgemm.vectorized.128": {"equal": 55},
     "softmax.cluster.1x65536": {"equal": 14, "not_counted": 1},  # st.async to another block
     "softmax.triton.67x128": {"equal": 16},

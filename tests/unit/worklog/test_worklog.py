@@ -370,6 +370,16 @@ def test_the_figure_of_claims_is_left_to_the_tables(recorded):
     assert "claims" not in {picture.name for picture in page.pictures}
 
 
+def test_a_figure_of_one_variant_stands_in_its_section_and_not_among_those_of_the_family(recorded):
+    drawn = [PICTURES[0].with_name(f"{name}.png") for name in ("owners", "owners@naive", "owners@naive_too")]
+    page = worklog.gather(FAMILY, recorded, CAMPAIGN, drawn, CAPTIONS)
+    assert [(p.name, p.title) for p in page.pictures] == [("owners", "Who writes which element")]
+    assert page.pictures[0].caption.startswith("Who writes which element of the result of sgemm")
+    assert [(p.name, p.title, p.caption) for p in section(page, "naive").pictures] == [
+        ("owners@naive", "Who writes which element", "")
+    ]
+
+
 def test_a_figure_that_is_gone_is_named(page, tmp_path):
     gone = replace(page, ladder=replace(page.ladder, path=tmp_path / "ladder.png"))
     with pytest.raises(WarplogError, match=r"ladder\.png: not a readable PNG"):

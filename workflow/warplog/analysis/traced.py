@@ -6,6 +6,7 @@ the time did stand in. Addresses do not tell how much of the time an access take
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -19,6 +20,8 @@ from warplog.tables.view import FigureTables
 EXPLAINED = "accesses"
 _LEAST = 1.05  # from which ratio to the ideal on an access is worth a remark
 _LEAST_CHANGE = 1.5  # by which the ratio to the ideal changes, to be told
+_LEAST_SHARE = 0.05  # of the cycles that all accesses of a launch take, likewise
+_PER_CYCLE = {"global": 4.0, "local": 4.0, "shared": 1.0}  # L1 moves 128 bytes: four sectors, or a wavefront
 _COMPARED = ("equal", "differs")
 _READS, _WRITES = ("load", "ldmatrix", "wgmma"), ("store", "stmatrix")
 Access = Literal["read", "write", "atomic", ""]
@@ -26,7 +29,10 @@ Access = Literal["read", "write", "atomic", ""]
 
 @dataclass(frozen=True)
 class Traces:
-    """The traced accesses of a family: a row per variant, and a row per source line and array."""
+    """The traced accesses of a family: a row per variant and case, and a row per source line and array.
+
+    Of the cases of a variant, the one that most variants of the family were traced at comes first.
+    """
 
     variants: tuple[Traced, ...]
     lines: tuple[AccessLine, ...]
@@ -40,44 +46,56 @@ def traces(tables: FigureTables) -> Traces:
         for row in as_rows(tables.accesses)
         if row["status"] != "ok" or row["source_sha256"] == sources.get(row["variant"])
     ]
-    kernels = _by_variant(as_rows(tables.traced_kernels))
-    accesses = _by_variant(kept)
+    kernels, launches = _launches(as_rows(tables.traced_kernels)), _launches(kept)
+    common = Counter(case for (_, case), rows in launches.items() if _is_ok(rows))
+    order = list(dict.fromkeys(name for name, _ in launches))
+    ranked = sorted(
+        launches.items(), key=lambda item: (order.index(item[0][0]), not _is_ok(item[1]), -common[item[0][1]])
+    )
     return Traces(
-        tuple(_variant(tables.family, name, rows, kernels.get(name, ())) for name, rows in accesses.items()),
-        tuple(line for rows in accesses.values() if _is_ok(rows) for line in _lines(rows)),
+        tuple(_variant(tables.family, key, rows, kernels.get(key, ())) for key, rows in ranked),
+        tuple(line for _, rows in ranked if _is_ok(rows) for line in _lines(rows)),
     )
 
 
 def changes(step: Step, found: Traces, rank: int) -> list[Change]:
-    """Returns the accesses that differ between a variant and its parent, both traced at one case.
+    """Returns the accesses that differ between a variant and its parent, at the first case at which both were traced.
 
     Without counters they are causes and costs of a difference in time; otherwise details. The largest comes first, as
     number `rank` of the step's changes.
     """
-    own, parents = ({v.variant: v for v in found.variants}.get(name) for name in (step.variant, step.parent))
-    if own is None or parents is None or own.case != parents.case or step.same_kernel:
+    own, parents = (
+        {row.case: row for row in found.variants if row.variant == name and row.status == "ok"}
+        for name in (step.variant, step.parent)
+    )
+    case = next((case for case in own if case in parents), None)
+    if case is None or step.same_kernel:
         return []
-    before, after = (_groups(found.lines, name) for name in (step.parent, step.variant))
-    moved = [*_per_request(before, after), *_totals((parents, own), before, after)]
+    before, after = (_groups(found.lines, name, case) for name in (step.parent, step.variant))
+    least = _LEAST_SHARE * max(map(_cycles, (before, after)))
+    moved = [*_per_request(before, after), *_totals((parents[case], own[case]), before, after)]
+    large = sorted(
+        (change for change in moved if abs(change.cost) >= least), key=lambda change: -abs(change.cost)
+    )
     return [
         Change(
-            step.family, step.variant, order, step.parent, own.case, _role(step, change), "access", change.quantity,
+            step.family, step.variant, order, step.parent, case, _role(step, change), "access", change.quantity,
             change.before, change.after, change.unit, NAN, NAN, change.of, "", change.line, "", change.parent_line,
         )
-        for order, change in enumerate(sorted(moved, key=lambda change: -abs(change.log)), rank)
+        for order, change in enumerate(large, rank)
     ]  # fmt: skip
 
 
 @dataclass(frozen=True)
 class _Moved:
-    """A quantity of the accesses before and after; `log` is by how much it became worse, as a logarithm."""
+    """A quantity of the accesses before and after; `cost` is how many cycles of L1 it takes more than before."""
 
     quantity: str
     of: str
     before: float
     after: float
     unit: str
-    log: float
+    cost: float
     parent_line: str = ""
     line: str = ""
 
@@ -92,9 +110,14 @@ class _Sum:
     line: str
 
     @property
-    def excess(self) -> float:
+    def ratio(self) -> float:
         """How many times as many sectors or wavefronts are taken as needed; 1 without accesses."""
         return self.taken / self.ideal if self.ideal > 0 else 1.0
+
+    @property
+    def excess(self) -> float:
+        """How many more are taken than needed."""
+        return self.taken - self.ideal
 
 
 _NONE = _Sum(0.0, 0.0, 0.0, "")
@@ -104,22 +127,29 @@ _Groups = Mapping[tuple[str, Access, str], _Sum]  # by space, access and array
 def _role(step: Step, moved: _Moved) -> str:
     if step.gap != "no_counters" or step.tied:
         return "detail"
-    return "cause" if (moved.log < 0) == (step.ratio > 1) else "cost"
+    return "cause" if (moved.cost < 0) == (step.ratio > 1) else "cost"
+
+
+def _cycles(groups: _Groups) -> float:
+    return sum(own.taken / _PER_CYCLE[space] for (space, *_), own in groups.items())
 
 
 def _per_request(before: _Groups, after: _Groups) -> Iterator[_Moved]:
     for key in dict.fromkeys((*before, *after)):
         space, access, array = key
         old, new = before.get(key, _NONE), after.get(key, _NONE)
-        log = math.log(new.excess / old.excess)
-        if not access or not abs(log) >= math.log(_LEAST_CHANGE):
+        ends = old.ratio, new.ratio
+        if not access or not max(ends) >= _LEAST_CHANGE * min(ends):
             continue
+        cost, lines = (new.excess - old.excess) / _PER_CYCLE[space], (old.line, new.line)
         if space == "shared":
-            quantity = f"shared_{access}_ways"
-            yield _Moved(quantity, "", old.excess, new.excess, "ratio", log, old.line, new.line)
+            yield _Moved(f"shared_{access}_ways", "", *ends, "ratio", cost, *lines)
         elif space == "global" and old.requests and new.requests:
-            ends = old.taken / old.requests, new.taken / new.requests
-            yield _Moved(f"sectors_per_{access}", array, *ends, "sector/request", log, old.line, new.line)
+            sectors = old.taken / old.requests, new.taken / new.requests
+            if (sectors[0] < sectors[1]) == (ends[0] < ends[1]):
+                yield _Moved(f"sectors_per_{access}", array, *sectors, "sector/request", cost, *lines)
+            else:  # wider accesses take more sectors per request, and fewer for their bytes
+                yield _Moved(f"{access}_sectors_per_ideal", array, *ends, "ratio", cost, *lines)
 
 
 def _totals(pair: tuple[Traced, Traced], before: _Groups, after: _Groups) -> Iterator[_Moved]:
@@ -130,13 +160,14 @@ def _totals(pair: tuple[Traced, Traced], before: _Groups, after: _Groups) -> Ite
         old, new = (
             sum(own.taken for key, own in side.items() if key[0] == space) for side in (before, after)
         )
-        if old > 0 and new > 0 and abs(log := math.log(new / old)) >= math.log(_LEAST_CHANGE):
-            yield _Moved(f"traced_{quantity}", "", old, new, unit, log)
+        if min(old, new) > 0 and max(old, new) >= _LEAST_CHANGE * min(old, new):
+            yield _Moved(f"traced_{quantity}", "", old, new, unit, (new - old) / _PER_CYCLE[space])
 
 
-def _groups(lines: Iterable[AccessLine], variant: str) -> _Groups:
+def _groups(lines: Iterable[AccessLine], variant: str, case: str) -> _Groups:
     groups: dict[tuple[str, Access, str], _Sum] = {}
-    own = [line for line in lines if line.variant == variant and not math.isnan(line.per_request)]
+    launch = [line for line in lines if (line.variant, line.case) == (variant, case)]
+    own = [line for line in launch if not math.isnan(line.per_request)]
     for line in sorted(own, key=lambda line: -line.requests * line.per_request):
         key = (line.space, _access(line), line.array if line.space == "global" else "")
         so_far = groups.get(key, replace(_NONE, line=f"{line.file}:{line.line}" if line.line else ""))
@@ -158,9 +189,8 @@ def _access(line: AccessLine) -> Access:
     return "read" if line.kind in _READS else "write" if line.kind in _WRITES else ""
 
 
-def _variant(family: str, name: str, rows: Sequence[Row], kernels: Sequence[Row]) -> Traced:
-    first = rows[0]
-    summary = Traced(family, name, text(first, "case"), text(first, "status"), text(first, "reason"))
+def _variant(family: str, key: tuple[str, str], rows: Sequence[Row], kernels: Sequence[Row]) -> Traced:
+    summary = Traced(family, *key, text(rows[0], "status"), text(rows[0], "reason"))
     if not _is_ok(rows):
         return summary
     passes = [row for row in rows if number(row, "traced_wavefronts") >= 0]  # those of wgmma are not known
@@ -211,6 +241,8 @@ def _with_reuse(summary: Traced, kernels: Sequence[Row]) -> Traced:
 def _lines(rows: Sequence[Row]) -> Iterator[AccessLine]:
     places: dict[tuple[float, str, float, str, str, str], list[Row]] = {}
     for row in rows:
+        if not number(row, "requests") > 0:  # the only row of a launch of which the trace sees no access
+            continue
         space, kind, array = (text(row, name) for name in ("space", "kind", "array"))
         place = number(row, "launch"), text(row, "file"), number(row, "line"), space, kind, array
         places.setdefault(place, []).append(row)
@@ -257,8 +289,9 @@ def _is_ok(rows: Sequence[Row]) -> bool:
     return text(rows[0], "status") == "ok"
 
 
-def _by_variant(rows: Iterable[Row]) -> dict[str, list[Row]]:
-    grouped: dict[str, list[Row]] = {}
+def _launches(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
+    """Returns the rows of each launch by variant and case, in their order."""
+    grouped: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
-        grouped.setdefault(text(row, "variant"), []).append(row)
+        grouped.setdefault((text(row, "variant"), text(row, "case")), []).append(row)
     return grouped

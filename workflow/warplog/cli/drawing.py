@@ -82,6 +82,7 @@ def run(options: argparse.Namespace, project: Path, folder: Path, families: Mapp
 
 def _there(tables: Mapping[str, "pd.DataFrame"], families: Mapping[str, "Family"]) -> list[tuple[str, str]]:
     """Returns every pair of a family in the tables and one of its figures."""
+    from warplog import figures
     from warplog.plan.selection import choose_figures
 
     own = {name: families[name] for name in sorted(set(tables["variants"]["family"]) & set(families))}
@@ -90,8 +91,12 @@ def _there(tables: Mapping[str, "pd.DataFrame"], families: Mapping[str, "Family"
         for need, name in (("timelines", "tracks"), ("accesses", "access_lanes"))
         if name in tables
     }
-    drawn = choose_figures(own, families, recorded)
-    return [(name, figure) for name, figures in drawn.items() for figure in figures]
+    rows, drawn = tables["variants"], choose_figures(own, families, recorded)
+    return [
+        (name, figure)
+        for name, chosen in drawn.items()
+        for figure in figures.with_variants(chosen, rows.loc[rows["family"] == name, "variant"])
+    ]
 
 
 def _named(name: str, there: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:

@@ -562,7 +562,9 @@ ACCESS_LANES: Mapping[str, Column] = {
     "space": Column("str", "", "global, shared or local"),
     "kind": Column("str", "", "load, store, atomic, async_copy, ldmatrix or stmatrix"),
     "array": Column("str", "", "argument that the addresses belong to; empty for none or several"),
-    "requests": Column("int", "", "executions of the instruction by a warp"),
+    "requests": Column(
+        "int", "", "executions by a warp, of the instructions of the line that take as much per request"
+    ),
     "sectors": Column("int", "", "distinct sectors of 32 bytes per request, summed over the requests"),
     "sectors_ideal": Column("int", "", "fewest sectors that hold the distinct bytes of each request, summed"),
     "wavefronts": Column("int", "", "wavefronts of shared memory, summed over the requests"),
@@ -709,9 +711,9 @@ ACCESSES: Mapping[str, Column] = {
         "str",
         "",
         "equal or differs, if the trace and Nsight Compute counted the same launch; ran_differently: it ran with"
-        " other active lanes, as a loop that waits does; by_lines: Nsight Compute counts the wavefronts of an"
-        " asynchronous copy by the cache lines that it reads; not_counted: it has no counter; not_traced: the trace"
-        " has no number; partly_traced: the trace has a part of the blocks",
+        " other active lanes, as a loop that waits does; undercounted: an asynchronous copy"
+        " of which Nsight Compute counts less, as it does with predicate P0; not_counted: it has no counter;"
+        " not_traced: the trace has no number; partly_traced: the trace has a part of the blocks",
     ),
     **STATUS,
     "counted": Column("str", "", "ok, or why Nsight Compute did not count the launch (denied, missing, …)"),

@@ -1,7 +1,7 @@
 """Turns the trace of a launch into the values of its record, with the counters that Nsight Compute has of it."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path, PurePath
@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 from msgspec import structs
 
 from warplog.core.errors import WarplogError
-from warplog.core.files import open_regular, temporary_folder
+from warplog.core.files import read_bytes, temporary_folder
 from warplog.core.process import explain_exit, minimal_env, run
 from warplog.extract import sessions
 from warplog.extract.hot_lines import source_lines
@@ -33,30 +33,18 @@ from warplog.records.requested.accesses import (
     Kernel,
     Owners,
     Request,
-    Reuse,
     Tile,
 )
 
-_DISASSEMBLE_S = 120.0
+_DISASSEMBLE_S, _MOST_CUBIN = 120.0, 1 << 30
 _LINE_BYTES = 128  # addresses of no array are relative to the cache line of the first one
 # Instructions that access memory and that the Sanitizer API has no kind for.
-_UNSEEN = (
-    *(
-        "UTMALDG",
-        "UTMASTG",
-        "UTMAREDG",
-        "UTMAPF",
-        "TEX",
-        "TLD",
-        "TLD4",
-        "TXD",
-        "SULD",
-        "SUST",
-        "SUATOM",
-        "SURED",
-    ),
-    *("LDTM", "STTM", "UTCCP", "UTCHMMA", "UTCQMMA", "UTCOMMA", "UTCIMMA"),
-)
+_UNSEEN = {
+    *("UTMALDG", "UTMASTG", "UTMAREDG", "TEX", "TLD", "TLD4", "TXD"),
+    *("SULD", "SUST", "SUATOM", "SURED"),
+    *("LDTM", "STTM", "UTCCP", "UTCHMMA", "UTCIMMA", "UTCQMMA", "UTCOMMA"),
+}
+_MERGING = "POPC.INC"  # adds up the lanes with the same address before it accesses memory
 _NO_PLACE = Place("", "", 0)
 _WRITTEN = ("output", "inout")
 
@@ -98,7 +86,7 @@ def read(
     Args:
         trace: the file of the tracer.
         arrays: the arguments of the launch.
-        cubins: the code that ran: cubins, or libraries that contain some; without it, opcodes and lines are unknown.
+        cubins: the code that ran; without it, opcodes and lines are unknown.
         sources: the source files, for the text of the lines.
         wave_blocks: how many blocks of a kernel, by mangled name, are on the GPU at once.
 
@@ -127,7 +115,9 @@ def summarise(
     instructions: list[Instruction] = []
     owners: dict[str, Owners] = {}
     for launch, (kernel, name) in enumerate(zip(kernels, names, strict=True)):
-        counter = Counter([array.addresses for array in arrays])
+        places = code.get(kernel.mangled, {})
+        merging = [offset for offset, place in places.items() if _MERGING in place.opcode]
+        counter = Counter([array.addresses for array in arrays], merging)
         reuse = ReuseCounter(kernel.first_block, kernel.blocks)
         finders = {array.name: OwnerFinder(_matrix(array)) for array in outputs}
         for requests in kernel.requests():
@@ -137,10 +127,8 @@ def summarise(
             reuse.add(requests)
             for finder in finders.values():
                 finder.add(requests)
-        places = code.get(kernel.mangled, {})
         own = [(tally, places.get(tally.offset, _NO_PLACE)) for tally in counter.tallies()]
         instructions += [_instruction(launch, tally, place, arrays, lines) for tally, place in own]
-        read_by = reuse.reuse(wave_blocks.get(kernel.mangled, 0))
         entries.append(
             Kernel(
                 launch=launch,
@@ -152,7 +140,7 @@ def summarise(
                 entries=kernel.kept,
                 lost=kernel.lost,
                 untraced=_untraced(places, {tally.offset for tally, _ in own}),
-                reuse=Reuse(**vars(read_by)) if read_by else None,
+                reuse=reuse.reuse(wave_blocks.get(kernel.mangled, 0)),
             )
         )
         written = {name: _owners(name, finder) for name, finder in finders.items()}
@@ -211,44 +199,29 @@ def _counted(traced: Instruction, counted: SourceInstruction | None, report: Pat
     )
 
 
-def _code(files: Sequence[Path], names: Set[str]) -> dict[str, Mapping[int, Place]]:
-    """Returns the instructions of the kernels of these names in cubins and libraries."""
+def _code(cubins: Sequence[Path], names: Set[str]) -> dict[str, Mapping[int, Place]]:
+    """Returns the instructions of the kernels of these names in cubins."""
+    nvdisasm = toolchain.find("nvdisasm")
     code: dict[str, Mapping[int, Place]] = {}
     with temporary_folder() as folder:
-        for number, file in enumerate(files):
-            for cubin in _cubins(file.absolute(), folder / str(number)):
-                try:
-                    indices = line_table.functions(cubin.read_bytes(), names)
-                except ValueError as error:
-                    raise WarplogError(f"{cubin}: is damaged ({error}); trace again") from None
-                if not indices:
-                    continue
-                only = ",".join(map(str, indices))
-                log = folder / "listing"
-                _run("nvdisasm", ["-c", "-g", "-fun", only, str(cubin)], folder, log)
-                code |= line_table.parse(log.read_text(errors="replace"))
+        log = folder / "listing"
+        for cubin in cubins:
+            try:
+                indices = line_table.functions(read_bytes(cubin, _MOST_CUBIN, "trace fewer kernels"), names)
+            except ValueError as error:
+                raise WarplogError(f"{cubin}: is damaged ({error}); trace again") from None
+            if not indices:
+                continue
+            if nvdisasm.path is None:
+                raise WarplogError(f"nvdisasm: not found; {nvdisasm.remedy}")
+            command = [str(nvdisasm.path), "-c", "-g", "-fun", ",".join(map(str, indices)), str(cubin)]
+            done = run(command, timeout_s=_DISASSEMBLE_S, env=minimal_env(), log=log)
+            if not done.ok:
+                raise WarplogError(
+                    f"nvdisasm failed ({explain_exit(done)}): {done.output_tail[-300:].strip()}"
+                )
+            code |= line_table.parse(log.read_text(errors="replace"))
     return code
-
-
-def _cubins(file: Path, folder: Path) -> Iterator[Path]:
-    """Yields the cubins in a library, extracted to a new folder, or the file if it is one."""
-    with open_regular(file) as opened:
-        header = opened.read(20)
-    if header[:4] == b"\x7fELF" and int.from_bytes(header[18:20], "little") == line_table.MACHINE:
-        yield file
-        return
-    folder.mkdir()
-    _run("cuobjdump", ["-xelf", "all", str(file)], folder, folder / "log")
-    yield from sorted(folder.glob("*.cubin"))
-
-
-def _run(tool: str, arguments: Sequence[str], folder: Path, log: Path) -> None:
-    program = toolchain.find(tool)
-    if program.path is None:
-        raise WarplogError(f"{tool}: not found; {program.remedy}")
-    done = run([program.path, *arguments], timeout_s=_DISASSEMBLE_S, env=minimal_env(), cwd=folder, log=log)
-    if not done.ok:
-        raise WarplogError(f"{tool} failed ({explain_exit(done)}): {done.output_tail[-300:].strip()}")
 
 
 def _untraced(places: Mapping[int, Place], seen: set[int]) -> tuple[tuple[str, int], ...]:

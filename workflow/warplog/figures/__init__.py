@@ -6,6 +6,7 @@ returns no rows has nothing to show: it is not drawn.
 
 import ast
 import importlib
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from warplog.figures.shared.style import Look
     from warplog.tables.view import FigureTables
 
-OF_VARIANT = "@"  # in the name of a file, between a figure and the variant that it is about
+OF_VARIANT = "@"  # in the name of a figure, before the variant that it is about
 _FOLDER = Path(__file__).parent
 _FOLDERS = (_FOLDER, _FOLDER / "special", _FOLDER / "traced")
 
@@ -38,31 +39,34 @@ def needs() -> dict[str, tuple[str, ...]]:
     }
 
 
+def with_variants(names: Iterable[str], variants: Iterable[str]) -> list[str]:
+    """Returns the names of figures, and `<figure>@<variant>` for those that can be about one variant, too."""
+    names, variants = list(names), list(variants)
+    each = [name for name in names if "accesses" in needs().get(name, ())]
+    return [*names, *(f"{name}{OF_VARIANT}{variant}" for name in each for variant in variants)]
+
+
 def module(figure: str) -> ModuleType:
     """Returns the module of a figure.
 
     Raises:
         WarplogError: if the figure does not exist; the message lists the figures.
     """
-    figures = needs()
-    if figure not in figures:
+    name, figures = figure.partition(OF_VARIANT)[0], needs()
+    if name not in figures:
         raise WarplogError(f"{figure}: no such figure; there are {', '.join(figures)}")
-    folder = next(folder for folder in _FOLDERS if (folder / f"{figure}.py").is_file())
+    folder = next(folder for folder in _FOLDERS if (folder / f"{name}.py").is_file())
     package = "" if folder == _FOLDER else f"{folder.name}."
-    return importlib.import_module(f"warplog.figures.{package}{figure}")
+    return importlib.import_module(f"warplog.figures.{package}{name}")
 
 
-def has_variants(figure: str) -> bool:
-    """Returns whether a figure can also be about one variant."""
-    return "accesses" in needs().get(figure, ())
-
-
-def data(figure: str, tables: "FigureTables", variant: str = "") -> "pd.DataFrame":
+def data(figure: str, tables: "FigureTables") -> "pd.DataFrame":
     """Returns the numbers that a figure shows, of the family or of one variant; no rows if it has nothing to show.
 
     Raises:
         WarplogError: if the figure does not exist.
     """
+    variant = figure.partition(OF_VARIANT)[2]
     rows: pd.DataFrame = module(figure).data(tables, *([variant] if variant else []))
     return rows
 

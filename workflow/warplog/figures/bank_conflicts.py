@@ -52,7 +52,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
     those of the traced launches (`traced`).
     """
     rows = tables.counters(COUNTERS)
-    rows["traced"] = bool(rows[COUNTERS].isna().all(axis=None)) and not tables.traced.empty
+    rows["traced"] = bool(rows[COUNTERS].isna().all(axis=None)) and bool(tables.traced_case)
     if rows["traced"].any():
         rows = _traced(rows, tables)
     total, ideal = rows["shared_wavefronts"], rows["shared_wavefronts_ideal"]
@@ -71,14 +71,15 @@ def data(tables: FigureTables) -> pd.DataFrame:
 
 def _traced(rows: pd.DataFrame, tables: FigureTables) -> pd.DataFrame:
     """Returns the rows with the wavefronts of the traced launches in place of counters."""
-    found = tables.traced.set_index("variant").reindex(rows["variant"]).reset_index()
+    traced = tables.traced[(tables.traced["case"] == tables.traced_case) & (tables.traced["status"] == "ok")]
+    found = traced.set_index("variant").reindex(rows["variant"]).reset_index()
     lines = tables.access_lines
     shared = {name: found[name] for name in ("shared_wavefronts", "shared_wavefronts_ideal")}
-    is_traced = found["status"] == "ok"
+    is_traced = found["status"].notna()
     return rows.assign(
         **shared,
         inst_hgmma=rows["variant"].isin(lines.loc[lines["kind"] == "wgmma", "variant"]).astype(float),
-        case=next(iter(tables.traced["case"])),
+        case=tables.traced_case,
         gap=rows["gap"].where(rows["status"] != "ok", "not traced").where(~is_traced, ""),
     )
 

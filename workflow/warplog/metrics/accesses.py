@@ -3,23 +3,22 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum, IntFlag
-from typing import Literal
 
 import numpy as np
 
-from warplog.metrics.banks import WARP, WORD, Flags, Ints, wavefronts
+from warplog.metrics.banks import WORD, Flags, Ints, wavefronts
+from warplog.metrics.copies import pieces
+from warplog.records.requested.accesses import WARP, Kind, Space
 
 SECTOR, LINE = 32, 128
 _WARPGROUP = 4
 _WAVEFRONT = 128  # bytes, without conflicts
 _LANES_OF_SECTOR = SECTOR // WORD  # of local memory, where the words of neighbouring lanes lie side by side
 _NO_ARRAY = 1 << 31
+_MOST_WAITING = 1 << 14  # sources of copies without a target so far, which only a damaged trace has
+_AT_ONCE = 4096  # copies, each of which takes some KiB
 _MOST_COST = 4096  # requests that cost more count as equal when the median is looked for
 _NOWHERE = np.iinfo(np.int64).max
-
-
-Space = Literal["global", "shared", "local"]
-Kind = Literal["load", "store", "atomic", "async_copy", "ldmatrix", "stmatrix", "wgmma", "bulk_copy"]
 
 
 class What(IntEnum):
@@ -98,6 +97,12 @@ class Requests:
     def where(self, chosen: Flags | Ints) -> "Requests":
         """Returns some of the requests."""
         return Requests(**{name: values[chosen] for name, values in vars(self).items()})
+
+    def before(self, others: "Requests") -> "Requests":
+        """Returns these requests, and others after them."""
+        return Requests(
+            **{name: np.concatenate([values, getattr(others, name)]) for name, values in vars(self).items()}
+        )
 
 
 @dataclass(frozen=True)
@@ -179,15 +184,18 @@ class _Sums:
 class Counter:
     """Counts the requests of one kernel by instruction."""
 
-    def __init__(self, arrays: Sequence[range]) -> None:
+    def __init__(self, arrays: Sequence[range], merging: Sequence[int] = ()) -> None:
         """Counts nothing yet.
 
         Args:
             arrays: the addresses of each array of the launch.
+            merging: offsets of atomics that add up the lanes of a warp with the same address first.
         """
         self._order = sorted(range(len(arrays)), key=lambda index: arrays[index].start)
         self._starts = np.array([arrays[index].start for index in self._order], np.int64)
         self._stops = np.array([arrays[index].stop for index in self._order], np.int64)
+        self._merging = merging
+        self._waiting: Requests | None = None
         self._of: dict[tuple[int, int], _Sums] = {}
 
     def __len__(self) -> int:
@@ -195,14 +203,26 @@ class Counter:
         return len(self._of)
 
     def add(self, requests: Requests) -> None:
-        """Counts some more requests."""
-        touches = (requests.sizes > 0).any(1) & (requests.does & (Does.READ | Does.WRITE) > 0)
+        """Counts some more requests.
+
+        The source of an asynchronous copy waits for its target, which may be among the next ones.
+        """
+        self._count(self._waiting.before(requests) if self._waiting else requests, _MOST_WAITING)
+
+    def _count(self, requests: Requests, most_waiting: int) -> None:
+        copied, waits = _copied(requests)
+        waits &= np.count_nonzero(waits) <= most_waiting
+        self._waiting = requests.where(waits)
+        touches = (requests.sizes > 0).any(1) & (requests.does & (Does.READ | Does.WRITE) > 0) & ~waits
         for what in What:
-            if len(own := requests.where(touches & (requests.what == what))):
-                self._add(what, own)
+            chosen = np.flatnonzero(touches & (requests.what == what))
+            if len(chosen):
+                self._add(what, requests.where(chosen), copied[chosen])
 
     def tallies(self) -> Iterator[Tally]:
-        """Yields the instructions in order."""
+        """Yields the instructions in order; no more requests can be added."""
+        if self._waiting:
+            self._count(self._waiting, 0)
         for (offset, what), found in sorted(self._of.items()):
             if not found.sums[0]:
                 continue  # only the first operand of wgmma, which no trace of the tracer has
@@ -217,11 +237,15 @@ class Counter:
                 example=found.median(),
             )
 
-    def _add(self, what: What, requests: Requests) -> None:
+    def _add(self, what: What, requests: Requests, copied: Ints) -> None:
         order = np.argsort(requests.offset, kind="stable")
         requests = requests.where(order)
         active = requests.sizes > 0
-        costs = _costs(what, requests)
+        turns = (requests.does & Does.ATOMIC > 0) & ~np.isin(requests.offset, self._merging)
+        costs = _costs(what, requests, turns)
+        if what in (What.ASYNC_FROM, What.ASYNC_TO):
+            column = costs[:, _SUMS.index("sectors" if what == What.ASYNC_FROM else "wavefronts")]
+            np.maximum(column, copied[order], out=column)
         cost = np.minimum(
             costs[:, _SUMS.index("wavefronts" if what.space == "shared" else "sectors")], _MOST_COST
         )
@@ -260,8 +284,26 @@ def _example(requests: Requests, index: int) -> Example:
     )
 
 
-def _costs(what: What, requests: Requests) -> Ints:
-    """Returns the numbers of _SUMS and the ways of each request."""
+def _copied(requests: Requests) -> tuple[Ints, Flags]:
+    """Returns pieces of sources and wavefronts of targets of asynchronous copies, and which sources have no target."""
+    copied, is_source = np.zeros(len(requests), np.int64), requests.what == What.ASYNC_FROM
+    own = np.flatnonzero(is_source | (requests.what == What.ASYNC_TO))
+    own = own[np.lexsort((requests.warp[own], requests.block[own], requests.offset[own]))]
+    follow = is_source[own[:-1]] & ~is_source[own[1:]]
+    for name in ("offset", "block", "warp"):
+        follow &= getattr(requests, name)[own[:-1]] == getattr(requests, name)[own[1:]]
+    sources, targets = own[:-1][follow], own[1:][follow]
+    reads = requests.sizes[sources] > 0
+    for first in range(0, len(sources), _AT_ONCE):
+        some = slice(first, first + _AT_ONCE)
+        both = requests.addresses[sources[some]], requests.addresses[targets[some]]
+        copied[sources[some]], copied[targets[some]] = pieces(*both, reads[some])
+    is_source[sources] = False
+    return copied, is_source
+
+
+def _costs(what: What, requests: Requests, turns: Flags) -> Ints:
+    """Returns the numbers of _SUMS and the ways of each request; `turns`: whether equal words are not read at once."""
     addresses, sizes = requests.addresses, requests.sizes
     one = np.full(len(requests), what != What.WGMMA_A, np.int64)
     lanes = one * np.count_nonzero(sizes, axis=1)
@@ -277,7 +319,7 @@ def _costs(what: What, requests: Requests) -> Ints:
     if what.space != "shared":
         sectors_ideal = -(-distinct_bytes // SECTOR)
     elif not what.is_region and what != What.REMOTE:  # whose banks are those of another SM
-        taken, ideal, ways = _wavefronts(what, requests, active)
+        taken, ideal, ways = _wavefronts(what, requests, active, turns)
     if what in (What.WGMMA_A, What.WGMMA_B):
         taken = ideal = bytes_ // _WAVEFRONT
         ways = np.ones_like(bytes_)
@@ -286,12 +328,12 @@ def _costs(what: What, requests: Requests) -> Ints:
     )
 
 
-def _wavefronts(what: What, requests: Requests, active: Flags) -> tuple[Ints, Ints, Ints]:
+def _wavefronts(what: What, requests: Requests, active: Flags, turns: Flags) -> tuple[Ints, Ints, Ints]:
     """Returns the wavefronts of each request, without conflicts, and its ways."""
     found = np.zeros((3, len(requests)), np.int64)
-    widest, atomic = requests.sizes.max(1), requests.does & Does.ATOMIC
-    for size, is_atomic in np.unique(np.stack([widest, atomic], axis=1), axis=0).tolist():
-        own = np.flatnonzero((widest == size) & (atomic == is_atomic))
+    widest = requests.sizes.max(1)
+    for size, is_atomic in np.unique(np.stack([widest, turns], axis=1), axis=0).tolist():
+        own = np.flatnonzero((widest == size) & (turns == is_atomic))
         found[:, own] = wavefronts(
             requests.addresses[own],
             active[own],

@@ -11,7 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-WARP, BANKS, WORD = 32, 32, 4
+from warplog.records.requested.accesses import WARP
+
+BANKS, WORD = 32, 4
 _WORDS = 1 << 22  # of the window of shared memory
 
 Ints = NDArray[np.int64]
@@ -50,9 +52,9 @@ def wavefronts(
     own, takes_part = addresses.reshape(shape), active.reshape(shape)
     pairs = np.flatnonzero(_in_pairs(own, takes_part) & (fullest.reshape(-1, 2) > 0).all(1))
     merged = _fullest(own[pairs], takes_part[pairs], passes, atomic)
-    of = pairs // (passes // 2)
+    of = pairs[merged == 1] // (passes // 2)
     np.subtract.at(ideal, of, 1)
-    np.subtract.at(taken, of[merged == 1], 1)
+    np.subtract.at(taken, of, 1)
     return Wavefronts(taken, ideal, ways)
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from warplog.metrics.accesses import Does, Requests, What
-from warplog.metrics.banks import WARP, Ints
+from warplog.metrics.banks import Ints
+from warplog.records.requested.accesses import WARP
 
 _NOBODY = -1
 _OUTWARD = (min, max, min, max)  # of the sides of a box

@@ -6,25 +6,10 @@ import numpy as np
 
 from warplog.metrics.accesses import SECTOR, Does, Requests, What
 from warplog.metrics.banks import Ints
+from warplog.records.requested.accesses import Reuse
 
 _SECTORS = 1 << 44  # of an address space of 49 bits
 _MOST_BLOCKS = 1 << 19  # with which a sector and a block fit into 63 bits
-
-
-@dataclass(frozen=True)
-class Reuse:
-    """Distinct bytes that blocks read, in sectors.
-
-    Attributes:
-        block_bytes: of a block; the median over the blocks.
-        wave_blocks: blocks of the wave; wave_bytes: of all of them together.
-        wave_bytes_of_blocks: the sum over them.
-    """
-
-    block_bytes: int
-    wave_blocks: int
-    wave_bytes: int
-    wave_bytes_of_blocks: int
 
 
 @dataclass

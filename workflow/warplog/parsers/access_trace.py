@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from warplog.core.errors import WarplogError
 from warplog.core.files import open_regular
 from warplog.metrics.accesses import Requests, What
-from warplog.metrics.banks import WARP
+from warplog.records.requested.accesses import WARP
 
 MAGIC = b"WLTRACE1"
 HEAD = np.dtype(
@@ -69,7 +69,6 @@ class TracedKernel:
     """
 
     mangled: str
-    code_bytes: int
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     first_block: int
@@ -200,7 +199,6 @@ def _kernel(path: Path, file: BufferedReader) -> TracedKernel:
         raise ValueError(f"{kept} accesses of {used} are not possible")
     return TracedKernel(
         mangled=mangled,
-        code_bytes=int(head["code_bytes"]),
         grid=grid,
         block=block,
         first_block=first,

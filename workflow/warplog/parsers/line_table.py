@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from warplog.parsers.inputs import valid_unicode
 
-MACHINE = 190  # in the header of a cubin, which is an ELF file
 _HEADER = np.dtype(
     {"names": ["sections", "count"], "formats": ["<u8", "<u2"], "offsets": [40, 60], "itemsize": 64}
 )

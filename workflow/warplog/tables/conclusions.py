@@ -174,9 +174,9 @@ class Change(Conclusion):
         str,
         "",
         "metric in the registry, warp state (issuing_or_ready: it issues or could), sm_busy_pct, sm_mhz, blocks_per_sm,"
-        " bubble_us or contended_atomics (0 or 1); of an access, sectors_per_read, _write or _atomic, shared_read_ways,"
-        " _write_ways or _atomic_ways (1 without conflicts or such accesses), traced_sectors or traced_wavefronts (all"
-        " of the launch)",
+        " bubble_us or contended_atomics (0 or 1); of an access, sectors_per_read, _write or _atomic, or if other"
+        " widths mislead, read_sectors_per_ideal, ...; shared_read_ways, ... (1 without conflicts or such accesses);"
+        " traced_sectors or traced_wavefronts (all of the launch)",
     ]
     before: Annotated[float, BY_UNIT, "the parent's value in `unit`"]
     after: Annotated[float, BY_UNIT, "the variant's value in `unit`"]
@@ -270,10 +270,13 @@ class Bound(Conclusion):
 
 @dataclass(frozen=True)
 class Traced(Conclusion):
-    """What the traced addresses of one launch show of a variant; sums are of all its kernels."""
+    """What the traced addresses of one launch show of a variant; sums are of all its kernels.
+
+    A variant that was traced at several cases has several rows, of which pages show the first one.
+    """
 
     TABLE = "traced"
-    KEYS = ("family", "variant")
+    KEYS = ("family", "variant", "case")
 
     family: _FAMILY
     variant: _VARIANT
@@ -306,7 +309,7 @@ class AccessLine(Conclusion):
     """How a source line accesses an array or shared memory in the traced launch, summed over its instructions."""
 
     TABLE = "access_lines"
-    KEYS = ("family", "variant", "launch", "file", "line", "space", "kind", "array")
+    KEYS = ("family", "variant", "case", "launch", "file", "line", "space", "kind", "array")
 
     family: _FAMILY
     variant: _VARIANT

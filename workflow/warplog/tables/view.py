@@ -100,6 +100,17 @@ class FigureTables:
         others = [c for c in self.profile_cases if c in profiled]
         return self.case if self.case in profiled or not others else others[-1]
 
+    @cached_property
+    def shown_traces(self) -> pd.DataFrame:
+        """The row of `traced` of each variant that is shown, if it was traced at several cases."""
+        return self.traced.drop_duplicates("variant")
+
+    @property
+    def traced_case(self) -> str:
+        """The case at which most variants were traced; "" if none was."""
+        cases = self.shown_traces.loc[self.shown_traces["status"] == "ok", "case"]
+        return "" if cases.empty else str(cases.mode().iloc[0])
+
     @property
     def profile_cases(self) -> list[str]:
         """The cases to be profiled, in the order of the family."""

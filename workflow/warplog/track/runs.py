@@ -152,7 +152,7 @@ def runs(
     times = _by("variant", as_rows(data.measurements))
     profiled = data.metrics[data.metrics["case"] == data.profiled_case]
     counters = _by("variant", as_rows(profiled[_COUNTED]))
-    traces = {str(row["variant"]): row for row in as_rows(data.traced) if row["status"] == "ok"}
+    traces = {str(row["variant"]): row for row in as_rows(data.shown_traces) if row["status"] == "ok"}
     made = []
     for variant in as_rows(data.variants):
         name = str(variant["variant"])

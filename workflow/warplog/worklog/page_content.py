@@ -124,10 +124,10 @@ def gather(
 
 
 def _picture(path: Path, captions: Path, tables: FigureTables) -> Picture:
-    """Returns the figure with the sentences of its .rst file that apply; of one variant, that of its figure."""
-    name = path.stem.partition(OF_VARIANT)[0]
+    """Returns the figure with the sentences of its .rst file that apply; those of variants have the note in them."""
+    name, of_variant, _ = path.stem.partition(OF_VARIANT)
     title = _TITLES.get(name, name.replace("_", " ").capitalize())
-    return Picture(path.stem, title, caption(captions / f"{name}.rst", tables), path)
+    return Picture(path.stem, title, "" if of_variant else caption(captions / f"{name}.rst", tables), path)
 
 
 def _chart(rows: Rows, by_size: Sequence[Row], path: Sequence[Place]) -> str:
@@ -217,7 +217,7 @@ def _method(rows: Rows) -> Method:
         sizes=_sizes(family, tables.case),
         counters=counters,
         regimes=tuple(sorted({run.regime.replace(" ", "_") for run in runs})),
-        traced=next(iter(tables.access_lines["case"]), ""),
+        traced=tables.traced_case,
     )
 
 

@@ -23,7 +23,7 @@ def by_variant(tables: FigureTables) -> dict[str, Conclusions]:
     steps = {step.variant: step for step in rows.rows(tables.steps, rows.Step)}
     changes = rows.by_variant(sorted(rows.rows(tables.changes, Change), key=lambda change: change.rank))
     bounds = {bound.variant: Cells(Bound.TABLE, bound) for bound in rows.rows(tables.bounds, Bound)}
-    traced = {row.variant: Cells(Traced.TABLE, row) for row in rows.rows(tables.traced, Traced)}
+    traced = {row.variant: Cells(Traced.TABLE, row) for row in rows.rows(tables.shown_traces, Traced)}
     accesses = rows.by_variant(rows.rows(tables.access_lines, AccessLine))
     variants = {}
     for name, place in ranks.items():
@@ -31,7 +31,7 @@ def by_variant(tables: FigureTables) -> dict[str, Conclusions]:
         root = place.kernel_of or name
         is_same = parent in ranks and (ranks[parent].kernel_of or parent) == root
         is_shown = measured[name]["status"] == "ok" and not is_same
-        lines = accesses.get(name, [])
+        lines = [line for line in accesses.get(name, ()) if line.case == traced[name].case]
         shown = sorted(lines, key=lambda line: (not line.finding, -line.requests))[:_MOST_ACCESSES]
         over = {verdict.case: verdict for verdict in words.get((name, parent), ())}
         here = over.get(tables.case)

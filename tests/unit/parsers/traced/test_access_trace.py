@@ -137,8 +137,9 @@ def test_a_name_that_would_not_fit_in_a_line_is_refused(tmp_path):
         read(tmp_path, Trace("two\nlines", (1, 1), (32, 1)).content())
 
 
-def test_a_request_that_is_cut_is_refused(tmp_path):
-    entries = made().entries()[:-2]
+@pytest.mark.parametrize("part", [slice(None, -2), slice(1, None)], ids=["end", "begin"])
+def test_a_request_that_is_cut_is_refused(part, tmp_path):
+    entries = made().entries()[part]
     with pytest.raises(WarplogError, match="do not follow each other"):
         read(tmp_path, made().head(used=len(entries), kept=len(entries)) + entries.tobytes())
 

@@ -30,18 +30,14 @@ def draw(data: "FigureTables", names: Sequence[str], settings: Settings, folder:
     look = style.look(data, settings)
     suffixes = {".csv", *look.settings.suffixes}
     drawn = {}
-    of_variants = [
-        (name, v) for name in names if figures.has_variants(name) for v in data.variants["variant"]
-    ]
-    for figure, variant in (*((name, "") for name in names), *of_variants):
-        numbers = figures.data(figure, data, variant)
+    for name in figures.with_variants(names, data.variants["variant"]):
+        numbers = figures.data(name, data)
         if numbers.empty:
             continue
-        name = f"{figure}{figures.OF_VARIANT}{variant}" if variant else figure
         drawn[name] = sha256_of(version, csv_of_table(numbers), repr(look))
         there = all((folder / f"{name}{suffix}").is_file() for suffix in suffixes)
         if former.get(name) != drawn[name] or not there:
-            figures.write(figure, numbers, look, folder / name)
+            figures.write(name, numbers, look, folder / name)
     write_text(index, door.as_json(drawn, indent=1) + "\n")
     for path in folder.glob("[a-z]*"):
         if path.stem not in drawn or path.suffix not in suffixes:

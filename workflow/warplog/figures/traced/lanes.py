@@ -27,7 +27,7 @@ _PITCH_IN, _ALL_IN = (0.046, 0.12), 1.5  # heights of a row of cells, and of all
 _TICKS_IN = 0.42  # below the lowest panel of a variant
 _ACCESS = ["variant", "launch", "offset", "space"]
 _SAME = ["array", "kind"]  # what the same access has in two variants
-_WORDS = {"async_copy": "async copy"}
+_WORDS = {"load": "from", "store": "to", "async copy": "from", "atomic": "on"}
 _COLUMNS = [
     "family", "variant", "case", "column", "row", "launch", "offset", "opcode", "file", "line", "text", "array",
     "kind", "requests", "per_request", "ideal_per_request", "ways", "block", "warp", "size_bytes", "lane", "address",
@@ -100,7 +100,7 @@ def _most_different(shown: pd.DataFrame) -> Mapping[tuple[str, str], int]:
         line=("line", "min"),
     )
     spread["shown"] = np.maximum(spread["most"] - spread["least"], spread["excess"])
-    kept = spread[spread["shown"] > 0].nlargest(_MOST_ROWS, "shown").sort_values("line", kind="stable")
+    kept = spread[spread["shown"] >= _LEAST].nlargest(_MOST_ROWS, "shown").sort_values("line", kind="stable")
     return {key: place for place, key in enumerate(kept.index)}
 
 
@@ -158,7 +158,7 @@ def draw(
     }
     panels = {place: panel(own) for place, own in groups.items()}
     depths = [max(own.tops[-1] + 1 for (row, _), own in panels.items() if row == at) for at in range(rows)]
-    room_in = width_in() / columns - (0.36 if is_narrow() else 0.5)  # beside the panel's lanes
+    room_in = width_in() / columns - (0.36 if is_narrow() else 0.4)  # beside the panel's lanes
     above = {place: _above(own, place[0] == 0, about(own), room_in) for place, own in groups.items()}
     lines = [max(len(text) for (row, _), text in above.items() if row == at) for at in range(rows)]
     lowest = {at: max(row for row, column in panels if column == at) for at in range(columns)}
@@ -185,7 +185,7 @@ def _above(own: pd.DataFrame, is_top: bool, about: Names, room_in: float) -> lis
     lines = lines_above(str(first["variant"]) if is_top else "", [(text, {}) for text in about], room_in)
     code = " ".join(str(first["text"]).split())
     code = f"{first['line']}: {code}" if code else f"{first['file']}, line {first['line']}"
-    return [*lines, (fit(code, room_in), {"color": MUTED})] if first["line"] else lines
+    return [*lines, (fit(code, room_in - 0.1), {"color": MUTED})] if first["line"] else lines
 
 
 def _memory(axes: Axes, panel: Panel, depth: float, pitch_in: float) -> None:
@@ -213,7 +213,8 @@ def _memory(axes: Axes, panel: Panel, depth: float, pitch_in: float) -> None:
     axes.tick_params(axis="y", length=0, pad=2)
     axes.set(xlim=(0, ACROSS), ylim=(depth, 0))
     axes.spines["left"].set_visible(False)
-    axes.spines["bottom"].set_position(("data", panel.tops[-1] + 1.4))
+    below = panel.tops[-1] + 1.4
+    axes.spines["bottom"].set_position(("data", below) if below < depth else ("outward", 1.5))
 
 
 def _box(
@@ -235,8 +236,8 @@ def ranges(lanes: Sequence[int]) -> str:
 def access(own: pd.DataFrame) -> str:
     """Returns what an access is called: its kind, and the array."""
     first = own.iloc[0]
-    kind = _WORDS.get(str(first["kind"]), str(first["kind"]))
-    return f"{kind} of {first['array']}" if first["array"] else kind
+    kind = str(first["kind"]).replace("_", " ")
+    return f"{kind} {_WORDS.get(kind, 'of')} {first['array']}" if first["array"] else kind
 
 
 def requests(own: pd.DataFrame) -> str:
@@ -244,11 +245,12 @@ def requests(own: pd.DataFrame) -> str:
     return access(own) if is_narrow() else f"{access(own)}, {with_unit(own['requests'].iloc[0], 'request')}"
 
 
-def cost(own: pd.DataFrame, noun: str) -> str:
-    """Returns what a request costs on average."""
+def cost(own: pd.DataFrame, noun: str, drawn: int) -> str:
+    """Returns what a request costs on average, and what the one that is drawn costs if that is something else."""
     first = own.iloc[0]
     each = "" if is_narrow() else " per request"
-    return f"{with_unit(first['per_request'], noun)}{each}, ideal {with_unit(first['ideal_per_request'], '')}"
+    text = f"{with_unit(first['per_request'], noun)}{each}, ideal {with_unit(first['ideal_per_request'], '')}"
+    return text if abs(drawn - first["per_request"]) < _LEAST else f"{text}; drawn: {drawn}"
 
 
 def distance(own: pd.DataFrame) -> str:

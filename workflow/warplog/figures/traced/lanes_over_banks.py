@@ -6,6 +6,7 @@ from matplotlib.figure import Figure
 
 from warplog.figures.shared.style import Look, styled
 from warplog.figures.traced import lanes
+from warplog.figures.traced.seen import cases
 from warplog.metrics import banks
 from warplog.tables.view import FigureTables
 
@@ -51,13 +52,13 @@ def words(own: pd.DataFrame) -> pd.DataFrame:
 def _passes(address: dict[int, int], size: int, kind: str) -> list[list[int]]:
     """Returns the lanes of each pass over the request: of the whole warp, or of its halves or quarters."""
     size = 1 << (size - 1).bit_length()
-    width = banks.WARP // max(size // banks.WORD, 1)
+    width = lanes.LANES // max(size // banks.WORD, 1)
     about = {"matrices": "matrix" in kind, "atomic": kind == "atomic"}
-    groups = [[lane for lane in address if lane // width == n] for n in range(banks.WARP // width)]
+    groups = [[lane for lane in address if lane // width == n] for n in range(lanes.LANES // width)]
     passes: list[list[int]] = []
     for even, odd in zip(groups[::2], groups[1::2] or [[]], strict=True):
-        both = np.array([[address.get(lane, -1) for lane in range(banks.WARP)]])
-        active = np.isin(np.arange(banks.WARP), even + odd)[None]
+        both = np.array([[address.get(lane, -1) for lane in range(lanes.LANES)]])
+        active = np.isin(np.arange(lanes.LANES), even + odd)[None]
         is_one = even and odd and banks.wavefronts(both, active, size, **about).taken[0] == 1
         passes += [even + odd] if is_one else [even, odd]
     return list(filter(None, passes))
@@ -66,7 +67,7 @@ def _passes(address: dict[int, int], size: int, kind: str) -> list[list[int]]:
 @styled
 def draw(data: pd.DataFrame, look: Look) -> Figure:
     """Draws the wavefronts of each request, a column per variant."""
-    heading = lanes.finding(data, TITLE, _ways), NOTE.format(case=data["case"].iloc[0])
+    heading = lanes.finding(data, TITLE, _ways), NOTE.format(case=cases(data))
     ticks = {place: str(place) for place in range(0, lanes.ACROSS, 8)}
     return lanes.draw(data, look, heading, _panel, _about, (ticks, "bank"))
 
@@ -76,7 +77,9 @@ def _ways(first: pd.Series) -> str:
 
 
 def _about(own: pd.DataFrame) -> tuple[str, str]:
-    return f"{lanes.requests(own)}, {_ways(own.iloc[0])}", lanes.cost(own, "wavefront")
+    return f"{lanes.requests(own)}, {_ways(own.iloc[0])}", lanes.cost(
+        own, "wavefront", own["wavefront"].nunique()
+    )
 
 
 def _panel(own: pd.DataFrame) -> lanes.Panel:

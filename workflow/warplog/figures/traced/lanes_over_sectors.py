@@ -7,6 +7,7 @@ from warplog.core.numbers import with_unit
 from warplog.figures.shared.labels import is_narrow
 from warplog.figures.shared.style import Look, styled
 from warplog.figures.traced import lanes
+from warplog.figures.traced.seen import cases
 from warplog.tables.view import FigureTables
 
 NEEDS = ("accesses",)
@@ -23,7 +24,7 @@ _WORD = _LINE // lanes.ACROSS
 def data(tables: FigureTables, variant: str = "") -> pd.DataFrame:
     """Returns one row per lane of the requests to show, of a variant and its parent or of the most different ones.
 
-    `per_request` and `ideal_per_request` are sectors, the mean over all requests of the instruction.
+    `per_request` and `ideal_per_request` are sectors, the mean over all requests.
     """
     return lanes.compared(tables, "global", "sectors", variant)
 
@@ -31,7 +32,7 @@ def data(tables: FigureTables, variant: str = "") -> pd.DataFrame:
 @styled
 def draw(data: pd.DataFrame, look: Look) -> Figure:
     """Draws the lines of memory that each request touches, a column per variant."""
-    heading = lanes.finding(data, TITLE, _sectors), NOTE.format(case=data["case"].iloc[0])
+    heading = lanes.finding(data, TITLE, _sectors), NOTE.format(case=cases(data))
     ticks = {place: str(place * _WORD) for place in range(0, lanes.ACROSS + 1, _SECTOR // _WORD)}
     return lanes.draw(data, look, heading, _panel, _about, (ticks, "byte of the line"))
 
@@ -41,7 +42,11 @@ def _sectors(first: pd.Series) -> str:
 
 
 def _about(own: pd.DataFrame) -> list[str]:
-    name, cost, distance = lanes.requests(own), lanes.cost(own, "sector"), lanes.distance(own)
+    name, cost, distance = (
+        lanes.requests(own),
+        lanes.cost(own, "sector", len(_panel(own).moved)),
+        lanes.distance(own),
+    )
     if is_narrow():
         return list(filter(None, (name, cost, distance)))
     return [", ".join(filter(None, (name, distance))), cost]

@@ -16,7 +16,7 @@ from warplog.core.text import listed
 from warplog.figures.shared.labels import INK, MUTED, is_narrow, line_in, tick, width_in
 from warplog.figures.shared.style import Look, new_figure, ordered_style, styled
 from warplog.figures.traced.above import Line, height_in, lines_above, write_above
-from warplog.figures.traced.seen import current, parents, stored_unseen
+from warplog.figures.traced.seen import cases, current, parents, stored_unseen, traced_in_part
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
 
@@ -53,9 +53,10 @@ def data(tables: FigureTables, variant: str = "") -> pd.DataFrame:
     )  # fmt: skip
     rows = pd.concat([own, boxes]) if len(own) else boxes.iloc[:0]
     place = {name: at for at, name in enumerate(names)}
-    rows = rows.assign(panel=rows["variant"].map(place), hidden=stored_unseen(tables))
+    in_part = rows["variant"].isin(traced_in_part(tables))
+    rows = rows.assign(panel=rows["variant"].map(place), hidden=stored_unseen(tables), in_part=in_part)
     columns = ["family", "variant", "case", "panel", "array", "rows", "columns", "kind", "block", "thread"]
-    columns += ["row", "column", "height", "width", "hidden", *ORIGIN_COLUMNS]
+    columns += ["row", "column", "height", "width", "hidden", "in_part", *ORIGIN_COLUMNS]
     return rows.sort_values("panel", kind="stable").reindex(columns=columns).reset_index(drop=True)
 
 
@@ -95,7 +96,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     shape = [np.clip(of.shape[0] / of.shape[1], _LOWEST, _HIGHEST) for of in owned]
     panel_in = room_in * float(max(shape))
     hidden = f"; {first['hidden']}" if first["hidden"] else ""
-    note = NOTE.format(array=first["array"], case=first["case"], hidden=hidden)
+    note = NOTE.format(array=first["array"], case=cases(data), hidden=hidden)
     body_in = panel_in + height_in(above) + _INSET_IN + 0.5
     figure = new_figure(f"{_finding(groups, owned)} · {first['family']}", body_in, note, look)
     grid = figure.add_gridspec(2, columns, height_ratios=[panel_in, _INSET_IN])
@@ -188,8 +189,9 @@ def _array(axes: Axes, own: pd.DataFrame) -> None:
     axes.add_collection(PolyCollection(boxes[:1], fc=MUTED, ec="none"))
     _frame(axes, rows, columns)
     axes.set(xticks=[], yticks=[], anchor="W")
+    blocks = f"{len(tiles)} traced blocks" if first["in_part"] else with_unit(len(tiles), "block")
     axes.annotate(
-        f"{first['array']}: {with_unit(len(tiles), 'block')}\n{tick(rows)} × {tick(columns)}",
+        f"{first['array']}: {blocks}\n{tick(rows)} × {tick(columns)}",
         (1, 0.5), (4, 0), xycoords="axes fraction", textcoords="offset points", va="center", color=MUTED,
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""What the traces of a family show: of the sources at hand only, and not of kernels that store by TMA."""
+"""What the traces of a family show: one launch per variant, and no stores by TMA."""
 
 import pandas as pd
 
@@ -8,20 +8,30 @@ from warplog.tables.view import FigureTables
 
 
 def current(rows: pd.DataFrame, tables: FigureTables, variant: str = "") -> pd.DataFrame:
-    """Returns the rows of variants whose source is the one that was traced, as tables of traces are made on request.
+    """Returns the rows of the launches that pages show: one per variant, of the source at hand.
 
     With `variant` it is those of that one and its parent.
     """
-    built = dict(zip(tables.variants["variant"], tables.variants["source_sha256"], strict=True))
-    traced = zip(tables.traced_kernels["variant"], tables.traced_kernels["source_sha256"], strict=True)
-    names = {name for name, source in traced if built.get(name) == source}
-    return rows[rows["variant"].isin(names & {variant, parents(tables).get(variant)} if variant else names)]
+    shown = tables.shown_traces.loc[tables.shown_traces["status"] == "ok", ["variant", "case"]]
+    names = {variant, parents(tables).get(variant)} if variant else set(shown["variant"])
+    return rows.merge(shown[shown["variant"].isin(names)], on=["variant", "case"])
+
+
+def cases(data: pd.DataFrame) -> str:
+    """Returns the cases of the launches that a figure shows."""
+    return listed([str(case) for case in dict.fromkeys(data["case"])])
 
 
 def parents(tables: FigureTables) -> dict[str, str]:
     """Returns the parent of each variant, "" for none, in the order of the ladder."""
     ladder = tables.variants.sort_values("order", kind="stable")
     return dict(zip(ladder["variant"], ladder["parent"].fillna(""), strict=True))
+
+
+def traced_in_part(tables: FigureTables) -> set[str]:
+    """Returns the variants of which not all blocks were traced."""
+    kernels = current(tables.traced_kernels, tables)
+    return set(kernels.loc[kernels["traced_blocks"] < kernels["blocks"], "variant"])
 
 
 def stored_unseen(tables: FigureTables) -> str:

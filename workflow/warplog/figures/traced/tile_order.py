@@ -18,7 +18,7 @@ from warplog.figures.shared.labels import (
 )
 from warplog.figures.shared.style import Look, new_figure, styled
 from warplog.figures.traced.above import height_in, lines_above, write_above
-from warplog.figures.traced.seen import current, parents, stored_unseen
+from warplog.figures.traced.seen import cases, current, parents, stored_unseen, traced_in_part
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
 
@@ -45,16 +45,26 @@ def data(tables: FigureTables, variant: str = "") -> pd.DataFrame:
     rows = tiles[tiles["variant"].isin(names)].reset_index(drop=True)
     rows = rows.merge(_reuse(tables, rows), on="variant", how="left")
     place = {name: at for at, name in enumerate(names)}
-    rows = rows.assign(panel=rows["variant"].map(place), hidden=stored_unseen(tables))
+    in_part = rows["variant"].isin(traced_in_part(tables))
+    rows = rows.assign(panel=rows["variant"].map(place), hidden=stored_unseen(tables), in_part=in_part)
     columns = ["family", "variant", "case", "panel", "array", "rows", "columns", "block"]
-    columns += ["first_row", "end_row", "first_column", "end_column", *_READ, "hidden", *ORIGIN_COLUMNS]
+    columns += [
+        "first_row",
+        "end_row",
+        "first_column",
+        "end_column",
+        *_READ,
+        "hidden",
+        "in_part",
+        *ORIGIN_COLUMNS,
+    ]
     return rows.sort_values(["panel", "block"], kind="stable").reindex(columns=columns).reset_index(drop=True)
 
 
 def _reuse(tables: FigureTables, rows: pd.DataFrame) -> pd.DataFrame:
     """Returns what the first wave of the kernel that writes the tiles reads: the one with as many blocks as needed."""
     last = rows.groupby("variant")["block"].max().rename("last").reset_index()
-    kernels = tables.traced_kernels[["variant", "blocks", *_READ]].merge(last, on="variant")
+    kernels = current(tables.traced_kernels, tables)[["variant", "blocks", *_READ]].merge(last, on="variant")
     return (
         kernels[kernels["blocks"] > kernels["last"]]
         .sort_values("blocks")
@@ -93,7 +103,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     ]
     above = max(map(len, texts))
     hidden = f"; {first['hidden']}" if first["hidden"] else ""
-    note = NOTE.format(array=first["array"], case=first["case"], hidden=hidden)
+    note = NOTE.format(array=first["array"], case=cases(data), hidden=hidden)
     body_in = room_in + height_in(above) + 0.25
     figure = new_figure(f"{_finding(groups)} · {first['family']}", body_in, note, look)
     grid = figure.add_gridspec(1, columns)
@@ -122,7 +132,8 @@ def _is_whole(own: pd.DataFrame) -> bool:
 
 def _about(own: pd.DataFrame) -> list[str]:
     first = own.iloc[0]
-    lines = [f"{tick(len(own))} blocks over {tick(first['rows'])} × {tick(first['columns'])}"]
+    blocks = f"{tick(len(own))} {'traced blocks' if first['in_part'] else 'blocks'}"
+    lines = [f"{blocks} over {tick(first['rows'])} × {tick(first['columns'])}"]
     if pd.isna(first["wave_bytes"]):
         return [*lines, "what they read was not traced"]
     wave = "all at once" if _is_whole(own) else f"first {tick(first['wave_blocks'])}"

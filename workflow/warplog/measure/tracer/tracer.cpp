@@ -162,6 +162,8 @@ void called(void*, Sanitizer_CallbackDomain domain, Sanitizer_CallbackId id, con
         return;
     } else if (domain == SANITIZER_CB_DOMAIN_GRAPHS) {
         graph_launched |= id == SANITIZER_CBID_GRAPHS_LAUNCH_BEGIN;
+    } else if (domain != SANITIZER_CB_DOMAIN_LAUNCH) {
+        return;  // the library also reports events, under the numbers of launches
     } else if (id == SANITIZER_CBID_LAUNCH_BEGIN) {
         launch_begins(*static_cast<const Sanitizer_LaunchData*>(data));
     } else if (id == SANITIZER_CBID_LAUNCH_END) {
@@ -195,7 +197,7 @@ bool write(const std::string& to, const std::vector<std::pair<const void*, size_
     bool done = file;
     for (const auto& part : parts) done = done && fwrite(part.first, 1, part.second, file) == part.second;
     if (file && fclose(file)) done = false;
-    if (!done && failure.empty()) failure = to + ": cannot be written";
+    if (!done && failure.empty()) failure = "the trace cannot be written";
     return done;
 }
 

@@ -72,7 +72,8 @@ class Instruction(Frozen, frozen=True, kw_only=True):
         lanes: accesses by a lane; bytes: asked for by all of them.
         distinct_bytes: of each request, summed; a word that several lanes of a warp read counts once.
         lines: distinct cache lines of 128 bytes per request, summed; global memory only.
-        sectors: distinct sectors of 32 bytes per request, summed; None for shared memory.
+        sectors: distinct sectors of 32 bytes per request, summed; None for shared memory. Of an asynchronous copy, its
+            pieces that lie in one sector of source and target.
         sectors_ideal: the fewest sectors that hold the distinct bytes of each request, summed.
         wavefronts: of shared memory, summed; None for other memory and bulk copies.
             Those of wgmma are as if it had no conflicts; those in the memory of another block are left out.
@@ -105,7 +106,7 @@ class Instruction(Frozen, frozen=True, kw_only=True):
 
 
 class Reuse(Frozen, frozen=True, kw_only=True):
-    """How many distinct bytes of global memory blocks read, in sectors of 32 bytes, of traced accesses only.
+    """How many distinct bytes of global memory blocks read, in sectors of 32 bytes, of traced accesses by lanes only.
 
     Attributes:
         block_bytes: distinct bytes that a block reads; the median over blocks.

@@ -32,12 +32,11 @@ def rows(record: Accesses | Absent) -> Iterator[tuple[str, Row]]:
         if not case.instructions:
             yield "accesses", row
         kernels = {kernel.launch: kernel for kernel in case.kernels or ()}
-        sources = {(one.launch, one.offset): one for one in case.instructions or () if one.space == "global"}
         for kernel in kernels.values():
             yield "traced_kernels", {**about, "case": case.case, **_kernel(kernel)}
         for one in case.instructions or ():
-            kernel, source = kernels[one.launch], sources.get((one.launch, one.offset))
-            counted = {"kernel": kernel.kernel, "agreement": agreement(one, kernel, source)}
+            kernel = kernels[one.launch]
+            counted = {"kernel": kernel.kernel, "agreement": agreement(one, kernel)}
             yield "accesses", {**row, **_instruction(one, case), **counted}
 
 
@@ -74,14 +73,8 @@ def _instruction(one: Instruction, case: AccessCase) -> Row:
     }
 
 
-def agreement(one: Instruction, kernel: Kernel, source: Instruction | None = None) -> str:
-    """Returns a code for how the trace of an instruction agrees with its counters.
-
-    Args:
-        one: the instruction.
-        kernel: where it is.
-        source: what the same instruction reads of global memory, if it is an asynchronous copy.
-    """
+def agreement(one: Instruction, kernel: Kernel) -> str:
+    """Returns a code for how the trace of an instruction agrees with its counters."""
     names = ("wavefronts", "wavefronts_ideal") if one.space == "shared" else ("sectors", "lines")
     pairs = [(getattr(one, name), getattr(one.ncu, name)) for name in names] if one.ncu else []
     counted = [(seen, counted) for seen, counted in pairs if counted is not None]
@@ -95,18 +88,8 @@ def agreement(one: Instruction, kernel: Kernel, source: Instruction | None = Non
         return "equal"
     if one.ncu and one.ncu.lanes not in (None, one.lanes):
         return "ran_differently"
-    return "by_lines" if source and _by_lines(one, source) else "differs"
-
-
-def _by_lines(copy: Instruction, source: Instruction) -> bool:
-    """Returns whether the counted wavefronts of an asynchronous copy are the cache lines that it reads.
-
-    A request that only fills with zeros then takes those that it takes without conflicts.
-    """
-    if copy.ncu is None or copy.wavefronts_ideal is None or source.lines is None:
-        return False
-    filled = (copy.requests - source.requests) * copy.wavefronts_ideal // copy.requests
-    return copy.ncu.wavefronts == source.lines + filled
+    fewer = one.kind == "async_copy" and all(seen >= counted for seen, counted in counted if seen is not None)
+    return "undercounted" if fewer else "differs"
 
 
 def summary(rows: Sequence[Mapping[str, Cell]]) -> str:

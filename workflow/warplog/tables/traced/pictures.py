@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 
+from msgspec import structs
+
 from warplog.core.columns import ACCESS_LANES, ACCESS_OWNERS, ACCESS_TILES, Column, Row
 from warplog.records.measured import Absent
 from warplog.records.requested.accesses import AccessCase, Accesses, Instruction, Owners
@@ -17,6 +19,7 @@ _MOST_BYTES, _MOST_ELEMENTS = (
     1 << 20,
 )  # of a lane and of a tile; a record is input, and could claim any number
 BY_LANE = frozenset(("load", "store", "atomic", "async_copy", "ldmatrix", "stmatrix"))  # a lane, an address
+_SUMMED = ("requests", "sectors", "sectors_ideal", "wavefronts", "wavefronts_ideal")
 _FACTS = (
     "launch", "offset", "opcode", "file", "line", "text", "space", "kind", "array", "requests", "sectors",
     "sectors_ideal", "wavefronts", "wavefronts_ideal", "ways",
@@ -39,21 +42,35 @@ def _traced(case: AccessCase) -> Iterator[tuple[str, Row]]:
 
 
 def _examples(instructions: Iterable[Instruction]) -> Iterator[Instruction]:
-    """Yields of each line, kind and array the instruction with the most excess per request."""
+    """Yields of each line, kind and array the instruction with the most excess per request.
+
+    Its counts are the sums over the instructions that take as much, as those of an unrolled loop do.
+    """
 
     def place(own: Instruction) -> tuple[int, str, int, str, str, str]:
         return own.launch, own.file, own.line, own.array, own.space, own.kind
 
     shown = (own for own in instructions if own.kind in BY_LANE and own.example.size_bytes <= _MOST_BYTES)
     for _, group in groupby(sorted(shown, key=place), place):
-        yield max(group, key=_excess)
+        having = list(group)
+        worst = max(having, key=lambda own: (_excess(own), own.requests))
+        same = [own for own in having if _taken(own) == _taken(worst)]
+        sums = {name: sum(getattr(own, name) or 0 for own in same) for name in _SUMMED}
+        yield structs.replace(
+            worst, **{name: sums[name] for name in _SUMMED if getattr(worst, name) is not None}
+        )
 
 
-def _excess(own: Instruction) -> tuple[float, int]:
-    """Returns the sectors or wavefronts beyond the ideal ones per request, then the requests."""
+def _taken(own: Instruction) -> tuple[float, float, int]:
+    """Returns the sectors or wavefronts per request, the ideal ones, and the ways."""
     shared = own.space == "shared"
-    cost, ideal = (own.wavefronts, own.wavefronts_ideal) if shared else (own.sectors, own.sectors_ideal)
-    return ((cost or 0) - (ideal or 0)) / own.requests, own.requests
+    taken, ideal = (own.wavefronts, own.wavefronts_ideal) if shared else (own.sectors, own.sectors_ideal)
+    return (taken or 0) / own.requests, (ideal or 0) / own.requests, own.ways or 0
+
+
+def _excess(own: Instruction) -> float:
+    taken, ideal, _ = _taken(own)
+    return taken - ideal
 
 
 def _lanes(own: Instruction) -> Iterator[Row]:
