@@ -111,8 +111,29 @@ def test_source_registers_are_numbered_and_counted_as_reused():
     assert parse("FFMA R9, UR8, 3, R7").sources == (None, None, 7)
 
 
+@pytest.mark.parametrize(
+    ("text", "written", "read"),
+    [
+        ("FFMA R9, -R8.reuse, |R7|, R9", "R9", "R7 R8 R9"),
+        ("@!P1 LDG.E.128 R4, desc[UR4][R2.64+0x10]", "R4 R5 R6 R7", "P1 UR4 R2 R3"),
+        ("STG.E.64 desc[UR4][R2.64], R6", "", "UR4 R2 R3 R6 R7"),
+        ("ISETP.GE.AND P0, PT, R3, UR10, PT", "P0", "R3 UR10"),
+        ("SHFL.BFLY PT, R9, R6, 0x1, 0x1f", "R9", "R6"),
+        ("ATOMG.E.ADD.STRONG.GPU PT, R4, desc[UR4][R2.64], R5", "R4", "UR4 R2 R3 R5"),
+        ("RED.E.ADD.STRONG.GPU desc[UR4][R2.64], R5", "", "UR4 R2 R3 R5"),
+        ("@P0 BRA 0x10", "", "P0"),
+        ("LDC R1, c[0x0][0x28]", "R1", ""),
+        ("BAR.SYNC.DEFER_BLOCKING 0x0", "", ""),
+    ],
+)
+def test_an_instruction_writes_its_target_and_reads_the_rest(text, written, read):
+    one = parse(text)
+    assert (one.written, one.read) == (frozenset(written.split()), frozenset(read.split()))
+
+
 @pytest.mark.parametrize("text", ["", " ; ", "@P0", "\0", "BRA", "FFMA ,,, "])
 def test_any_text_is_read(text):
     one = parse(text)
     assert isinstance(one.shape + one.kind + one.base, str)
     assert (one.bits, one.target) == (0, None)
+    assert isinstance(one.written | one.read, frozenset)

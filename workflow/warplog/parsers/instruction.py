@@ -7,6 +7,7 @@ from functools import cached_property, lru_cache
 _WORDS = re.compile(r"(@!?\w+ )?(\S+) ?(.*)", re.DOTALL)
 _REGISTER = re.compile(r"[-~|]*R(\d+)(?:\.reuse)?\|?")
 _GENERAL = re.compile(r"\bR\d")
+_NAMED = re.compile(r"\b(UR|UP|R|P)(\d+)(\.64)?")
 _NUMBERED = re.compile(r"\b(UR|UP|R|P|B|SB)\d+\b")
 _LITERAL = re.compile(r"-?\b(?:0x[0-9a-f]+|\d+(?:\.\d+)?(?:e[+-]?\d+)?)\b")
 _WIDTH = re.compile(r"\.(?:[US]?(8|16|64|128))\b")
@@ -110,6 +111,38 @@ class Instruction:
         """The numbers of the source registers of an instruction with one target; None for another kind of operand."""
         registers = [_REGISTER.fullmatch(operand) for operand in self.operands[1:]]
         return tuple(int(register[1]) if register else None for register in registers)
+
+    @property
+    def _targets(self) -> int:
+        """How many operands are targets: a predicate in front of that of a shuffle or an atomic, else the first one."""
+        if (
+            self.base in ("SHFL", "ATOM", "ATOMG", "ATOMS")
+            and self.operands
+            and self.operands[0].startswith("P")
+        ):
+            return 2
+        return int(bool(self.operands) and bool(_NAMED.fullmatch(self.operands[0])))
+
+    @cached_property
+    def written(self) -> frozenset[str]:
+        """The registers and predicates that it writes, as "R4"; of wide arithmetic only the first one."""
+        targets = (_NAMED.fullmatch(operand) for operand in self.operands[: self._targets])
+        return frozenset().union(*(_run(target, self.bits) for target in targets if target))
+
+    @cached_property
+    def read(self) -> frozenset[str]:
+        """The registers and predicates that it needs; of wide arithmetic only the first one of each operand."""
+        sources = self.operands[self._targets :]
+        stored = _NAMED.fullmatch(sources[-1]) if sources and not self._targets else None
+        named = (match for text in (self.predicate, *sources) for match in _NAMED.finditer(text))
+        pairs = (_run(match, 2 * _WORD_BITS if match[3] else _WORD_BITS) for match in named)
+        return frozenset().union(*pairs, _run(stored, self.bits) if stored else ())
+
+
+def _run(first: re.Match[str], bits: int) -> frozenset[str]:
+    """Returns the names of neighbouring registers that hold so many bits; one at least."""
+    start = int(first[2])
+    return frozenset(f"{first[1]}{number}" for number in range(start, start + max(1, bits // _WORD_BITS)))
 
 
 @lru_cache(maxsize=1 << 16)

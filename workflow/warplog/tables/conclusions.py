@@ -464,6 +464,82 @@ class Ceiling(Conclusion):
 
 
 @dataclass(frozen=True)
+class Reason(Conclusion):
+    """Why a variant is faster or slower than its parent at a case, by the model in analysis/mechanisms."""
+
+    TABLE = "mechanisms"
+    KEYS = ("family", "variant", "case")
+
+    family: _FAMILY
+    variant: _VARIANT
+    parent: _PARENT
+    case: _CASE
+    mechanism: Annotated[
+        str, "", "what makes the difference, as `cause` in family.yaml; none if nothing does or is known to"
+    ]
+    word: Annotated[
+        str,
+        "",
+        "predicted (the measured saving lies in the interval); accounted (it does not, but stalls or timelines of both"
+        " show where it comes from); or not_in_evidence",
+    ]
+    predicted_us: Annotated[
+        float, "us", "predicted saving: the parent's time minus the variant's; empty if unknown"
+    ]
+    low_us: Annotated[float, "us", "lower end of its interval"]
+    high_us: Annotated[float, "us", "upper end of its interval"]
+    measured_us: Annotated[float, "us", "measured saving"]
+    rests_on: Annotated[
+        str,
+        "",
+        "metrics, and columns of tables as table/column, that the mechanism rests on, comma-separated; if it is not in"
+        " evidence, what would decide",
+    ]
+
+
+@dataclass(frozen=True)
+class UnitTime(Conclusion):
+    """How long a unit of the GPU works for a variant and for its parent, and what of the predicted saving it has."""
+
+    TABLE = "unit_times"
+    KEYS = ("family", "variant", "case", "unit")
+
+    family: _FAMILY
+    variant: _VARIANT
+    parent: _PARENT
+    case: _CASE
+    unit: Annotated[
+        str,
+        "",
+        "issue, fma, alu, fp64, xu, lsu, tensor, l1 (with shared memory), l2, dram, blocks and warps (their starts),"
+        " atomics (on one address), chain (what a warp cannot overlap) or launches",
+    ]
+    parent_us: Annotated[float, "us", "time that it would take for the parent's work alone"]
+    us: Annotated[float, "us", "the same for the variant's"]
+    saved_us: Annotated[float, "us", "its part of the predicted saving; negative if it acts against it"]
+
+
+@dataclass(frozen=True)
+class Forecast(Conclusion):
+    """What a variant would gain if one thing were as good as possible, by the same model."""
+
+    TABLE = "forecasts"
+    KEYS = ("family", "variant", "case", "mechanism")
+
+    family: _FAMILY
+    variant: _VARIANT
+    case: _CASE
+    mechanism: Annotated[str, "", "what would be mended, as `cause` in family.yaml"]
+    us: Annotated[float, "us", "measured time"]
+    saved_us: Annotated[float, "us", "predicted saving"]
+    speedup: Annotated[float, "x", "predicted speed-up"]
+    low: Annotated[float, "x", "lower end of its interval"]
+    high: Annotated[float, "x", "upper end of its interval; empty if it is not limited"]
+    bound: Annotated[str, "", "unit that works longest after it, as in `unit_times`"]
+    line: Annotated[str, "", "file:line that it concerns most; empty if unknown"]
+
+
+@dataclass(frozen=True)
 class Chip(Conclusion):
     """A variant, compiled for an architecture: what its longest kernel needs there, and how many blocks an SM holds.
 

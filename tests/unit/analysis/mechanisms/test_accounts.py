@@ -1,0 +1,68 @@
+"""What accounts for a step afterwards: waits that change along with a count, and bubbles."""
+
+import math
+
+import pytest
+
+from made_up_work import work
+from warplog.analysis.mechanisms.accounts import Account, accounts, best
+
+NO_BUBBLES = (math.nan, math.nan)
+
+
+def state(quantity, saved_us):
+    return {"kind": "state", "quantity": quantity, "saved_us": saved_us, "of": ""}
+
+
+def found(before, after, changes, sass_steps=(), bubbles=NO_BUBBLES):
+    return list(accounts(work(**before), work(**after), 200.0, changes, sass_steps, bubbles))
+
+
+@pytest.mark.parametrize(
+    ("quantity", "before", "after", "mechanism"),
+    [
+        ("membar", {"fences": 10}, {"fences": 0}, "fences"),
+        ("barrier", {"barriers": 10}, {"barriers": 2}, "barriers"),
+        ("long_scoreboard", {"overlapped": 0.1}, {"overlapped": 0.9}, "load_overlap"),
+    ],
+)
+def test_a_wait_accounts_for_a_gain_only_if_its_count_changed_along_with_it(
+    quantity, before, after, mechanism
+):
+    (account,) = found(before, after, [state(quantity, 30.0)])
+    assert (account.mechanism, account.saved_us) == (mechanism, 30.0)
+    assert account.rests_on[0] == f"changes/{quantity}"
+    assert not found(before, before, [state(quantity, 30.0)])
+
+
+def test_more_fences_do_not_account_for_a_shorter_wait():
+    assert not found({"fences": 10}, {"fences": 20}, [state("membar", 30.0)])
+    (account,) = found({"fences": 10}, {"fences": 20}, [state("membar", -30.0)])
+    assert account.saved_us == -30.0
+
+
+def test_an_unknown_overlap_accounts_for_nothing():
+    assert not found({}, {"overlapped": 0.9}, [state("long_scoreboard", 30.0)])
+
+
+@pytest.mark.parametrize(("after", "accounted"), [(4.0, False), (0.0, True)])
+def test_register_ports_need_other_bank_conflicts_of_registers(after, accounted):
+    row = {"quantity": "bank_conflicts", "before": 4.0, "after": after}
+    assert bool(found({}, {}, [state("dispatch_stall", 30.0)], [row])) == accounted
+
+
+def test_bubbles_at_the_end_of_tiles_account_for_overlapped_stores():
+    (account,) = found({}, {}, [], bubbles=(9.0, 2.0))
+    assert (account.mechanism, account.saved_us) == ("store_overlap", pytest.approx(14.0))
+
+
+def test_other_states_and_changes_account_for_nothing():
+    assert not found({"fences": 1}, {}, [state("wait", 30.0), state("membar", 30.0) | {"kind": "counter"}])
+
+
+def test_the_nearest_account_is_taken_if_it_is_near_enough():
+    near, far = Account("fences", 28.0, ()), Account("barriers", 60.0, ())
+    assert best([far, near], 30.0, 0.1) is near
+    assert best([far], 30.0, 0.1) is None
+    assert best([Account("fences", -28.0, ())], 30.0, 0.4) is None
+    assert best([], 30.0, 0.1) is None

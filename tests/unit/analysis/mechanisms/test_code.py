@@ -1,0 +1,67 @@
+"""What machine code tells: loads in flight, overlap, and instructions that wait for each other."""
+
+import math
+
+import pytest
+
+from warplog.analysis.mechanisms.code import dependent, loads_in_flight, overlapped
+from warplog.parsers.instruction import parse
+
+LOAD = "LDG.E R{}, desc[UR4][R2.64]"
+COPY = "LDGSTS.E.BYPASS.128 [R9], desc[UR4][R2.64]"
+ADD = "FADD R1, R1, R{}"
+
+
+def code(*texts):
+    return [parse(text) for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("most", "texts"),
+    [
+        (0, ["FADD R1, R2, R3"]),
+        (1, [LOAD.format(4), ADD.format(4), LOAD.format(5), ADD.format(5)]),
+        (2, [LOAD.format(4), LOAD.format(5), ADD.format(4), ADD.format(5)]),
+        (3, [LOAD.format(4), LOAD.format(5), ADD.format(4), LOAD.format(6), LOAD.format(7), ADD.format(5)]),
+        (1, [LOAD.format(4), "MOV R4, RZ", LOAD.format(5)]),  # an overwritten register is waited for, too
+        (1, [LOAD.format(4), "EXIT", LOAD.format(5)]),
+        (1, ["LDG.E.128 R4, desc[UR4][R2.64]", "FADD R1, R1, R7", LOAD.format(8)]),
+        (1, ["LDG.E.64 R4, desc[UR4][R2.64]", "STG.E.64 desc[UR4][R8.64], R4", LOAD.format(6)]),
+        (1, ["LDG.E.64 R4, desc[UR4][R2.64]", "LDG.E R8, desc[UR4][R4.64]"]),  # a pointer that was loaded
+        (0, [COPY, COPY, "LDS R4, [R9]"]),
+    ],
+)
+def test_loads_are_in_flight_until_one_of_their_registers_is_needed(most, texts):
+    assert loads_in_flight(code(*texts), repeats=False) == most
+
+
+def test_a_loop_that_loads_for_its_next_iteration_computes_meanwhile():
+    ahead = code("FADD R1, R1, R4", LOAD.format(4), *["FFMA R6, R6, R7, R8"] * 6)
+    waiting = code(LOAD.format(4), "FADD R1, R1, R4", *["FFMA R6, R6, R7, R8"] * 6)
+    assert loads_in_flight(ahead, repeats=True) == loads_in_flight(waiting, repeats=True) == 1
+    assert overlapped(ahead, [1] * 8) == 6 / 8
+    assert overlapped(waiting, [1] * 8) == 0
+    assert math.isnan(overlapped(waiting, [0] * 8))
+
+
+@pytest.mark.parametrize(("left", "share"), [(1, 103 / 103), (0, 2 / 103)])
+def test_copies_are_in_flight_until_their_group_is_waited_for(left, share):
+    """The inner loop runs a hundred times for each copy."""
+    loops = code(COPY, "LDGDEPBAR", f"DEPBAR.LE SB0, {left:#x}", "FFMA R6, R6, R7, R8")
+    assert overlapped(loops, [1, 1, 1, 100]) == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("steps", "texts", "repeats"),
+    [
+        (1, ["FFMA R6, R6, R7, R8"], True),
+        (2, ["FFMA R6, R6, R7, R8"] * 2, True),
+        (1, ["FFMA R6, R6, R7, R8", "FFMA R9, R9, R7, R8"], True),  # two chains
+        (1, ["FADD R6, R6, R9", "SHFL.BFLY PT, R9, R6, 0x1, 0x1f"], True),  # a shuffle is no arithmetic
+        (0, ["FFMA R6, R7, R8, R10"], True),
+        (3, ["IADD3 R1, R1, 0x1, RZ", "ISETP.NE.AND P0, PT, R1, R2, PT", "@P0 BRA 0x10"], True),
+        (2, ["FFMA R6, R7, R8, R10", "FFMA R7, R6, R8, R10"], False),
+    ],
+)
+def test_instructions_depend_on_each_other_by_registers_predicates_and_branches(steps, texts, repeats):
+    assert dependent(code(*texts), repeats) == steps

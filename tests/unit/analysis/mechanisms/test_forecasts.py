@@ -1,0 +1,68 @@
+"""What would help next: the model run forward from one kernel."""
+
+import pytest
+
+from made_up_work import gpu, work
+from warplog.analysis.mechanisms.forecasts import forecasts
+from warplog.analysis.mechanisms.model import Calibration
+from warplog.analysis.verdicts import EXACT, Timed
+
+ONLY = gpu(block_life_ns=0.0, block_starts_per_us=1e12, warp_starts_per_us=1e12, l2_gbytes_per_s=1e9)
+LOADS = {"loads": 1e7, "load_bytes": 4.0}
+
+
+def saved(launch, us, on=ONLY, **options):
+    found = forecasts(launch, Timed(us, EXACT), on, Calibration(4.0, 0.2), **options)
+    return {each.mechanism: each.prediction.saved_us for each in found}
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "us", "share", "counts"),
+    [
+        ("bank_conflicts", 1000, 0.75, {"l1_wavefronts": 1e8, "shared_wavefronts": 1e8, "conflicts": 7.5e7}),
+        ("coalescing", 3200, 28 / 32, {**LOADS, "load_sectors": 32e7, "l1_wavefronts": 32e7}),
+        ("spills", 1000, 0.25, {"instructions": 4e8, "spills": 1e8}),
+        ("atomics", 1000, 1.0, {"same_address": 1e6}),
+        ("tail", 1000, 99 / 200, {"instructions": 4e8 * 101 / 200, "blocks": 101.0}),
+        ("idle_sms", 1000, 0.75, {"instructions": 1e8, "blocks": 25.0}),
+        ("barriers", 1000, 1.0, {"barriers": 8000 / 0.014 * 1000}),
+        ("fences", 1000, 1.0, {"fences": 8000 * 2000}),
+    ],
+)
+def test_a_kernel_that_does_nothing_else_saves_what_mending_it_spares(mechanism, us, share, counts):
+    assert saved([work(**counts)], us + 2)[mechanism] == pytest.approx(us * share)
+
+
+def test_several_kernels_could_be_one():
+    assert saved([work(dram_read=3e6)] * 5, 20.0)["launches"] == pytest.approx(8)
+
+
+def test_bytes_that_need_not_move_are_saved_down_to_the_compulsory_ones():
+    assert saved([work(dram_read=3e9)], 1002, compulsory_bytes=1e9)["dram_bytes"] == pytest.approx(
+        1000 * 2 / 3
+    )
+    assert saved([work(dram_read=3e9)], 1002, compulsory_bytes=3e9) == {}
+    assert saved([work(dram_read=3e9)], 1002) == {}, "unknown"
+
+
+def test_wider_accesses_need_fewer_instructions_or_threads():
+    narrow = {"loads": 4e8, "load_bytes": 4.0, "load_sectors": 16e8, "instructions": 8e8}
+    assert saved([work(**narrow)], 2002)["wide_accesses"] == pytest.approx(2000 * 3 / 8)
+    one_each = {"loads": 8e6, "load_bytes": 8.0, "load_sectors": 64e6, "blocks": 1e6, "resident": 1.0}
+    starts = gpu(block_life_ns=0.0, warp_starts_per_us=1e12, l2_gbytes_per_s=1e9)
+    assert saved([work(**one_each)], 1002, on=starts)["wide_accesses"] == pytest.approx(500, rel=1e-3)
+    assert "wide_accesses" not in saved([work(**{**narrow, "load_sectors": 32e8})], 2002), "lanes lie apart"
+    assert "wide_accesses" not in saved([work(**{**narrow, "load_bytes": 16.0, "load_sectors": 64e8})], 2002)
+
+
+def test_the_best_comes_first_with_its_interval_and_the_bound_behind_it():
+    launch = [work(l1_wavefronts=2e8, shared_wavefronts=2e8, conflicts=15e7, instructions=4e8, spills=1e8)]
+    found = forecasts(launch, Timed(2202, EXACT), ONLY, Calibration(4.0, 0.2))
+    assert [each.mechanism for each in found] == ["bank_conflicts", "spills"]
+    assert found[0].bound == "issue"
+    low, high = found[0].prediction.speedup_interval
+    assert 1 < low < found[0].prediction.speedup < high
+
+
+def test_nothing_helps_a_kernel_that_has_nothing_to_mend():
+    assert saved([work(instructions=4e8, dram_read=1e9, **LOADS | {"load_bytes": 16.0})], 1100) == {}

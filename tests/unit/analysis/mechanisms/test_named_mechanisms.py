@@ -1,0 +1,124 @@
+"""Which mechanism makes the difference between two kernels."""
+
+import pytest
+
+from made_up_work import gpu, work
+from warplog.analysis.mechanisms import causes
+from warplog.analysis.mechanisms.model import Calibration, predict
+from warplog.analysis.verdicts import EXACT, Timed
+from warplog.core.columns import TABLES
+from warplog.metrics import METRICS
+
+LOADS = {"loads": 1e7, "load_bytes": 4.0, "stores": 0.0, "in_flight": 1}
+WORDS = {**LOADS, "load_sectors": 4e7}
+PAIRS = {
+    "bank_conflicts": (
+        {"l1_wavefronts": 2e9, "shared_wavefronts": 2e9, "conflicts": 1e9},
+        {"l1_wavefronts": 1e9, "shared_wavefronts": 1e9},
+    ),
+    "shared_accesses": (
+        {"l1_wavefronts": 2e9, "shared_wavefronts": 2e9, "shared_accesses": 2e9, "instructions": 3e9},
+        {"l1_wavefronts": 1e9, "shared_wavefronts": 1e9, "shared_accesses": 1e9, "instructions": 2e9},
+    ),
+    "coalescing": (
+        {
+            **LOADS,
+            "load_sectors": 32e7,
+            "l1_wavefronts": 32e7,
+            "l2_requests": 32e7,
+            "l2_bytes": 1e10,
+            "dram_read": 32e8,
+        },
+        {**WORDS, "l1_wavefronts": 1e7, "l2_requests": 1e7, "l2_bytes": 1.3e9, "dram_read": 12e8},
+    ),
+    "l2_bytes": (
+        {**WORDS, "l2_requests": 1e9, "l2_bytes": 2e11},
+        {**WORDS, "l2_requests": 5e8, "l2_bytes": 1e11},
+    ),
+    "multicast": (
+        {"l2_requests": 1e9, "l2_bytes": 2e11},
+        {"l2_requests": 5e8, "l2_bytes": 1e11, "multicasts": True},
+    ),
+    "dram_bytes": ({**WORDS, "dram_read": 6e9}, {**WORDS, "dram_read": 3e9}),
+    "instructions": ({"instructions": 8e9}, {"instructions": 4e9}),
+    "spills": (
+        {"instructions": 8e9, "spills": 3e9, "l1_wavefronts": 3e9},
+        {"instructions": 5e9},
+    ),
+    "faster_unit": ({"pipe_cycles": {"fma": 4e6}}, {"pipe_cycles": {"tensor": 1e6}}),
+    "wide_accesses": (
+        {**WORDS, "blocks": 80_000.0},
+        {**WORDS, "loads": 25e5, "load_bytes": 16.0, "blocks": 20_000.0},
+    ),
+    "loads_in_flight": ({**WORDS, "dram_read": 1e9}, {**WORDS, "in_flight": 8, "dram_read": 1e9}),
+    "occupancy": ({**WORDS, "resident": 1.0}, {**WORDS, "resident": 8.0}),
+    "memory_level": ({**WORDS, "dram_read": 128e7}, WORDS),
+    "load_overlap": ({"copies": 8e6, "overlapped": 0.0}, {"copies": 8e6, "overlapped": 0.9}),
+    "independent_instructions": ({"dependent": 8e9}, {"dependent": 2e9}),
+    "barriers": ({"barriers": 8e6}, {"barriers": 2e6}),
+    "fences": ({"fences": 8e4}, {"fences": 2e4}),
+    "atomics": ({"same_address": 1e6}, {"same_address": 1e4}),
+    "block_starts": ({"blocks": 1e5, "block_warps": 1.0}, {"blocks": 2.5e4, "block_warps": 4.0}),
+    "tail": (
+        {"instructions": 4e9, "blocks": 101.0, "resident": 1.0},
+        {"instructions": 4e9, "blocks": 100.0, "resident": 1.0},
+    ),
+    "idle_sms": (
+        {"instructions": 4e9, "blocks": 50.0, "resident": 1.0},
+        {"instructions": 4e9, "blocks": 100.0, "resident": 1.0},
+    ),
+}
+
+
+def found(before, after, us=100_000.0):
+    prediction = predict(before, after, Timed(us, EXACT), gpu(), Calibration(4.0, 0.2))
+    parts = causes.by_mechanism(before, after, prediction, gpu())
+    return causes.named(parts, prediction.saved_us), prediction.saved_us
+
+
+@pytest.mark.parametrize("mechanism", PAIRS)
+def test_the_count_that_changed_names_the_mechanism_of_gain_and_loss(mechanism):
+    before, after = ([work(**counts)] for counts in PAIRS[mechanism])
+    (gain, saved_us), (loss, lost_us) = found(before, after), found(after, before)
+    assert (gain, loss) == (mechanism, mechanism)
+    assert saved_us > 0.05 * 100_000
+    assert lost_us < 0
+
+
+def test_each_mechanism_that_can_be_named_rests_on_metrics_and_columns_that_exist():
+    assert {*PAIRS, "launches"} == set(causes.RESTS_ON)
+    for rests_on in causes.RESTS_ON.values():
+        for name in rests_on:
+            table, _, column = name.rpartition("/")
+            assert column in (TABLES[table] if table else METRICS), name
+
+
+def test_fewer_kernels_save_launches():
+    mechanism, saved_us = found([work(dram_read=3e6)] * 4, [work(dram_read=12e6)], 20.0)
+    assert mechanism == "launches"
+    assert 6 < saved_us < 8, "three launches, and starts of blocks"
+
+
+@pytest.mark.parametrize(
+    "decoy",
+    [
+        {"l1_wavefronts": 1e8, "shared_wavefronts": 1e8, "conflicts": 7e7},
+        {"instructions": 8e8},
+        {"l2_requests": 2e7},
+        {"barriers": 1e6},
+    ],
+)
+def test_what_takes_no_time_beside_device_memory_saves_none(decoy):
+    mechanism, saved_us = found([work(dram_read=3e10, **decoy)], [work(dram_read=3e10)])
+    assert saved_us < 0.002 * 100_000, mechanism
+
+
+def test_what_kept_l2_busy_is_no_reason_without_other_bytes():
+    busy, idle = (work(l2_requests=float("nan"), l2_cycles=cycles, l2_bytes=1e11) for cycles in (8e7, 4e7))
+    mechanism, saved_us = found([busy], [idle])
+    assert mechanism == "none"
+    assert saved_us > 0.3 * 100_000
+
+
+def test_a_change_that_no_count_explains_has_no_mechanism():
+    assert found([work(dram_read=3e9)], [work(dram_read=3e9)])[0] == "none"

@@ -1,0 +1,164 @@
+"""Why a step is faster or slower, in one of three words, and what would help next: rows by the tables of a campaign."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from made_up_work import gpu, work
+from warplog.analysis.mechanisms import steps
+from warplog.analysis.mechanisms.campaign import Campaign
+from warplog.analysis.mechanisms.model import Calibration
+from warplog.analysis.verdicts import Noise, Timed
+
+MODEL = Calibration(4.0, 0.2)
+QUIET = gpu(block_life_ns=0.0, block_starts_per_us=1e12, warp_starts_per_us=1e12)
+CONFLICTS = work(l1_wavefronts=1e8, shared_wavefronts=1e8, conflicts=6e7)
+PADDED = work(l1_wavefronts=4e7, shared_wavefronts=4e7)
+BASE, CHILD = ("f", "base", "1"), ("f", "child", "1")
+
+
+def campaign(before=CONFLICTS, after=PADDED, us=(1002.0, 402.0), **given):
+    """A campaign of a variant and its parent."""
+    times = {key: Timed(each, Noise(0.001)) for key, each in zip((BASE, CHILD), us, strict=True)}
+    empty = ("changes", "sass_steps", "lines", "instructions", "accesses", "bubbles_pct", "compulsory_bytes")
+    nothing = {name: {} for name in empty}
+    return Campaign(
+        **{
+            "gpu": QUIET,
+            "launches": {BASE: (before,), CHILD: (after,)},
+            "times": times,
+            "parents": {("f", "base"): "", ("f", "child"): "base"},
+            **nothing,
+            **given,
+        }
+    )
+
+
+def reason(found, model=MODEL):
+    ((row, units),) = steps.reasons(found, model)
+    return row, {unit.unit: unit for unit in units}
+
+
+def test_a_measured_gain_in_the_predicted_interval_is_predicted_with_its_mechanism():
+    row, units = reason(campaign())
+    assert (row.variant, row.parent, row.mechanism, row.word) == (
+        "child",
+        "base",
+        "bank_conflicts",
+        "predicted",
+    )
+    assert (row.predicted_us, row.measured_us) == (pytest.approx(600), 600)
+    assert row.low_us < 500 < 700 < row.high_us
+    assert row.rests_on == "shared_wavefronts_excess"
+    assert (units["l1"].parent_us, units["l1"].us, units["l1"].saved_us) == pytest.approx((1000, 400, 600))
+
+
+def test_a_loss_has_its_mechanism_as_well():
+    row, _ = reason(campaign(PADDED, CONFLICTS, (402.0, 1002.0)))
+    assert (row.mechanism, row.word, row.measured_us) == ("bank_conflicts", "predicted", -600)
+
+
+def test_the_childs_time_does_not_enter_the_prediction():
+    near, far = (reason(campaign(us=(1002.0, us)))[0] for us in (402.0, 970.0))
+    assert (near.predicted_us, near.low_us, near.high_us) == (far.predicted_us, far.low_us, far.high_us)
+    assert (far.mechanism, far.word) == ("none", "not_in_evidence")
+
+
+def test_what_is_not_in_evidence_names_what_would_decide():
+    unclean = replace(PADDED, l1_wavefronts=math.nan, l1_cycles=4e5)
+    asked = {
+        "l1_wavefronts,l2_requests_from_sms": unclean,
+        "accesses": replace(PADDED, same_address=1.0),
+        "instructions": replace(PADDED, loads=1.0),
+        "launches": PADDED,
+    }
+    for rests_on, after in asked.items():
+        row, _ = reason(campaign(after=after, us=(1002.0, 970.0)))
+        assert (row.word, row.rests_on) == ("not_in_evidence", rests_on)
+
+
+def test_a_gain_that_is_not_predicted_may_be_accounted_for():
+    fenced = replace(CONFLICTS, fences=10.0), replace(CONFLICTS, fences=5.0)
+    wait = {"kind": "state", "quantity": "membar", "saved_us": 210.0, "of": ""}
+    row, _ = reason(campaign(*fenced, (1002.0, 802.0), changes={CHILD: [wait]}))
+    assert (row.mechanism, row.word, row.rests_on) == ("fences", "accounted", "changes/membar,inst_membar")
+    row, _ = reason(campaign(*fenced, (1002.0, 802.0), changes={CHILD: [wait | {"saved_us": 400.0}]}))
+    assert row.word == "not_in_evidence"
+
+
+def test_bubbles_are_those_of_the_nearest_ancestor_with_a_timeline():
+    given = {"parents": {("f", "base"): "old", ("f", "child"): "base", ("f", "old"): "old"}}
+    bubbles = {("f", "old", "1"): 20.0, CHILD: 0.0}
+    row, _ = reason(campaign(CONFLICTS, CONFLICTS, (1002.0, 802.0), bubbles_pct=bubbles, **given))
+    assert (row.mechanism, row.word) == ("store_overlap", "accounted")
+    row, _ = reason(campaign(CONFLICTS, CONFLICTS, (1002.0, 802.0), bubbles_pct={CHILD: 0.0}, **given))
+    assert row.word == "not_in_evidence"
+
+
+def test_a_look_alike_without_effect_has_no_mechanism():
+    beside = [
+        replace(each, dram_read=3e9, l1_wavefronts=each.l1_wavefronts / 20) for each in (CONFLICTS, PADDED)
+    ]
+    row, _ = reason(campaign(*beside, (1002.0, 1002.5)))
+    assert (row.mechanism, row.word, row.rests_on) == ("none", "predicted", "")
+
+
+def test_a_gain_that_was_predicted_and_did_not_come_is_not_in_evidence():
+    row, _ = reason(campaign(us=(1002.0, 1002.0)))
+    assert (row.mechanism, row.word) == ("none", "not_in_evidence")
+
+
+def test_steps_without_a_parent_times_or_counts_have_no_row():
+    assert not list(steps.reasons(campaign(parents={}), MODEL))
+    found = campaign()
+    assert not list(steps.reasons(replace(found, times={CHILD: found.times[CHILD]}), MODEL))
+    assert not list(steps.reasons(replace(found, launches={CHILD: (PADDED,)}), MODEL))
+
+
+def test_a_variant_that_nobody_compares_with_changes_nothing():
+    found = campaign()
+    other = ("f", "other", "1")
+    more = replace(
+        found,
+        launches={other: (work(dram_read=1e9),), **found.launches},
+        times={other: Timed(5.0, Noise(0.01)), **found.times},
+        parents={("f", "other"): "", **found.parents},
+    )
+    assert list(steps.reasons(more, MODEL)) == list(steps.reasons(found, MODEL))
+    kept = [row for row in steps.forecast(more, MODEL) if row.variant != "other"]
+    assert kept == list(steps.forecast(found, MODEL))
+
+
+def test_the_parents_forecast_is_what_the_child_gets():
+    given = {"lines": {BASE: [line("a.cu", 7, 1e7), line("a.cu", 9, 5e7), line("", 0, 9e7)]}}
+    row = next(row for row in steps.forecast(campaign(**given), MODEL) if row.variant == "base")
+    assert (row.mechanism, row.line, row.bound) == ("bank_conflicts", "a.cu:9", "l1")
+    assert row.saved_us == pytest.approx(600)
+    assert row.speedup == pytest.approx(1002 / 402)
+    assert row.low < row.speedup < row.high
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "line"), [("spills", "a.cu:2"), ("wide_accesses", "a.cu:1"), ("tail", ""), ("fences", "")]
+)
+def test_a_forecast_names_the_line_of_its_instructions(mechanism, line):
+    texts = ["LDG.E R4, desc[UR4][R2.64]", "LDL R5, [R1]", "STL [R1], R5"]
+    rows = [
+        {"text": text, "file": "a.cu", "line": number, "executed": 10.0}
+        for text, number in zip(texts, (1, 2, 2), strict=True)
+    ]
+    assert steps.line_of(campaign(instructions={BASE: rows}), BASE, mechanism) == line
+
+
+def test_traced_addresses_tell_the_line_whose_lanes_lie_apart():
+    rows = [
+        {"file": "a.cu", "line": 5, "traced_sectors": 90.0, "sectors_ideal": 80.0},
+        {"file": "a.cu", "line": 6, "traced_sectors": 40.0, "sectors_ideal": 5.0},
+    ]
+    assert steps.line_of(campaign(accesses={BASE: rows}), BASE, "coalescing") == "a.cu:6"
+    assert steps.line_of(campaign(), BASE, "coalescing") == ""
+
+
+def line(file, number, excess):
+    return {"file": file, "line": number, "shared_wavefronts_excess": excess}

@@ -1,0 +1,83 @@
+"""Accounts for a measured gain afterwards, by where warps no longer wait: what work counts cannot predict.
+
+The time that warps spend in a state, before and after, follows from counters of both kernels (table `changes`). It is a
+mechanism only if something else changed along with it: the number of fences with the wait for them, the place of loads
+in a loop with the wait for memory. Otherwise a wait is as short as the time that it is part of.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from warplog.analysis.mechanisms.work import Work
+from warplog.catalog.contract import Mechanism
+from warplog.core.columns import Row, number, text
+
+# Share of the time in which the tensor cores wait for the end of a tile, of parent and child; NaN if not recorded.
+Bubbles = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Account:
+    """A mechanism, the time that it saved, and the columns and metrics that this rests on."""
+
+    mechanism: Mechanism
+    saved_us: float
+    rests_on: tuple[str, ...]
+
+
+# What a wait shows if it changes along with a count of work.
+_ALONG: Mapping[str, tuple[Mechanism, str, Callable[[Work], float]]] = {
+    "membar": ("fences", "inst_membar", lambda work: work.fences),
+    "barrier": ("barriers", "inst_bar", lambda work: work.barriers),
+}
+_MOSTLY = 0.5
+_PORTS, _BUBBLE = "sass_steps/bank_conflicts", "launches/bubble_pct"
+
+
+def accounts(
+    before: Work,
+    after: Work,
+    parent_us: float,
+    changes: Sequence[Row],
+    sass_steps: Sequence[Row],
+    bubbles: Bubbles,
+) -> Iterator[Account]:
+    """Yields what accounts for a part of a step.
+
+    Args:
+        before, after: the work of the longest kernels.
+        changes, sass_steps: the rows of these tables about the step.
+    """
+    for row in changes:
+        state, saved_us = text(row, "quantity"), number(row, "saved_us")
+        column = f"changes/{state}"
+        if row["kind"] != "state":
+            continue
+        if state in _ALONG:
+            mechanism, counter, count = _ALONG[state]
+            if (count(before) - count(after)) * saved_us > 0:
+                yield Account(mechanism, saved_us, (column, counter))
+        elif state == "long_scoreboard" and _overlap(before) * _overlap(after) < 0:
+            yield Account("load_overlap", saved_us, (column, "instructions/text"))
+        elif state == "dispatch_stall" and any(map(_other_ports, sass_steps)):
+            yield Account("register_ports", saved_us, (column, _PORTS))
+    if not math.isnan(sum(bubbles)):
+        yield Account("store_overlap", (bubbles[0] - bubbles[1]) / 100 * parent_us, (_BUBBLE,))
+
+
+def best(found: Iterable[Account], measured_us: float, error: float) -> Account | None:
+    """Returns the account that comes nearest to a measured saving; None if none is within `error`, a share of it."""
+    nearest = min(found, key=lambda account: abs(account.saved_us - measured_us), default=None)
+    if nearest is None or abs(nearest.saved_us - measured_us) > error * abs(measured_us):
+        return None
+    return nearest
+
+
+def _overlap(work: Work) -> float:
+    """Returns a positive number if a loop computes mostly while it loads, and a negative one if it does so rarely."""
+    return work.overlapped - _MOSTLY
+
+
+def _other_ports(row: Row) -> bool:
+    return row["quantity"] == "bank_conflicts" and number(row, "before") != number(row, "after")

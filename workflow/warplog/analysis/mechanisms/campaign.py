@@ -1,0 +1,172 @@
+"""Reads from the tables of a campaign what each variant does at each case, and how long it takes."""
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from warplog.analysis.mechanisms import ceilings
+from warplog.analysis.mechanisms.ceilings import Gpu
+from warplog.analysis.mechanisms.code import UNKNOWN, Code, dependent, loads_in_flight, overlapped
+from warplog.analysis.mechanisms.work import COUNTERS, Launch, work_of
+from warplog.analysis.sass_steps import HotInstruction, Loop, hot_loops
+from warplog.analysis.verdicts import Timed, noise_of
+from warplog.core.columns import Row, number, text
+from warplog.parsers.instruction import parse
+
+Key = tuple[str, str, str]  # family, variant, case
+Tables = Mapping[str, Sequence[Row]]  # the rows of tables, by name
+TABLES = (
+    *("metrics", "measurements", "floors", "variants", "gpus", "ceilings"),
+    *("instructions", "lines", "accesses", "changes", "sass_steps", "launches", "bounds"),
+)
+_COUNTERS = frozenset(COUNTERS)
+_REST = "rest"
+_FLOAT_ATOMIC = re.compile(r"(?:RED|REDG|ATOM|ATOMG)\.\S*\bB?F(?:16|32|64)\S*")
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """What a campaign measured on one GPU.
+
+    Attributes:
+        launches: the kernels of each captured case whose counts are known.
+        times: at rest.
+        parents: by family and variant; "" for none.
+        changes, sass_steps, lines, instructions, accesses: rows of these tables, by variant and case.
+        bubbles_pct: share of the time in which tensor cores wait for the end of a tile, by variant and case.
+        compulsory_bytes: what the algorithm has to move to and from device memory, by variant and case.
+    """
+
+    gpu: Gpu
+    launches: Mapping[Key, Launch]
+    times: Mapping[Key, Timed]
+    parents: Mapping[tuple[str, str], str]
+    changes: Mapping[Key, Sequence[Row]]
+    sass_steps: Mapping[Key, Sequence[Row]]
+    lines: Mapping[Key, Sequence[Row]]
+    instructions: Mapping[Key, Sequence[Row]]
+    accesses: Mapping[Key, Sequence[Row]]
+    bubbles_pct: Mapping[Key, float]
+    compulsory_bytes: Mapping[Key, float]
+
+
+def read(tables: Tables) -> Campaign:
+    """Returns what the tables TABLES hold; those that were made by jobs of their own may be empty."""
+    gpu = ceilings.read(tables["ceilings"], tables["gpus"][0])
+    changes, sass_steps, lines, instructions, accesses = (
+        _by_key(tables[name]) for name in ("changes", "sass_steps", "lines", "instructions", "accesses")
+    )
+    return Campaign(
+        gpu,
+        launches(tables["metrics"], tables["measurements"], codes(tables["instructions"]), gpu.sms),
+        times(tables["measurements"], tables["floors"]),
+        {(text(row, "family"), text(row, "variant")): text(row, "parent") for row in tables["variants"]},
+        changes,
+        sass_steps,
+        lines,
+        instructions,
+        accesses,
+        {_key(row): number(row, "bubble_pct") for row in tables["launches"]},
+        {_key(row): number(row, "compulsory_bytes") for row in tables["bounds"]},
+    )
+
+
+def codes(instructions: Iterable[Row]) -> dict[Key, Code]:
+    """Returns what the table `instructions` tells of the longest kernel of each captured case."""
+    rows = _by_key(instructions)
+    found = {}
+    for key, loops in hot_loops(row for of_key in rows.values() for row in of_key).items():
+        every = [instruction for loop in loops for instruction in loop.instructions]
+        hottest = max(loops, key=lambda loop: sum(_executed(loop.instructions, "ldg")))
+        by_address = sorted(rows[key], key=lambda row: number(row, "offset"))
+        found[key] = Code(
+            loads_in_flight([instruction.code for instruction in hottest.instructions], hottest.iterates),
+            overlapped([parse(text(row, "text")) for row in by_address], _counts(by_address, "executed")),
+            sum(_dependent(loop) for loop in loops),
+            _lane_bytes(every, "ldg"),
+            _lane_bytes(every, "stg"),
+            any("MULTICAST" in instruction.code.opcode for instruction in every),
+            any(_FLOAT_ATOMIC.fullmatch(instruction.code.opcode) for instruction in every),
+        )
+    return found
+
+
+def launches(
+    metrics: Iterable[Row], measurements: Iterable[Row], known: Mapping[Key, Code], sms: float
+) -> dict[Key, Launch]:
+    """Returns the kernels of each captured case whose counts are known, in the order of the launch.
+
+    Args:
+        metrics, measurements: rows of these tables; the clock is that of the timed launches.
+        known: what the machine code of the longest kernel tells.
+    """
+    clocks = {_key(row): number(row, "sm_mhz") for row in measurements}
+    kernels: dict[Key, dict[int, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
+    for row in metrics:
+        if row["tool"] == "ncu" and row["status"] == "ok" and row["metric"] in _COUNTERS:
+            kernels[_key(row)][int(number(row, "launch"))][text(row, "metric")] = number(row, "value")
+    found: dict[Key, Launch] = {}
+    for key, of_launch in kernels.items():
+        longest = max(of_launch, key=lambda index: of_launch[index].get("gpu_cycles", 0.0))
+        works = [
+            work_of(
+                values,
+                sms,
+                clocks.get(key, math.nan),
+                known.get(key, UNKNOWN) if index == longest else UNKNOWN,
+            )
+            for index, values in sorted(of_launch.items())
+        ]
+        if all(works):
+            found[key] = tuple(work for work in works if work)
+    return found
+
+
+def times(measurements: Iterable[Row], floors: Iterable[Row]) -> dict[Key, Timed]:
+    """Returns the time at rest of each case, with its noise."""
+    noises = {_key(row): noise_of(row) for row in floors if row["regime"] == _REST}
+    return {
+        key: Timed(number(row, "median_us"), noises.get(key, noise_of({})))
+        for row in measurements
+        for key in [_key(row)]
+        if row["status"] == "ok" and number(row, "median_us") > 0
+    }
+
+
+def _key(row: Row) -> Key:
+    return text(row, "family"), text(row, "variant"), text(row, "case")
+
+
+def _by_key(rows: Iterable[Row]) -> dict[Key, list[Row]]:
+    found: dict[Key, list[Row]] = defaultdict(list)
+    for row in rows:
+        found[_key(row)].append(row)
+    return found
+
+
+def _dependent(loop: Loop) -> float:
+    steps = dependent([instruction.code for instruction in loop.instructions], loop.iterates)
+    return 0.0 if math.isnan(loop.iterations) else steps * loop.iterations
+
+
+def _counts(rows: Iterable[Row], column: str) -> list[float]:
+    values = (number(row, column) for row in rows)
+    return [0.0 if math.isnan(value) else value for value in values]
+
+
+def _executed(instructions: Sequence[HotInstruction], kind: str) -> list[float]:
+    return [
+        0.0 if math.isnan(instruction.executed) else instruction.executed
+        for instruction in instructions
+        if instruction.code.kind == kind
+    ]
+
+
+def _lane_bytes(instructions: Sequence[HotInstruction], kind: str) -> float:
+    """Returns the bytes per lane of the mean executed access of a kind; NaN without one."""
+    executed = _executed(instructions, kind)
+    sizes = [instruction.code.bits / 8 for instruction in instructions if instruction.code.kind == kind]
+    total = sum(executed)
+    return sum(n * size for n, size in zip(executed, sizes, strict=True)) / total if total else math.nan

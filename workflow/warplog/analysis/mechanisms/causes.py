@@ -1,0 +1,272 @@
+"""Names the mechanism behind a predicted change: which count of the unit that changed made it change.
+
+What a unit does is a sum of counts (wavefronts of accesses and of their conflicts) or a product of factors (loads, over
+those in flight, times a latency). The unit's part of the gain goes to those counts or factors that changed in its
+direction, in proportion to their changes, or their logarithms. A mechanism has what all units give it.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+
+from warplog.analysis.mechanisms import units
+from warplog.analysis.mechanisms.ceilings import Gpu
+from warplog.analysis.mechanisms.model import LAUNCHES, Prediction
+from warplog.analysis.mechanisms.work import Launch, Work
+from warplog.catalog.contract import Mechanism
+
+# How much each mechanism accounts for a change, in any unit: positive if it saves.
+Parts = dict[Mechanism, float]
+_FROM_NOTHING = 10.0
+# The metrics that a mechanism rests on, and columns of other tables, as table/column.
+RESTS_ON: Mapping[Mechanism, tuple[str, ...]] = {
+    "coalescing": ("global_load_sectors_per_request", "global_store_sectors_per_request"),
+    "wide_accesses": ("inst_ldg", "inst_stg", "instructions/text"),
+    "loads_in_flight": ("inst_ldg", "instructions/text"),
+    "occupancy": ("occupancy_limit_registers_blocks", "occupancy_limit_shared_memory_blocks", "grid_blocks"),
+    "memory_level": ("dram_bytes_read", "l1_hit_pct"),
+    "dram_bytes": ("dram_bytes_read", "dram_bytes_written"),
+    "l2_bytes": ("l2_bytes",),
+    "multicast": ("l2_bytes", "instructions/text"),
+    "shared_accesses": ("l1_wavefronts", "shared_wavefronts"),
+    "bank_conflicts": ("shared_wavefronts_excess",),
+    "spills": ("inst_ldl", "inst_stl"),
+    "instructions": ("instructions_executed",),
+    "load_overlap": ("inst_ldgdepbar", "instructions/text"),
+    "independent_instructions": ("instructions/text",),
+    "faster_unit": ("pipe_tensor_pct",),
+    "barriers": ("inst_bar",),
+    "fences": ("inst_membar",),
+    "atomics": ("global_reduction_requests", "global_atomic_requests"),
+    "block_starts": ("grid_blocks",),
+    "idle_sms": ("grid_blocks",),
+    "tail": ("grid_blocks",),
+    "launches": ("metrics/launch",),
+}
+
+
+def by_mechanism(parent: Launch, child: Launch, prediction: Prediction, gpu: Gpu) -> Parts:
+    """Returns what of the predicted saving is due to each mechanism, in microseconds; the largest first.
+
+    Kernels of a launch have no counterparts in the other: the counts of the longest one are compared.
+    """
+    before, after = (longest(launch, gpu) for launch in (parent, child))
+    found: Parts = {}
+    for unit, us in prediction.shares.items():
+        parts: Parts = {"launches": us} if unit == LAUNCHES else _parts(unit, before, after, gpu)
+        agreeing = {mechanism: part for mechanism, part in parts.items() if part * us > 0}
+        whole = sum(agreeing.values())
+        for mechanism, part in agreeing.items():
+            found[mechanism] = found.get(mechanism, 0.0) + us * part / whole
+    return dict(sorted(found.items(), key=lambda item: -abs(item[1])))
+
+
+def named(parts: Parts, saved_us: float) -> Mechanism:
+    """Returns the mechanism with most of a saving, or of a loss; "none" if no count supports it."""
+    supported = {mechanism: us for mechanism, us in parts.items() if us * saved_us > 0}
+    return max(supported, key=lambda mechanism: abs(supported[mechanism]), default="none")
+
+
+def longest(launch: Launch, gpu: Gpu) -> Work:
+    """Returns the kernel of a launch whose busiest unit works longest."""
+    return max(launch, key=lambda work: max(units.unit_times(work, gpu).values(), default=0.0))
+
+
+def _parts(unit: str, before: Work, after: Work, gpu: Gpu) -> Parts:
+    """Returns what changes the time of a unit, each part positive if it saves; comparable with each other."""
+    if unit in units.OF_SM:
+        idle = min(before.blocks, after.blocks) < before.sms
+        counts = _counts(unit, before, after)
+        whole = sum(map(abs, counts.values()))
+        work = abs(_log(_busy(unit, before), _busy(unit, after)))
+        uneven: Parts = {"idle_sms" if idle else "tail": _log(before.unevenness, after.unevenness)}
+        return _added({m: work * change / whole for m, change in counts.items() if whole}, uneven)
+    if unit == units.CHAIN:
+        return _chain(before, after, gpu)
+    return _OF_GPU[unit](before, after)
+
+
+def _counts(unit: str, before: Work, after: Work) -> Parts:
+    """Returns the changes of the counts that a unit of an SM works on, in instructions or in wavefronts."""
+    if unit == "l1":
+        return _wavefronts(before, after)
+    if unit in ("issue", "lsu"):
+        return _instructions(before, after, unit == "issue")
+    is_other = (before.pipe_cycles.get("tensor", 0) > 0) != (after.pipe_cycles.get("tensor", 0) > 0)
+    return {"faster_unit" if is_other else "instructions": _busy(unit, before) - _busy(unit, after)}
+
+
+def _wavefronts(before: Work, after: Work) -> Parts:
+    shared, spills = _shared_ideal(before) - _shared_ideal(after), before.spills - after.spills
+    elsewhere = _global_wavefronts(before) - _global_wavefronts(after) - spills
+    apart = _within(before.excess_sectors - after.excess_sectors, elsewhere)
+    parts: Parts = {
+        "bank_conflicts": before.conflicts - after.conflicts,
+        "spills": spills,
+        "coalescing": apart,
+    }
+    return _added(
+        _added(parts, {"shared_accesses": shared}), {_other_memory(before, after): elsewhere - apart}
+    )
+
+
+def _instructions(before: Work, after: Work, with_others: bool) -> Parts:
+    """Returns the changes of accesses to memory, and with others of those as well.
+
+    Wider accesses spare the instructions that go with each of them.
+    """
+    spills, shared = before.spills - after.spills, before.shared_accesses - after.shared_accesses
+    few, many = sorted(_accesses(work) for work in (before, after))
+    accesses = _accesses(before) - _accesses(after)
+    wide = _share(_wider(before, after), _log(_accesses(before), _accesses(after)))
+    own = before.instructions - after.instructions - spills - shared - accesses if with_others else 0.0
+    most = max(before.instructions, after.instructions) - many
+    beside = wide * _within(math.copysign(most * (1 - few / many), accesses), own) if many else 0.0
+    words = _share(
+        _log(_shared_ideal(before), _shared_ideal(after)), _log(before.shared_accesses, after.shared_accesses)
+    )
+    parts: Parts = {"spills": spills, "shared_accesses": words * shared, "instructions": own - beside}
+    wider: Parts = {"wide_accesses": wide * accesses + beside + (1 - words) * shared}
+    return _added(_added(parts, wider), {_other_memory(before, after, "instructions"): (1 - wide) * accesses})
+
+
+def _other_memory(before: Work, after: Work, otherwise: Mechanism = "shared_accesses") -> Mechanism:
+    """Returns why accesses to global memory are others: those to shared memory take their place, or something else."""
+    here, there = (_accesses(work) for work in (before, after))
+    return (
+        "memory_level" if (here - there) * (before.shared_accesses - after.shared_accesses) < 0 else otherwise
+    )
+
+
+def _chain(before: Work, after: Work, gpu: Gpu) -> Parts:
+    sides = [units.chain(work, gpu) for work in (before, after)]
+    few = min(before.blocks, after.blocks) < before.sms
+    beside: Parts = {"idle_sms" if few else "occupancy": _log(_at_a_time(after), _at_a_time(before))}
+    loads: Parts = {
+        **_wide_or("instructions", before, after, _log(before.loads, after.loads)),
+        "loads_in_flight": _log(after.in_flight, before.in_flight),
+        "memory_level": _log(units.latency(before, gpu), units.latency(after, gpu)),
+    }
+    arithmetic: Parts = {"independent_instructions": _log(before.dependent, after.dependent)}
+    factors: Mapping[str, Parts] = {
+        "block": {
+            **_fewer_blocks(before, after),
+            "occupancy": _log(after.resident, before.resident),
+        },
+        "arithmetic": _added(arithmetic, beside),
+        "loads": _added(loads, beside),
+        "copies": {"load_overlap": _log(1 - before.overlapped, 1 - after.overlapped)},
+        "barriers": _added({"barriers": _log(before.barriers, after.barriers)}, beside),
+        "fences": _added({"fences": _log(before.fences, after.fences)}, beside),
+        "arrivals": _added({"barriers": _log(before.arrivals, after.arrivals)}, beside),
+    }
+    found: Parts = {}
+    for name, parts in factors.items():
+        change = sides[0].get(name, 0.0) - sides[1].get(name, 0.0)
+        agreeing = {mechanism: part for mechanism, part in parts.items() if part * change > 0}
+        scale = abs(change) / sum(map(abs, agreeing.values())) if agreeing else 0.0
+        found = _added(found, {mechanism: scale * part for mechanism, part in agreeing.items()})
+    return found
+
+
+def _fewer_blocks(before: Work, after: Work) -> Parts:
+    """Returns why there are fewer blocks: of more warps each, or since a lane takes more at a time."""
+    larger: Parts = {"block_starts": _log(after.block_warps, before.block_warps)}
+    return _added(larger, _wide_or("block_starts", before, after, _log(before.warps, after.warps)))
+
+
+def _wide_or(other: Mechanism, before: Work, after: Work, fewer: float) -> Parts:
+    """Divides a decrease, as a logarithm, between wider accesses and another mechanism."""
+    wide = _within(_wider(before, after), fewer)
+    return {"wide_accesses": wide, other: fewer - wide}
+
+
+def _l2(before: Work, after: Work) -> Parts:
+    moved: Mechanism = "multicast" if before.multicasts != after.multicasts else "l2_bytes"
+    return _apart_or(moved, before, after, _log(before.l2_bytes, after.l2_bytes))
+
+
+def _dram(before: Work, after: Work) -> Parts:
+    moved = _log(before.dram_read + before.dram_written, after.dram_read + after.dram_written)
+    return _apart_or("dram_bytes", before, after, moved)
+
+
+def _apart_or(other: Mechanism, before: Work, after: Work, fewer: float) -> Parts:
+    """Divides a decrease of bytes, as a logarithm, between lanes that lie less apart and another mechanism."""
+    apart = _within(_log(_apart(before), _apart(after)), fewer)
+    return {"coalescing": apart, other: fewer - apart}
+
+
+_OF_GPU: Mapping[str, Callable[[Work, Work], Parts]] = {
+    "l2": _l2,
+    "dram": _dram,
+    units.BLOCKS: lambda before, after: _fewer_blocks(before, after),
+    units.WARPS: lambda before, after: {"block_starts": before.warps - after.warps},
+    units.ATOMICS: lambda before, after: {"atomics": _log(_additions(before), _additions(after))},
+}
+
+
+def _additions(work: Work) -> float:
+    """Returns the atomics of a kernel, where one in floating point counts for more."""
+    return work.same_address * (1 + work.adds_floats)
+
+
+def _busy(unit: str, work: Work) -> float:
+    if unit == "l1":
+        return work.l1_cycles if math.isnan(work.l1_wavefronts) else work.l1_wavefronts
+    return work.instructions if unit == "issue" else work.pipe_cycles.get(unit, 0.0)
+
+
+def _shared_ideal(work: Work) -> float:
+    return work.shared_wavefronts - work.conflicts
+
+
+def _accesses(work: Work) -> float:
+    return work.loads + work.stores
+
+
+def _wider(before: Work, after: Work) -> float:
+    """Returns the logarithm of how many times wider the accesses to global memory are."""
+    widths = [
+        sum(n * width for n, width in zip((work.loads, work.stores), work.widths, strict=True))
+        / _accesses(work)
+        if _accesses(work)
+        else 0.0
+        for work in (before, after)
+    ]
+    return math.log(widths[1] / widths[0]) if min(widths) > 0 else 0.0
+
+
+def _global_wavefronts(work: Work) -> float:
+    """Returns the wavefronts of accesses to global and local memory; where they are not counted, four sectors each."""
+    counted = work.l1_wavefronts - work.shared_wavefronts
+    return (work.load_sectors + work.store_sectors) / 4 if math.isnan(counted) else counted
+
+
+def _apart(work: Work) -> float:
+    """Returns the sectors of a kernel's accesses over those that it asks for; at least 1."""
+    sectors = work.load_sectors + work.store_sectors
+    return sectors / (sectors - work.excess_sectors) if sectors else 1.0
+
+
+def _at_a_time(work: Work) -> float:
+    return work.warps / work.lives
+
+
+def _within(part: float, whole: float) -> float:
+    """Returns a part of a change, which is at most all of it and none against it."""
+    return math.copysign(min(abs(part), abs(whole)), whole) if part * whole > 0 else 0.0
+
+
+def _share(part: float, whole: float) -> float:
+    return _within(part, whole) / whole if whole else 0.0
+
+
+def _log(before: float, after: float) -> float:
+    """Returns the logarithm of a ratio; that of a change from or to nothing outweighs any other."""
+    if before > 0 and after > 0:
+        return math.log(before / after)
+    return _FROM_NOTHING * ((before > 0) - (after > 0))
+
+
+def _added(some: Parts, others: Parts) -> Parts:
+    return {m: some.get(m, 0.0) + others.get(m, 0.0) for m in dict.fromkeys((*some, *others))}

@@ -1,0 +1,162 @@
+"""What would help next: the model run forward from a kernel, with one thing at a time as good as it can be."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from warplog.analysis.mechanisms.ceilings import Gpu
+from warplog.analysis.mechanisms.model import Calibration, Prediction, busiest, predict
+from warplog.analysis.mechanisms.work import WIDEST, Launch, Work
+from warplog.analysis.verdicts import Timed
+from warplog.catalog.contract import Mechanism
+
+_SECTOR, _LINE_SECTORS = 32, 4  # bytes of a sector, sectors of a line
+
+
+@dataclass(frozen=True)
+class Mended:
+    """A forecast.
+
+    Attributes:
+        mechanism: what is mended.
+        prediction: what that should save.
+        bound: the unit that works longest afterwards.
+    """
+
+    mechanism: Mechanism
+    prediction: Prediction
+    bound: str
+
+
+def forecasts(
+    launch: Launch, timed: Timed, gpu: Gpu, calibration: Calibration, compulsory_bytes: float = math.nan
+) -> list[Mended]:
+    """Returns what mending each thing should save, the most first; without what is as good as it can be.
+
+    Args:
+        launch, timed: the kernels and their time.
+        compulsory_bytes: what the algorithm has to move between device memory and the GPU; NaN if unknown.
+    """
+    found = []
+    for mechanism, mended, kernels in _mended(launch, compulsory_bytes):
+        prediction = predict(launch, mended, timed, gpu, calibration, kernels)
+        if prediction and prediction.saved_us > 0:
+            found.append(Mended(mechanism, prediction, busiest(mended, gpu)))
+    return sorted(found, key=lambda each: -each.prediction.saved_us)
+
+
+def _mended(launch: Launch, compulsory_bytes: float) -> Iterator[tuple[Mechanism, Launch, int]]:
+    for mechanism, mend in MENDS.items():
+        mended = tuple(mend(work) for work in launch)
+        if mended != tuple(launch):
+            yield mechanism, mended, len(launch)
+    if len(launch) > 1:
+        yield "launches", launch, 1
+    moved = sum(work.dram_read + work.dram_written for work in launch)
+    if moved > compulsory_bytes:
+        share = compulsory_bytes / moved
+        fewer = [
+            replace(w, dram_read=share * w.dram_read, dram_written=share * w.dram_written) for w in launch
+        ]
+        yield "dram_bytes", fewer, len(launch)
+
+
+def _coalesced(work: Work) -> Work:
+    """Lanes access neighbours: an excess sector is a wavefront and a sector less, and a request has a whole line."""
+    excess = work.excess_sectors
+    sectors = work.load_sectors + work.store_sectors
+    if not excess:
+        return work
+    kept = (sectors - excess) / sectors
+    l2_sectors = max(kept * work.l2_sectors, work.l2_sectors - excess)
+    return replace(
+        _with_fewer_wavefronts(work, excess),
+        load_sectors=min(work.load_sectors, work.loads * work.widths[0]),
+        store_sectors=min(work.store_sectors, work.stores * work.widths[1]),
+        l2_sectors=l2_sectors,
+        l2_requests=min(work.l2_requests, l2_sectors / _LINE_SECTORS),
+        l2_cycles=kept * work.l2_cycles,
+    )
+
+
+def _without_conflicts(work: Work) -> Work:
+    fewer = _with_fewer_wavefronts(work, work.conflicts)
+    return replace(fewer, conflicts=0.0, shared_wavefronts=work.shared_wavefronts - work.conflicts)
+
+
+def _without_spills(work: Work) -> Work:
+    return replace(_with_fewer(_with_fewer_wavefronts(work, work.spills), work.spills), spills=0.0)
+
+
+def _widened(work: Work) -> Work:
+    """Neighbouring accesses are joined to the widest; lanes that lie apart have no neighbours.
+
+    A thread joins its own accesses. One that has too few of them takes over those of others, so that there are fewer.
+    """
+    if work.excess_sectors:
+        return work
+    kept = [min(1.0, width / WIDEST) if width else 1.0 for width in work.widths]
+    loads, stores = work.loads * kept[0], work.stores * kept[1]
+    fewer = _with_fewer(work, work.loads + work.stores - loads - stores)
+    return replace(
+        fewer,
+        blocks=max(1.0, work.blocks * min(1.0, max(loads, stores) / work.warps)),
+        loads=loads,
+        stores=stores,
+        load_bytes=work.widths[0] / kept[0],
+        store_bytes=work.widths[1] / kept[1],
+    )
+
+
+def _moving(work: Work, share: float) -> Work:
+    """Only a share of the bytes moves to and from device memory; the others do not pass through L2 either."""
+    fewer = (1 - share) * (work.dram_read + work.dram_written)
+    return replace(
+        work,
+        dram_read=share * work.dram_read,
+        dram_written=share * work.dram_written,
+        l2_sectors=max(0.0, work.l2_sectors - fewer / _SECTOR),
+        l2_requests=max(0.0, work.l2_requests - fewer / _SECTOR / _LINE_SECTORS),
+        l2_cycles=share * work.l2_cycles,
+    )
+
+
+def _even(work: Work) -> Work:
+    """The blocks of a last, partial wave are spread over those before."""
+    return replace(work, blocks=work.sms * (work.blocks // work.sms)) if work.blocks > work.sms else work
+
+
+def _spread(work: Work) -> Work:
+    return replace(work, blocks=work.sms) if work.blocks < work.sms else work
+
+
+def _with_fewer_wavefronts(work: Work, wavefronts: float) -> Work:
+    """Returns the work without some wavefronts of L1, each of which is a cycle of an SM."""
+    return replace(
+        work,
+        l1_wavefronts=work.l1_wavefronts - min(wavefronts, work.l1_wavefronts),
+        l1_cycles=max(0.0, work.l1_cycles - wavefronts / work.sms),
+    )
+
+
+def _with_fewer(work: Work, instructions: float) -> Work:
+    """Returns the work without some instructions of loads and stores."""
+    lsu = max(0.0, work.pipe_cycles.get("lsu", 0.0) - instructions / work.sms)
+    return replace(
+        work,
+        instructions=work.instructions - instructions,
+        pipe_cycles={**work.pipe_cycles, "lsu": lsu} if "lsu" in work.pipe_cycles else work.pipe_cycles,
+    )
+
+
+MENDS: Mapping[Mechanism, Callable[[Work], Work]] = {
+    "coalescing": _coalesced,
+    "wide_accesses": _widened,
+    "bank_conflicts": _without_conflicts,
+    "spills": _without_spills,
+    "barriers": lambda work: replace(work, barriers=0.0),
+    "fences": lambda work: replace(work, fences=0.0),
+    "atomics": lambda work: replace(work, same_address=0.0),
+    "tail": _even,
+    "idle_sms": _spread,
+}

@@ -1,0 +1,174 @@
+"""Predicts the time of a child from its parent's time and the work of both.
+
+    T_child = L K_child + (T_parent - L K_parent) B_child / B_parent
+
+K are the kernels of a launch, L what one more of them costs, B the time of the units, as far as they overlap: the sum
+over kernels of the p-norm over units. What the parent reaches of its B, the child is taken to reach of its own. The
+child's time, stalls and utilisation are not used.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from warplog.analysis.mechanisms.ceilings import Gpu
+from warplog.analysis.mechanisms.units import bound, unit_times
+from warplog.analysis.mechanisms.work import Launch
+from warplog.analysis.verdicts import Timed
+
+LAUNCHES = "launches"
+LAUNCH_US = "launch_us"
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What is fitted to pairs with a known cause.
+
+    Attributes:
+        power: p of the norm.
+        error: share of a predicted gain within which nine of ten measured gains lie.
+    """
+
+    power: float
+    error: float
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a step should save.
+
+    Attributes:
+        parent_us: the parent's measured time.
+        saved_us, low_us, high_us: the time that the child should take less, and its interval.
+        shares: what of it is due to each unit and to launches; negative for what acts against it.
+    """
+
+    parent_us: float
+    saved_us: float
+    low_us: float
+    high_us: float
+    shares: Mapping[str, float]
+
+    @property
+    def speedup(self) -> float:
+        """The parent's time over the child's; NaN if nothing would be left."""
+        return self._speedup(self.saved_us)
+
+    @property
+    def speedup_interval(self) -> tuple[float, float]:
+        """The ends of the interval of the speed-up."""
+        return self._speedup(self.low_us), self._speedup(self.high_us)
+
+    def _speedup(self, saved_us: float) -> float:
+        left = self.parent_us - saved_us
+        return self.parent_us / left if left > 0 else math.nan
+
+
+def predict(
+    parent: Launch,
+    child: Launch,
+    timed: Timed,
+    gpu: Gpu,
+    calibration: Calibration,
+    kernels: int | None = None,
+) -> Prediction | None:
+    """Returns what the child should save of the parent's time; None if no unit of the parent is known to work.
+
+    The interval has three sources, which add up in quadrature: the spread of the parent's time, that of each ceiling,
+    and the error of the model.
+
+    Args:
+        timed: the parent's time.
+        kernels: how many the child launches, if that is not the number of those in `child`.
+    """
+    if not parent or not child or not bound(parent, gpu, calibration.power) > 0:
+        return None
+
+    def saved(us: float, on: Gpu) -> float:
+        return us - child_us(parent, child, us, on, calibration.power, kernels)
+
+    central = saved(timed.us, gpu)
+    moved = [
+        saved(timed.us * (1 + timed.noise.gap()), gpu),
+        *(saved(timed.us, on) for on in gpu.spread().values()),
+    ]
+    half = math.hypot(calibration.error * central, *(other - central for other in moved))
+    shares = _shares(parent, child, central, kernels or len(child), gpu, calibration.power)
+    return Prediction(timed.us, central, central - half, central + half, shares)
+
+
+def child_us(
+    parent: Launch, child: Launch, parent_us: float, gpu: Gpu, power: float, kernels: int | None = None
+) -> float:
+    """Returns the predicted time of the child."""
+    start = _launch_us(gpu)
+    running = max(0.0, parent_us - start * len(parent))
+    return start * (kernels or len(child)) + running * bound(child, gpu, power) / bound(parent, gpu, power)
+
+
+def busiest(launch: Launch, gpu: Gpu) -> str:
+    """Returns the unit that works longest in the kernels of a launch; "" without any."""
+    times = total(launch, gpu)
+    return max(times, key=times.__getitem__, default="")
+
+
+def total(launch: Launch, gpu: Gpu) -> dict[str, float]:
+    """Returns how long each unit works in all kernels of a launch."""
+    times: dict[str, float] = {}
+    for work in launch:
+        for unit, us in unit_times(work, gpu).items():
+            times[unit] = times.get(unit, 0.0) + us
+    return times
+
+
+def fit(
+    pairs: Iterable[tuple[Launch, Launch, Timed, Timed]], gpu: Gpu, powers: Sequence[float]
+) -> Calibration:
+    """Returns the power with which most gains of pairs are predicted best, and the error that nine of ten stay within.
+
+    Args:
+        pairs: parent and child, and their times.
+        powers: those to choose from.
+    """
+    known = [pair for pair in pairs if pair[2].us != pair[3].us and bound(pair[0], gpu, 1.0) > 0]
+
+    def errors(power: float) -> list[float]:
+        gains = (
+            (before.us - after.us, before.us - child_us(parent, child, before.us, gpu, power))
+            for parent, child, before, after in known
+        )
+        return sorted(
+            abs(measured / predicted - 1) if predicted else math.inf for measured, predicted in gains
+        )
+
+    best = min(powers, key=lambda power: _rank(errors(power), 0.5))
+    return Calibration(best, _rank(errors(best), 0.9))
+
+
+def _rank(ordered: Sequence[float], share: float) -> float:
+    """Returns the smallest value that this share of values does not exceed; infinite without values."""
+    return ordered[math.ceil(share * len(ordered)) - 1] if ordered else math.inf
+
+
+def _launch_us(gpu: Gpu) -> float:
+    us = gpu.us(LAUNCH_US)
+    return 0.0 if math.isnan(us) else us
+
+
+def _shares(
+    parent: Launch, child: Launch, saved_us: float, kernels: int, gpu: Gpu, power: float
+) -> dict[str, float]:
+    """Returns what of the predicted saving is due to launches, and to each unit.
+
+    A unit has the part of the rest that it has of the change of the sum of powers. Without a change of that in the
+    direction of the rest, as where the same work is cut into other kernels, units have none.
+    """
+    starts = _launch_us(gpu) * (len(parent) - kernels)
+    sides = [total(launch, gpu) for launch in (parent, child)]
+    changes = {
+        unit: sides[0].get(unit, 0.0) ** power - sides[1].get(unit, 0.0) ** power
+        for unit in dict.fromkeys((*sides[0], *sides[1]))
+    }
+    whole, rest = sum(changes.values()), saved_us - starts
+    shares = {unit: rest * change / whole for unit, change in changes.items() if change and whole * rest > 0}
+    return {**shares, LAUNCHES: starts} if starts else shares

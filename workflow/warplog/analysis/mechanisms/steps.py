@@ -1,0 +1,163 @@
+"""Argues each step of a campaign, and forecasts what would help each variant: rows of three tables."""
+
+import math
+from collections.abc import Iterator, Mapping
+
+from warplog.analysis.mechanisms import accounts, causes
+from warplog.analysis.mechanisms.accounts import Account
+from warplog.analysis.mechanisms.campaign import Campaign, Key
+from warplog.analysis.mechanisms.forecasts import forecasts
+from warplog.analysis.mechanisms.model import Calibration, Prediction, predict, total
+from warplog.analysis.mechanisms.work import Launch
+from warplog.analysis.verdicts import FASTER, SLOWER, Verdict, judge
+from warplog.catalog.contract import Mechanism
+from warplog.core.columns import Row, number, text
+from warplog.parsers.instruction import parse
+from warplog.tables.conclusions import NAN, Forecast, Reason, UnitTime
+
+PREDICTED, ACCOUNTED, NOT_IN_EVIDENCE = WORDS = ("predicted", "accounted", "not_in_evidence")
+_NONE: Mechanism = "none"
+# Instructions on whose lines a mechanism acts.
+_ON_LINES: Mapping[Mechanism, tuple[str, ...]] = {
+    "spills": ("LDL", "STL"),
+    "barriers": ("BAR",),
+    "fences": ("MEMBAR",),
+    "atomics": ("RED", "REDG", "ATOM", "ATOMG"),
+    "wide_accesses": ("LDG", "STG"),
+}
+
+
+def reasons(campaign: Campaign, calibration: Calibration) -> Iterator[tuple[Reason, list[UnitTime]]]:
+    """Yields why each variant is faster or slower than its parent, at each case at which both have times and counts."""
+    for key, child in campaign.launches.items():
+        family, variant, case = key
+        of_parent = family, campaign.parents.get((family, variant), ""), case
+        parent = campaign.launches.get(of_parent)
+        if parent and {key, of_parent} <= set(campaign.times):
+            yield _argued(campaign, of_parent, key, parent, child, calibration)
+
+
+def forecast(campaign: Campaign, calibration: Calibration) -> Iterator[Forecast]:
+    """Yields what would help each variant at each case at which it has a time and counts, the best first."""
+    for key, launch in campaign.launches.items():
+        if key in campaign.times:
+            timed, compulsory = campaign.times[key], campaign.compulsory_bytes.get(key, math.nan)
+            for mended in forecasts(launch, timed, campaign.gpu, calibration, compulsory):
+                prediction, line = mended.prediction, line_of(campaign, key, mended.mechanism)
+                yield Forecast(
+                    *key, mended.mechanism, timed.us, prediction.saved_us, prediction.speedup,
+                    *prediction.speedup_interval, mended.bound, line,
+                )  # fmt: skip
+
+
+def line_of(campaign: Campaign, key: Key, mechanism: Mechanism) -> str:
+    """Returns the line, as file:line, on which a mechanism acts most: by its counts, or executed instructions."""
+    counts: dict[str, float] = {}
+    for row, count in _counted(campaign, key, mechanism):
+        if text(row, "file") and count > 0:
+            line = f"{text(row, 'file')}:{number(row, 'line'):.0f}"
+            counts[line] = counts.get(line, 0.0) + count
+    return max(counts, key=counts.__getitem__, default="")
+
+
+def _counted(campaign: Campaign, key: Key, mechanism: Mechanism) -> Iterator[tuple[Row, float]]:
+    """Yields rows with a line, and how much of a mechanism each has."""
+    if mechanism == "bank_conflicts":
+        for row in campaign.lines.get(key, ()):
+            yield row, number(row, "shared_wavefronts_excess")
+    elif mechanism == "coalescing":
+        for row in campaign.accesses.get(key, ()):
+            yield row, number(row, "traced_sectors") - number(row, "sectors_ideal")
+    else:
+        for row in campaign.instructions.get(key, ()):
+            if parse(text(row, "text")).base in _ON_LINES.get(mechanism, ()):
+                yield row, number(row, "executed")
+
+
+def _argued(
+    campaign: Campaign, of_parent: Key, key: Key, parent: Launch, child: Launch, calibration: Calibration
+) -> tuple[Reason, list[UnitTime]]:
+    before, after = campaign.times[of_parent], campaign.times[key]
+    prediction = predict(parent, child, before, campaign.gpu, calibration)
+    verdict, measured_us = judge(before, after), before.us - after.us
+    differs = verdict.word in (FASTER, SLOWER)
+    mechanism, word, rests_on = _NONE, NOT_IN_EVIDENCE, _deciding(parent, child)
+    if prediction and _holds(prediction, measured_us, verdict):
+        parts = causes.by_mechanism(parent, child, prediction, campaign.gpu) if differs else {}
+        mechanism = causes.named(parts, prediction.saved_us)
+        if differs == (mechanism != _NONE):
+            word, rests_on = PREDICTED, causes.RESTS_ON.get(mechanism, ())
+    if differs and word != PREDICTED:
+        account = _account(campaign, of_parent, key, parent, child, measured_us, calibration.error)
+        if account:
+            mechanism, word, rests_on = account.mechanism, ACCOUNTED, account.rests_on
+    predicted = (prediction.saved_us, prediction.low_us, prediction.high_us) if prediction else (NAN,) * 3
+    family, variant, case = key
+    return (
+        Reason(
+            family, variant, of_parent[1], case, mechanism, word, *predicted, measured_us, ",".join(rests_on)
+        ),
+        list(_unit_times(of_parent, key, parent, child, prediction, campaign)) if prediction else [],
+    )
+
+
+def _holds(prediction: Prediction, measured_us: float, verdict: Verdict) -> bool:
+    """Returns whether a measured saving is the predicted one, given what the same code shows."""
+    noise_us = verdict.floor * verdict.before_us
+    return prediction.low_us - noise_us <= measured_us <= prediction.high_us + noise_us
+
+
+def _account(
+    campaign: Campaign,
+    of_parent: Key,
+    key: Key,
+    parent: Launch,
+    child: Launch,
+    measured_us: float,
+    error: float,
+) -> Account | None:
+    before, after = (causes.longest(launch, campaign.gpu) for launch in (parent, child))
+    found = accounts.accounts(
+        before,
+        after,
+        campaign.times[of_parent].us,
+        campaign.changes.get(key, ()),
+        campaign.sass_steps.get(key, ()),
+        (_bubble(campaign, of_parent), campaign.bubbles_pct.get(key, math.nan)),
+    )
+    return accounts.best(found, measured_us, error)
+
+
+def _bubble(campaign: Campaign, key: Key) -> float:
+    """Returns the share of bubbles of a variant, or of its nearest ancestor with a timeline; NaN without one."""
+    family, variant, case = key
+    seen: set[str] = set()
+    while variant and variant not in seen:
+        seen.add(variant)
+        if not math.isnan(pct := campaign.bubbles_pct.get((family, variant, case), math.nan)):
+            return pct
+        variant = campaign.parents.get((family, variant), "")
+    return math.nan
+
+
+def _deciding(parent: Launch, child: Launch) -> tuple[str, ...]:
+    """Returns what would decide about a step that is not explained: what was not recorded, else a timeline."""
+    works = (*parent, *child)
+    if not all(work.is_clean for work in works):
+        return "l1_wavefronts", "l2_requests_from_sms"
+    if any(work.same_address for work in works):
+        return ("accesses",)
+    if any(work.loads and not work.in_flight for work in works):
+        return ("instructions",)
+    return ("launches",)
+
+
+def _unit_times(
+    of_parent: Key, key: Key, parent: Launch, child: Launch, prediction: Prediction, campaign: Campaign
+) -> Iterator[UnitTime]:
+    family, variant, case = key
+    sides = [total(launch, campaign.gpu) for launch in (parent, child)]
+    for unit in dict.fromkeys((*sides[0], *sides[1], *prediction.shares)):
+        before, after = (side.get(unit, 0.0) for side in sides)
+        saved_us = prediction.shares.get(unit, 0.0)
+        yield UnitTime(family, variant, of_parent[1], case, unit, before, after, saved_us)

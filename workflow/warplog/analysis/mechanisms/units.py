@@ -1,0 +1,105 @@
+"""How long each unit of the GPU works for a kernel, in microseconds, if it does nothing else.
+
+SMs work through their blocks beside each other, so that the busiest one decides. Device memory, L2, the start of
+blocks, and atomics on one address are one unit each for the whole GPU. A chain is what a warp cannot overlap: the
+life of its block, and the results, loads, barriers and fences that it waits for, times the blocks that follow each
+other on an SM.
+"""
+
+import math
+from collections.abc import Iterator
+
+from warplog.analysis.mechanisms.ceilings import Gpu
+from warplog.analysis.mechanisms.work import Launch, Work
+
+CHAIN, ATOMICS, BLOCKS, WARPS = "chain", "atomics", "blocks", "warps"
+OF_SM = ("issue", "fma", "alu", "fp64", "xu", "lsu", "tensor", "l1")
+OF_GPU = ("l2", "dram")
+_SCHEDULERS = 4  # of an SM, each of which issues an instruction per cycle
+_WAVEFRONT, _LINE, _SECTOR = 128, 128, 32  # bytes
+_FEW_WARPS, _MANY_WARPS = 4, 32  # of the two barriers that are measured
+_OF_PHASE = 2  # instructions of a warp on an mbarrier: it arrives, and asks whether all have
+
+Times = dict[str, float]
+
+
+def unit_times(work: Work, gpu: Gpu) -> Times:
+    """Returns the time of each unit that works for a kernel, and whose ceiling is known."""
+    times = dict(_of_sm(work, gpu)) | dict(_of_gpu(work, gpu)) | {CHAIN: sum(chain(work, gpu).values())}
+    return {unit: us for unit, us in times.items() if us > 0}
+
+
+def chain(work: Work, gpu: Gpu) -> Times:
+    """Returns the parts of the chain, those that are known: block, arithmetic, loads, barriers, ..."""
+    parts = {
+        "block": gpu.us("block_life_ns"),
+        "arithmetic": work.dependent / work.warps * gpu.us("fma_latency_ns"),
+        "loads": work.rounds * latency(work, gpu),
+        "copies": work.copies / work.warps * (1 - work.overlapped) * gpu.us("dram_latency_ns"),
+        "barriers": work.barriers / work.warps * _barrier(work.block_warps, gpu),
+        "fences": work.fences / work.warps * gpu.us("fence_ns"),
+        "arrivals": work.arrivals / work.warps / _OF_PHASE * gpu.us("mbarrier_ns"),
+    }
+    return {name: work.lives * us for name, us in parts.items() if us > 0}
+
+
+def latency(work: Work, gpu: Gpu) -> float:
+    """Returns how long a load takes on average, by the level that answers; that of device memory if others are unknown.
+
+    What comes from device memory is known in bytes, and of the rest the share that L1 answers.
+    """
+    dram, l2, l1 = (gpu.us(f"{level}_latency_ns") for level in ("dram", "l2", "l1"))
+    if math.isnan(l1 + l2) or not work.load_sectors:
+        return dram
+    missed = min(1.0, work.dram_read / (_SECTOR * work.load_sectors))
+    return missed * dram + (1 - missed) * (work.l1_hit * l1 + (1 - work.l1_hit) * l2)
+
+
+def bound(launch: Launch, gpu: Gpu, power: float) -> float:
+    """Returns the modelled time of a launch without starting it: kernels follow each other, units of one overlap."""
+    return sum(norm(unit_times(work, gpu), power) for work in launch)
+
+
+def norm(times: Times, power: float) -> float:
+    """Returns the time of units that overlap in part: the longest for a large power, their sum for 1."""
+    return float(sum(us**power for us in times.values()) ** (1 / power))
+
+
+def _of_sm(work: Work, gpu: Gpu) -> Iterator[tuple[str, float]]:
+    cycle_us = work.unevenness / work.mhz  # of the busiest SM
+    yield "issue", work.instructions / (_SCHEDULERS * work.sms) * cycle_us / gpu.share("issue_pct")
+    for pipe, cycles in work.pipe_cycles.items():
+        yield pipe, cycles * cycle_us / gpu.share(f"{pipe}_pct")
+    if math.isnan(work.l1_wavefronts):
+        yield "l1", work.l1_cycles * (cycle_us if work.blocks >= work.sms else 1 / work.mhz)
+    else:
+        measured = gpu.per_us("l1_gbytes_per_s") / _WAVEFRONT
+        a_cycle = work.sms * work.mhz  # one wavefront per cycle and SM, which kernels reach almost
+        yield "l1", work.l1_wavefronts / (a_cycle if math.isnan(measured) else measured) * work.unevenness
+
+
+def _of_gpu(work: Work, gpu: Gpu) -> Iterator[tuple[str, float]]:
+    if math.isnan(work.l2_requests):
+        yield "l2", work.l2_cycles / work.mhz / gpu.share("l2_pct")
+    else:
+        yield "l2", work.l2_requests * _LINE / gpu.per_us("l2_gbytes_per_s")
+    yield "dram", dram_us(work.dram_read, work.dram_written, gpu)
+    yield BLOCKS, work.blocks / gpu.per_us("block_starts_per_us")
+    yield WARPS, work.warps / gpu.per_us("warp_starts_per_us")
+    added = "same_address_float_add_ns" if work.adds_floats else "same_address_add_ns"
+    yield ATOMICS, work.same_address * gpu.us(added)
+
+
+def dram_us(read: float, written: float, gpu: Gpu) -> float:
+    """Returns the time of device memory for bytes, where a byte written takes longer, if a copy was measured."""
+    to_read = 1 / gpu.per_us("dram_gbytes_per_s")
+    copied = gpu.per_us("dram_copy_gbytes_per_s")
+    to_write = to_read if math.isnan(copied) else 2 / copied - to_read
+    return read * to_read + written * to_write
+
+
+def _barrier(warps: float, gpu: Gpu) -> float:
+    """Returns how long a barrier of a block takes, on the line through the two that were measured."""
+    few, many = gpu.us("barrier_ns"), gpu.us("barrier_32_warps_ns")
+    slope = 0.0 if math.isnan(many) else (many - few) / (_MANY_WARPS - _FEW_WARPS)
+    return max(0.0, few + (warps - _FEW_WARPS) * slope)

@@ -1,0 +1,242 @@
+"""What a kernel does: counts that do not depend on how long it takes, and its shape."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from warplog.analysis.mechanisms.code import Code
+
+PIPES = ("fma", "alu", "fp64", "xu", "lsu", "tensor")
+_XU_PER_CYCLE = 0.5  # its 16 lanes per SM take a warp in two cycles
+_WORD, WIDEST = 4.0, 16.0  # bytes per lane
+_LOOKUPS = 2  # of a sector, where L2 has two partitions
+# Counters of the older campaigns, which know the busiest part of a unit alone: maxima over its parts, some of which
+# count busy cycles, so that they are not quite counts of work.
+_UNCLEAN = ("l1_throughput_pct", "l2_throughput_pct")
+_SHAPE = ("grid_blocks", "block_threads", "gpu_cycles", "instructions_executed")
+COUNTERS = (
+    *_SHAPE,
+    *_UNCLEAN,
+    *(f"pipe_{pipe}_pct" for pipe in PIPES),
+    *("pipe_xu_instructions", "l1_wavefronts", "shared_wavefronts", "shared_wavefronts_excess"),
+    *(
+        "l2_requests_from_sms",
+        "l2_sectors_from_sms",
+        "l2_bytes",
+        "dram_bytes_read",
+        "dram_bytes_written",
+        "l1_hit_pct",
+    ),
+    *("global_load_sectors_per_request", "global_store_sectors_per_request"),
+    *("global_reduction_requests", "global_atomic_requests", "l2_reduction_sectors", "l2_atomic_sectors"),
+    *(
+        f"inst_{name}"
+        for name in ("ldg", "stg", "lds", "sts", "ldl", "stl", "bar", "membar", "syncs", "ldgdepbar")
+    ),
+    *(f"occupancy_limit_{name}_blocks" for name in ("warps", "registers", "shared_memory", "blocks")),
+)
+
+
+@dataclass(frozen=True)
+class Work:
+    """The work of one kernel of a launch, over all SMs unless it says otherwise.
+
+    Attributes:
+        sms, mhz: SMs of the GPU, and the clock that the kernel ran at when it was timed.
+        blocks, block_warps, resident: of the grid, warps of each, and how many of them an SM holds.
+        pipe_cycles: cycles of an SM in which each pipe was busy.
+        l1_wavefronts: of the data stage of L1, which shared memory shares; NaN if not counted.
+        conflicts: wavefronts that bank conflicts add.
+        l2_bytes: looked up in L2, in each of its partitions.
+        l1_cycles, l2_cycles: cycles of the busiest part of these units, where their work was not counted.
+        loads, stores: warp-wide accesses to global memory, and their sectors.
+        load_bytes, store_bytes: of a lane and access; NaN if unknown.
+        copies: groups of asynchronous copies to shared memory, which are waited for together, summed over warps.
+        in_flight: loads of a thread that are in flight at a time; 0 if unknown.
+        overlapped: share of the time in hot loops with a load or a copy to shared memory in flight; NaN if unknown.
+        dependent: instructions that each need the result of the one before, summed over warps; 0 if unknown.
+        same_address: atomics on one address of global memory.
+        adds_floats: these are in floating point.
+        multicasts: some of its copies go to several blocks of a cluster.
+        spills: loads and stores of local memory.
+        arrivals: instructions on mbarriers.
+    """
+
+    sms: float
+    mhz: float
+    blocks: float
+    block_warps: float
+    resident: float
+    instructions: float
+    pipe_cycles: Mapping[str, float] = field(default_factory=dict)
+    l1_wavefronts: float = math.nan
+    shared_wavefronts: float = 0.0
+    conflicts: float = 0.0
+    l1_cycles: float = math.nan
+    l2_requests: float = math.nan
+    l2_sectors: float = math.nan
+    l2_cycles: float = math.nan
+    l2_bytes: float = 0.0
+    dram_read: float = 0.0
+    dram_written: float = 0.0
+    l1_hit: float = 0.0
+    loads: float = 0.0
+    load_sectors: float = 0.0
+    load_bytes: float = math.nan
+    stores: float = 0.0
+    store_sectors: float = 0.0
+    store_bytes: float = math.nan
+    shared_accesses: float = 0.0
+    copies: float = 0.0
+    in_flight: float = 0.0
+    overlapped: float = math.nan
+    dependent: float = 0.0
+    same_address: float = 0.0
+    adds_floats: bool = False
+    multicasts: bool = False
+    spills: float = 0.0
+    barriers: float = 0.0
+    fences: float = 0.0
+    arrivals: float = 0.0
+
+    @property
+    def warps(self) -> float:
+        """The warps of the grid."""
+        return self.blocks * self.block_warps
+
+    @property
+    def lives(self) -> float:
+        """How many blocks the busiest SM runs one after the other, where those that it holds run at a time."""
+        return max(1.0, math.ceil(self.blocks / self.sms) / self.resident)
+
+    @property
+    def unevenness(self) -> float:
+        """The blocks of the busiest SM over those of the mean SM; at least 1."""
+        return math.ceil(self.blocks / self.sms) * self.sms / self.blocks
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether the work of L1 and L2 was counted."""
+        return not math.isnan(self.l1_wavefronts + self.l2_requests)
+
+    @property
+    def excess_sectors(self) -> float:
+        """Sectors of loads and stores beyond the bytes that these ask for."""
+        kinds = (
+            (self.loads, self.load_sectors, self.load_bytes),
+            (self.stores, self.store_sectors, self.store_bytes),
+        )
+        return sum(
+            max(0.0, sectors - accesses * _width(accesses, sectors, known))
+            for accesses, sectors, known in kinds
+        )
+
+    @property
+    def widths(self) -> tuple[float, float]:
+        """The bytes per lane of loads and of stores."""
+        return (
+            _width(self.loads, self.load_sectors, self.load_bytes),
+            _width(self.stores, self.store_sectors, self.store_bytes),
+        )
+
+    @property
+    def rounds(self) -> float:
+        """How often a warp waits for loads: those that are in flight at a time arrive together."""
+        return self.loads / self.warps / self.in_flight if self.in_flight else 0.0
+
+
+Launch = Sequence[Work]  # the kernels of a launch, in their order
+
+
+def work_of(
+    values: Mapping[str, float],
+    sms: float,
+    mhz: float,
+    code: Code,
+) -> Work | None:
+    """Returns the work of a kernel by its metrics of the registry; None without its shape, cycles and instructions.
+
+    Percentages of a pipe times the cycles of the same capture are the cycles in which that pipe worked: the same
+    whatever the kernel waits for. Atomics of one sector each are assumed to be on one address, which is the most that
+    they can cost.
+
+    Args:
+        code: what its machine code tells.
+    """
+    blocks, threads, cycles, instructions = (values.get(name, math.nan) for name in _SHAPE)
+    if math.isnan(blocks + threads + cycles + instructions) or not sms > 0 or not mhz > 0:
+        return None
+
+    def count(name: str) -> float:
+        value = values.get(name, math.nan)
+        return 0.0 if math.isnan(value) else value
+
+    def cycles_of(name: str) -> float:
+        return values.get(name, math.nan) / 100 * cycles
+
+    pipes = {pipe: cycles_of(f"pipe_{pipe}_pct") for pipe in PIPES}
+    if math.isnan(pipes["xu"]):
+        pipes["xu"] = count("pipe_xu_instructions") / _XU_PER_CYCLE / sms
+    warps = math.ceil(threads / 32)
+    limits = [
+        values.get(f"occupancy_limit_{name}_blocks", math.nan)
+        for name in ("warps", "registers", "shared_memory", "blocks")
+    ]
+    fits = min((limit for limit in limits if limit > 0), default=1.0)
+    return Work(
+        sms=sms,
+        mhz=mhz,
+        blocks=blocks,
+        block_warps=warps,
+        resident=max(1.0, min(fits, math.ceil(blocks / sms))),
+        instructions=instructions,
+        pipe_cycles={pipe: busy for pipe, busy in pipes.items() if busy > 0},
+        l1_wavefronts=values.get("l1_wavefronts", math.nan),
+        shared_wavefronts=count("shared_wavefronts"),
+        conflicts=count("shared_wavefronts_excess"),
+        l1_cycles=min(cycles_of("l1_throughput_pct"), cycles),
+        l2_requests=values.get("l2_requests_from_sms", math.nan),
+        l2_sectors=values.get("l2_sectors_from_sms", math.nan),
+        l2_cycles=cycles_of("l2_throughput_pct"),
+        l2_bytes=count("l2_bytes"),
+        dram_read=count("dram_bytes_read"),
+        dram_written=count("dram_bytes_written"),
+        l1_hit=count("l1_hit_pct") / 100,
+        loads=count("inst_ldg"),
+        load_sectors=count("inst_ldg") * count("global_load_sectors_per_request"),
+        load_bytes=code.load_bytes,
+        stores=count("inst_stg"),
+        store_sectors=count("inst_stg") * count("global_store_sectors_per_request"),
+        store_bytes=code.store_bytes,
+        shared_accesses=count("inst_lds") + count("inst_sts"),
+        copies=count("inst_ldgdepbar"),
+        in_flight=code.in_flight,
+        overlapped=code.overlapped,
+        dependent=code.dependent,
+        adds_floats=code.adds_floats,
+        multicasts=code.multicasts,
+        same_address=sum(
+            requests
+            for requests, sectors in (
+                (count("global_reduction_requests"), count("l2_reduction_sectors")),
+                (count("global_atomic_requests"), count("l2_atomic_sectors")),
+            )
+            if sectors < _LOOKUPS * requests
+        ),
+        spills=count("inst_ldl") + count("inst_stl"),
+        barriers=count("inst_bar"),
+        fences=count("inst_membar"),
+        arrivals=count("inst_syncs"),
+    )
+
+
+def _width(accesses: float, sectors: float, lane_bytes: float) -> float:
+    """Returns the bytes per lane, which are the sectors of a request whose lanes are neighbours.
+
+    If they are unknown, a request of more sectors than the widest access has is taken for one of words that lie apart,
+    and any other for one of neighbours.
+    """
+    if not math.isnan(lane_bytes):
+        return lane_bytes
+    per_request = sectors / accesses if accesses else 0.0
+    return _WORD if per_request > WIDEST else per_request
