@@ -228,6 +228,7 @@ def test_settings_are_added_to_those_of_the_user():
     assert running._configured(["--config", "gpu=l4", "-n"], added) == [
         *("--config", "strict=true", "gpu=l4", "-n")
     ]
+    assert running._configured(["-n", "--", "time"], added) == ["-n", "--config", "strict=true", "--", "time"]
 
 
 def block(language, holds):

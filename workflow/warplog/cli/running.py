@@ -83,7 +83,9 @@ def run(options: argparse.Namespace) -> int:
     folder = campaign_folder(options.folder)
     given, why = list(options.options), _only_build(folder, options.options)
     if why:
-        given = ["build", *_configured(given, _for_building(given, folder))]
+        given = _configured(given, _for_building(given, folder))
+        targets = given.index("--") + 1 if "--" in given else 0  # Snakemake takes them in one place only
+        given = [*given[:targets], "build", *given[targets:]]
     if options.strict:
         given = _configured(given, ["strict=true"])
     command = [sys.executable, "-c", _SNAKEMAKE, "-s", paths.WORKFLOW / "Snakefile", "-d", folder]
@@ -156,5 +158,7 @@ def _for_building(given: Sequence[str], folder: Path) -> list[str]:
 def _configured(given: Sequence[str], settings: Sequence[str]) -> list[str]:
     """Returns the options of Snakemake with settings added to those in its option --config, which may occur once."""
     words = list(given)
-    place = next((i + 1 for i, word in enumerate(words) if word in ("--config", "-C")), None)
-    return [*words, "--config", *settings] if place is None else [*words[:place], *settings, *words[place:]]
+    end = words.index("--") if "--" in words else len(words)  # targets follow
+    place = next((i + 1 for i, word in enumerate(words[:end]) if word in ("--config", "-C")), None)
+    added = ["--config", *settings] if place is None else list(settings)
+    return [*words[: place or end], *added, *words[place or end :]]
