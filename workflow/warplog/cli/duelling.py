@@ -1,11 +1,13 @@
-"""The subcommands `warplog ab` and `warplog gate`: versions of kernels take turns on the GPU."""
+"""The subcommands `warplog ab`, `gate` and `bisect`: versions of kernels take turns on the GPU."""
 
 import argparse
 from pathlib import Path
 
 from warplog.core.errors import WarplogError, say
+from warplog.core.text import printable
 
 REGRESSION, USAGE, NO_VERDICT = 1, 2, 3
+NONE = 1  # of a bisection
 _ABOUT = """\
 Is B faster than A, now? Both are compiled and loaded in one process, checked, and launched in turns on the same arrays,
 in at least three processes with other addresses, until the verdict is clear or --seconds are spent.
@@ -44,10 +46,48 @@ examples:
 """
 
 
+_BISECT = """\
+Which commit after GOOD up to BAD made a case of a variant slower? A binary search: each commit that is looked at duels
+with GOOD, as in `warplog ab`, unless its machine code is that of one before. What does not build, is wrong or has no
+clear verdict is stepped around. The commit that is found duels with the one before it before it is named. The working
+tree is neither read nor changed.
+
+Exit status 0: found. 1: there is none: BAD is not slower than GOOD by more than --margin. 2: a name or an option is
+wrong. 3: no commit can be named.
+"""
+_BISECT_EXAMPLES = """\
+examples:
+  warplog bisect v1.2 main                             if only one variant differs
+  warplog bisect v1.2 main --variant sgemm/warptile --case 4096
+"""
+
+
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Adds the subcommands to the parser."""
     _add_ab(commands)
     _add_gate(commands)
+    _add_bisect(commands)
+
+
+def _add_bisect(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    bisect = commands.add_parser(
+        "bisect",
+        help="find the first commit that made a kernel slower",
+        description=_BISECT,
+        epilog=_BISECT_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    bisect.add_argument("good", metavar="GOOD", help="commit, tag or branch, from which BAD descends")
+    bisect.add_argument("bad", metavar="BAD", help="the same")
+    bisect.add_argument(
+        "--variant",
+        metavar="FAMILY/VARIANT",
+        help="default: the one whose sources differ, if there is only one",
+    )
+    bisect.add_argument("--case", help="timed case (default: the headline case of the family)")
+    _add_precision(bisect)
+    bisect.add_argument("--json", action="store_true", help="print the record as JSON")
+    bisect.set_defaults(command="bisect")
 
 
 def _add_gate(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -192,3 +232,30 @@ def run_gate(options: argparse.Namespace, project: Path) -> int:
     if gate.word == "loss":
         return REGRESSION
     return NO_VERDICT if gate.word in ("machine", "not enough data") else 0
+
+
+def run_bisect(options: argparse.Namespace, project: Path) -> int:
+    """Searches the commit, prints it, and returns the exit status."""
+    from warplog.duel import bisect as bisecting
+    from warplog.duel import match, sides, sources, words
+    from warplog.records import door
+
+    refs = options.good, options.bad
+    try:
+        commits = sources.commits_between(*refs, sources.repository_of(project))
+        variant = options.variant or bisecting.only_variant(*refs, project)
+        good = bisecting.corner_at(options.good, variant, project)
+        case = options.case or good.family.headline_case
+        if why := sides.why_other_work(good, good, case):
+            raise WarplogError(why)
+    except WarplogError as error:
+        say(f"error: {error}")
+        return USAGE
+    how = match.Options(case, options.seconds, options.margin, sustained=False)
+    try:
+        found = bisecting.bisect(good, refs, commits, how, project)
+    except WarplogError as error:
+        say(f"error: {error}")
+        return NO_VERDICT
+    print(door.as_json(found, indent=1) if options.json else printable(words.bisected(found)))
+    return {"found": 0, "none": NONE}.get(found.word, NO_VERDICT)

@@ -149,13 +149,7 @@ def _method(a: Corner, b: Corner) -> str:
 
 
 def _same_code(pair: Sequence[Corner], gpu: Gpu, project: Path) -> bool:
-    """Returns whether the machine code of both builds is the same; of a comment, for example, it is."""
-    made = [making.make(corner, gpu, project) for corner in pair]
-    if any(one.build is None or one.build.status != "ok" for one in made):
-        return False
-    listings = [one.file.with_name("kernel.sass").read_bytes() for one in made]
-    libraries = [one.build.library_sha256 for one in made if one.build]
-    return libraries[0] == libraries[1] or listings[0] == listings[1] != b""
+    return making.same_code(*(making.make(corner, gpu, project) for corner in pair))
 
 
 def _cases(corner: Corner, options: GateOptions) -> list[str]:
@@ -192,7 +186,7 @@ def _case(
 def _as_case(
     corner: Corner, case: str, found: Duel | str, margin: float, method: str, control: bool
 ) -> GateCase:
-    word, reason = _word(found, margin)
+    word, reason = case_word(found, margin)
     return GateCase(
         family=corner.family.name,
         variant=corner.variant.name,
@@ -205,7 +199,7 @@ def _as_case(
     )
 
 
-def _word(found: Duel | str, margin: float) -> tuple[CaseWord, str]:
+def case_word(found: Duel | str, margin: float) -> tuple[CaseWord, str]:
     """Returns the word of a case, and why it is not a clear one."""
     if isinstance(found, str):
         return "not measured", found

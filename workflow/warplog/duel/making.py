@@ -41,6 +41,10 @@ class Made:
     file: Path
     build: Build | None
 
+    def why_not(self) -> str:
+        """Returns why it cannot be loaded; "" if it can."""
+        return f"its build: {self.build.reason}" if self.build and self.build.status != "ok" else ""
+
     def record(self) -> Side:
         """Returns what the record of the duel says of the side."""
         corner, kernels = self.corner, self.build.kernels if self.build else ()
@@ -114,6 +118,16 @@ def copied(made: Made, folder: Path) -> Path:
         if (made.file.parent / name).is_file():
             shutil.copyfile(made.file.parent / name, folder / name)
     return folder / made.file.name
+
+
+def same_code(a: Made, b: Made) -> bool:
+    """Returns whether the machine code of two builds is the same; of a comment, for example, it is."""
+    if a.build is None or b.build is None:
+        return a.corner.variant.fingerprint() == b.corner.variant.fingerprint()
+    if a.why_not() or b.why_not():
+        return False
+    listings = [made.file.with_name("kernel.sass").read_bytes() for made in (a, b)]
+    return a.build.library_sha256 == b.build.library_sha256 or listings[0] == listings[1] != b""
 
 
 def why_apart(sides: Sequence[Made]) -> str:

@@ -72,9 +72,9 @@ def duel(corners: Sequence[Corner], options: Options, project: Path) -> Duel:
     gpu = next((board for board in boards if not is_held(board.uuid)), boards[0])
     match = Match(project, options, gpu, [making.make(one, gpu, project) for one in corners])
     for side in match.sides:
-        if side.build and side.build.status != "ok":
-            reason = f"{side.corner.name}: its build: {side.build.reason}"
-            return match.record([Failed(status=side.build.status, reason=reason)], 0.0)
+        if side.build and (why := side.why_not()):
+            failed = Failed(status=side.build.status, reason=f"{side.corner.name}: {why}")
+            return match.record([failed], 0.0)
     timer = making.make_timer(match.gpu, project)
     begin = time.monotonic()
     with temporary_folder() as folder:
