@@ -1,10 +1,16 @@
 """The subcommands `warplog ab`, `gate` and `bisect`: versions of kernels take turns on the GPU."""
 
 import argparse
+from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from warplog.core.errors import WarplogError, say
 from warplog.core.text import printable
+
+if TYPE_CHECKING:
+    from warplog.duel.making import Target
+    from warplog.records.campaign import Gpu
 
 REGRESSION, USAGE, NO_VERDICT = 1, 2, 3
 NONE = 1  # of a bisection
@@ -43,6 +49,8 @@ examples:
   warplog gate main                                the working tree against main
   warplog gate main HEAD --markdown comment.md     for a pull request
   warplog gate v1.2 --family sgemm --case 1024 --case 4096
+  warplog gate main --pack gate.tar.xz --arch sm_90    where git is; no GPU needed
+  warplog gate --packed gate.tar.xz                    on a machine with a GPU
 """
 
 
@@ -98,7 +106,7 @@ def _add_gate(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         epilog=_GATE_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    gate.add_argument("base", metavar="BASE", help="commit, tag or branch")
+    gate.add_argument("base", metavar="BASE", nargs="?", default="", help="commit, tag or branch")
     gate.add_argument(
         "head", metavar="HEAD", nargs="?", default="", help="the same (default: the working tree)"
     )
@@ -110,6 +118,19 @@ def _add_gate(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         "--minutes", type=float, default=30.0, metavar="M", help="start no duel after (default: 30)"
     )
     _add_precision(gate)
+    gate.add_argument(
+        "--pack",
+        type=Path,
+        metavar="FILE",
+        help="measure nothing; write sources and builds for a machine without the repository (.tar.xz)",
+    )
+    gate.add_argument("--arch", help="of its GPU, such as sm_90 (default: that of the GPU here)")
+    gate.add_argument(
+        "--packed",
+        type=Path,
+        metavar="FILE",
+        help="measure such a pack in place of BASE and HEAD; the code in it runs here",
+    )
     gate.add_argument("--json", action="store_true", help="print the record as JSON")
     gate.add_argument("--markdown", type=Path, metavar="FILE", help="write a comment for a pull request")
     gate.add_argument("--junit", type=Path, metavar="FILE", help="write JUnit XML")
@@ -209,18 +230,30 @@ def run(options: argparse.Namespace, project: Path) -> int:
 
 def run_gate(options: argparse.Namespace, project: Path) -> int:
     """Runs the gate, prints and writes its verdict, and returns the exit status."""
-    from warplog.core.files import write_text
+    from warplog.core.files import write_bytes, write_text
     from warplog.duel import gate as gates
-    from warplog.duel import gate_words
+    from warplog.duel import gate_words, packing
     from warplog.records import door
 
     how = gates.GateOptions(tuple(options.case), options.minutes, options.seconds, options.margin)
     try:
-        found = gates.compared(options.base, options.head, project, options.family)
+        if bool(options.base) == bool(options.packed) or (
+            options.packed and (options.pack or options.family)
+        ):
+            raise WarplogError("name BASE, or a pack alone (--packed FILE)")
+        if options.packed:
+            found = packing.unpacked(options.packed, project)
+        else:
+            found = gates.compared(options.base, options.head, project, options.family)
     except WarplogError as error:
         say(f"error: {error}")
         return USAGE
     try:
+        if options.pack:
+            data = packing.pack(found, tuple(options.family), _target(options.arch), project)
+            write_bytes(options.pack, data)
+            print(f"{options.pack}: {len(data)} bytes, SHA-256 {sha256(data).hexdigest()}")
+            return 0
         gate = gates.gate(found, how, project)
     except WarplogError as error:
         say(f"error: {error}")
@@ -232,6 +265,24 @@ def run_gate(options: argparse.Namespace, project: Path) -> int:
     if gate.word == "loss":
         return REGRESSION
     return NO_VERDICT if gate.word in ("machine", "not enough data") else 0
+
+
+def _target(arch: str | None) -> "Gpu | Target":
+    """Returns the GPU to compile for: this architecture, or the GPU here.
+
+    Raises:
+        WarplogError: There is neither.
+    """
+    from warplog.duel.making import Target
+    from warplog.machine import device
+
+    if arch:
+        return Target(arch)
+    if gpu := device.detect():
+        return gpu
+    raise WarplogError(
+        f"no GPU here: {device.why_not()}; name the architecture of the other machine with --arch"
+    )
 
 
 def run_bisect(options: argparse.Namespace, project: Path) -> int:
