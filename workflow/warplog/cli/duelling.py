@@ -1,11 +1,19 @@
-"""The subcommands `warplog ab` and `warplog gate`: versions of kernels take turns on the GPU."""
+"""The subcommands `warplog ab`, `gate` and `bisect`: versions of kernels take turns on the GPU."""
 
 import argparse
+from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from warplog.core.errors import WarplogError, say
+from warplog.core.text import printable
+
+if TYPE_CHECKING:
+    from warplog.duel.making import Target
+    from warplog.records.campaign import Gpu
 
 REGRESSION, USAGE, NO_VERDICT = 1, 2, 3
+NONE = 1  # of a bisection
 _ABOUT = """\
 Is B faster than A, now? Both are compiled and loaded in one process, checked, and launched in turns on the same arrays,
 in at least three processes with other addresses, until the verdict is clear or --seconds are spent.
@@ -41,6 +49,24 @@ examples:
   warplog gate main                                the working tree against main
   warplog gate main HEAD --markdown comment.md     for a pull request
   warplog gate v1.2 --family sgemm --case 1024 --case 4096
+  warplog gate main --pack gate.tar.xz --arch sm_90    where git is; no GPU needed
+  warplog gate --packed gate.tar.xz                    on a machine with a GPU
+"""
+
+
+_BISECT = """\
+Which commit after GOOD up to BAD made a case of a variant slower? A binary search: each commit that is looked at duels
+with GOOD, as in `warplog ab`, unless its machine code is that of one before. What does not build, is wrong or has no
+clear verdict is stepped around. The commit that is found duels with the one before it before it is named. The working
+tree is neither read nor changed.
+
+Exit status 0: found. 1: there is none: BAD is not slower than GOOD by more than --margin. 2: a name or an option is
+wrong. 3: no commit can be named.
+"""
+_BISECT_EXAMPLES = """\
+examples:
+  warplog bisect v1.2 main                             if only one variant differs
+  warplog bisect v1.2 main --variant sgemm/warptile --case 4096
 """
 
 
@@ -48,6 +74,28 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     """Adds the subcommands to the parser."""
     _add_ab(commands)
     _add_gate(commands)
+    _add_bisect(commands)
+
+
+def _add_bisect(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    bisect = commands.add_parser(
+        "bisect",
+        help="find the first commit that made a kernel slower",
+        description=_BISECT,
+        epilog=_BISECT_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    bisect.add_argument("good", metavar="GOOD", help="commit, tag or branch, from which BAD descends")
+    bisect.add_argument("bad", metavar="BAD", help="the same")
+    bisect.add_argument(
+        "--variant",
+        metavar="FAMILY/VARIANT",
+        help="default: the one whose sources differ, if there is only one",
+    )
+    bisect.add_argument("--case", help="timed case (default: the headline case of the family)")
+    _add_precision(bisect)
+    bisect.add_argument("--json", action="store_true", help="print the record as JSON")
+    bisect.set_defaults(command="bisect")
 
 
 def _add_gate(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -58,7 +106,7 @@ def _add_gate(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         epilog=_GATE_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    gate.add_argument("base", metavar="BASE", help="commit, tag or branch")
+    gate.add_argument("base", metavar="BASE", nargs="?", default="", help="commit, tag or branch")
     gate.add_argument(
         "head", metavar="HEAD", nargs="?", default="", help="the same (default: the working tree)"
     )
@@ -70,6 +118,19 @@ def _add_gate(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         "--minutes", type=float, default=30.0, metavar="M", help="start no duel after (default: 30)"
     )
     _add_precision(gate)
+    gate.add_argument(
+        "--pack",
+        type=Path,
+        metavar="FILE",
+        help="measure nothing; write sources and builds for a machine without the repository (.tar.xz)",
+    )
+    gate.add_argument("--arch", help="of its GPU, such as sm_90 (default: that of the GPU here)")
+    gate.add_argument(
+        "--packed",
+        type=Path,
+        metavar="FILE",
+        help="measure such a pack in place of BASE and HEAD; the code in it runs here",
+    )
     gate.add_argument("--json", action="store_true", help="print the record as JSON")
     gate.add_argument("--markdown", type=Path, metavar="FILE", help="write a comment for a pull request")
     gate.add_argument("--junit", type=Path, metavar="FILE", help="write JUnit XML")
@@ -169,18 +230,30 @@ def run(options: argparse.Namespace, project: Path) -> int:
 
 def run_gate(options: argparse.Namespace, project: Path) -> int:
     """Runs the gate, prints and writes its verdict, and returns the exit status."""
-    from warplog.core.files import write_text
+    from warplog.core.files import write_bytes, write_text
     from warplog.duel import gate as gates
-    from warplog.duel import gate_words
+    from warplog.duel import gate_words, packing
     from warplog.records import door
 
     how = gates.GateOptions(tuple(options.case), options.minutes, options.seconds, options.margin)
     try:
-        found = gates.compared(options.base, options.head, project, options.family)
+        if bool(options.base) == bool(options.packed) or (
+            options.packed and (options.pack or options.family)
+        ):
+            raise WarplogError("name BASE, or a pack alone (--packed FILE)")
+        if options.packed:
+            found = packing.unpacked(options.packed, project)
+        else:
+            found = gates.compared(options.base, options.head, project, options.family)
     except WarplogError as error:
         say(f"error: {error}")
         return USAGE
     try:
+        if options.pack:
+            data = packing.pack(found, tuple(options.family), _target(options.arch), project)
+            write_bytes(options.pack, data)
+            print(f"{options.pack}: {len(data)} bytes, SHA-256 {sha256(data).hexdigest()}")
+            return 0
         gate = gates.gate(found, how, project)
     except WarplogError as error:
         say(f"error: {error}")
@@ -192,3 +265,48 @@ def run_gate(options: argparse.Namespace, project: Path) -> int:
     if gate.word == "loss":
         return REGRESSION
     return NO_VERDICT if gate.word in ("machine", "not enough data") else 0
+
+
+def _target(arch: str | None) -> "Gpu | Target":
+    """Returns the GPU to compile for: this architecture, or the GPU here.
+
+    Raises:
+        WarplogError: There is neither.
+    """
+    from warplog.duel.making import Target
+    from warplog.machine import device
+
+    if arch:
+        return Target(arch)
+    if gpu := device.detect():
+        return gpu
+    raise WarplogError(
+        f"no GPU here: {device.why_not()}; name the architecture of the other machine with --arch"
+    )
+
+
+def run_bisect(options: argparse.Namespace, project: Path) -> int:
+    """Searches the commit, prints it, and returns the exit status."""
+    from warplog.duel import bisect as bisecting
+    from warplog.duel import match, sides, sources, words
+    from warplog.records import door
+
+    refs = options.good, options.bad
+    try:
+        commits = sources.commits_between(*refs, sources.repository_of(project))
+        variant = options.variant or bisecting.only_variant(*refs, project)
+        good = bisecting.corner_at(options.good, variant, project)
+        case = options.case or good.family.headline_case
+        if why := sides.why_other_work(good, good, case):
+            raise WarplogError(why)
+    except WarplogError as error:
+        say(f"error: {error}")
+        return USAGE
+    how = match.Options(case, options.seconds, options.margin, sustained=False)
+    try:
+        found = bisecting.bisect(good, refs, commits, how, project)
+    except WarplogError as error:
+        say(f"error: {error}")
+        return NO_VERDICT
+    print(door.as_json(found, indent=1) if options.json else printable(words.bisected(found)))
+    return {"found": 0, "none": NONE}.get(found.word, NO_VERDICT)

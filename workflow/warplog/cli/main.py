@@ -49,6 +49,7 @@ examples:
   warplog claims --family sgemm         which published claims the measurements confirm
   warplog ab HEAD:warptile warptile     is the change in the working tree faster? within seconds, on a GPU
   warplog gate main                     does it make any kernel slower than on main?
+  warplog bisect v1.2 main              which commit made a kernel slower?
   warplog compare h200 results          is this campaign slower than the recorded one? exit status 1 if so
   warplog beside h200 h100              two GPUs side by side, as a page with figures
   warplog figures sgemm/ladder --style paper --width 3.3
@@ -78,6 +79,7 @@ build, with p below 0.05 divided by the number of such pairs), or no case could 
 _COMPARED = """\
 examples:
   warplog ab HEAD:warptile warptile     is the change in the working tree faster? within seconds, on a GPU
+  warplog bisect v1.2 main              which commit made a kernel slower?
   warplog compare h200 results                  this campaign with the recorded one
   warplog compare parents results --all         each variant with its parent, also where nothing changed
   warplog compare before.ncu-rep after.ncu-rep  two reports, kernel by kernel
@@ -498,6 +500,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "audit": _audit,
     "beside": _beside,
     "best-of": _best_of,
+    "bisect": lambda options: duelling.run_bisect(options, _project()),
     "claims": _claims,
     "compare": _compare,
     "docs": documents.show,

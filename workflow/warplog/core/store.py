@@ -19,7 +19,7 @@ from warplog.core.errors import WarplogError
 from warplog.core.files import read_bytes, state_of
 
 FOLDER, SUFFIX = "records", ".tar.xz"
-_MOST_PACKED = 32 << 20
+MOST_PACKED = 32 << 20
 _MOST_BYTES = 256 << 20  # of all members; the largest archive that was recorded holds 19 MB
 _MOST_MEMORY = 128 << 20  # of the decompressor; the highest preset of xz takes 65 MiB
 _MOST_MEMBERS = 20_000
@@ -87,6 +87,29 @@ def pack(files: Mapping[str, bytes]) -> bytes:
     return lzma.compress(buffer.getvalue(), preset=9 | lzma.PRESET_EXTREME)
 
 
+def unpack(data: bytes, folder: str, what: str) -> Mapping[str, bytes]:
+    """Returns the files of an archive that `pack` has made, by path.
+
+    Args:
+        folder: in which all files must be.
+        what: what they are, for the error.
+
+    Raises:
+        ValueError: It is damaged or not accepted.
+    """
+    contents: dict[str, bytes] = {}
+    try:
+        for name, content in _files(_decompressed(data)):
+            if not _NAME.fullmatch(name) or not name.startswith(f"{folder}/"):
+                raise ValueError(f"{name[:100]!r} is no name of {what}")
+            if name in contents or len(contents) == _MOST_MEMBERS:
+                raise ValueError(f"{name!r} occurs twice, or there are more than {_MOST_MEMBERS} members")
+            contents[name] = content
+    except (lzma.LZMAError, tarfile.TarError) as error:
+        raise ValueError(str(error)) from None
+    return contents
+
+
 def members(archive: Path) -> Mapping[str, bytes]:
     """Returns the members of an archive by name.
 
@@ -113,17 +136,14 @@ def _member(path: Path) -> bytes | None:
 
 @lru_cache(maxsize=16)  # the stages of two campaigns
 def _unpacked(archive: Path, _state: tuple[int, int]) -> Mapping[str, bytes]:
-    contents: dict[str, bytes] = {}
     try:
-        for name, data in _files(_decompressed(read_bytes(archive, _MOST_PACKED, _REMEDY))):
-            if not _NAME.fullmatch(name) or not name.startswith(f"{archive.name.removesuffix(SUFFIX)}/"):
-                raise ValueError(f"{name[:100]!r} is no name of a record of this stage")
-            if name in contents or len(contents) == _MOST_MEMBERS:
-                raise ValueError(f"{name!r} occurs twice, or there are more than {_MOST_MEMBERS} members")
-            contents[name] = data
-    except (ValueError, lzma.LZMAError, tarfile.TarError) as error:
+        return unpack(
+            read_bytes(archive, MOST_PACKED, _REMEDY),
+            archive.name.removesuffix(SUFFIX),
+            "a record of this stage",
+        )
+    except ValueError as error:
         raise WarplogError(f"{archive}: is no archive of records ({error}); {_REMEDY}") from None
-    return contents
 
 
 def _decompressed(data: bytes) -> bytes:

@@ -5,16 +5,19 @@ was found in between is said of the change.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from warplog.analysis.verdicts import FASTER, SAME, SLOWER
+from warplog.catalog.family import Family
 from warplog.core.errors import WarplogError, say
 from warplog.core.schema import suggest
 from warplog.duel import making
+from warplog.duel.making import Target
 from warplog.duel.match import Options, duel
 from warplog.duel.sides import Corner, families_at, families_of, why_other_work
+from warplog.duel.sources import Tree
 from warplog.machine import device
 from warplog.measure.building.launcher import launcher_source
 from warplog.records.campaign import Gpu
@@ -75,24 +78,43 @@ def compared(base: str, head: str, project: Path, only: Sequence[str] = ()) -> F
     Raises:
         WarplogError: There is no such commit, a family is invalid, or there is no family of a name in `only`.
     """
-    tree, before = families_at(base, project)
-    commit, after = "", families_of(project)
-    if head:
-        head_tree, after = families_at(head, project)
-        commit = head_tree.commit
+    before_tree, before = families_at(base, project)
+    tree, after = families_at(head, project) if head else (Tree(project), families_of(project))
+    return differences((base, head), (before_tree.commit, tree.commit), (before, after), only)
+
+
+def differences(
+    names: tuple[str, str],
+    commits: tuple[str, str],
+    families: tuple[Mapping[str, Family], Mapping[str, Family]],
+    only: Sequence[str],
+    packed: Path | None = None,
+) -> Found:
+    """Returns the variants of both sides; see `compared`.
+
+    Args:
+        names, commits, families: of base and head.
+        only: names of families; empty for all.
+        packed: folder with the builds of a pack.
+
+    Raises:
+        WarplogError: There is no family of a name in `only`.
+    """
+    base, head = names
+    before, after = families
     if unknown := [name for name in only if name not in after]:
         raise WarplogError(f"no family {unknown[0]!r}; {suggest(unknown[0], after)}")
-    found = Found(base, head, (tree.commit, commit))
+    found = Found(base, head, commits)
     for name in only or dict.fromkeys((*after, *before)):
         own, former = (
-            {v.name: v for v in families[name].variants if not v.draft} if name in families else {}
-            for families in (after, before)
+            {v.name: v for v in side[name].variants if not v.draft} if name in side else {}
+            for side in (after, before)
         )
         found.added += [f"{name}/{one}" for one in own if one not in former]
         found.removed += [f"{name}/{one}" for one in former if one not in own]
         for one in (one for one in own if one in former):
-            a = Corner(f"{base}:{name}/{one}", before[name], former[one], tree.commit)
-            b = Corner(f"{head}:{name}/{one}".lstrip(":"), after[name], own[one], commit)
+            a = Corner(f"{base}:{name}/{one}", before[name], former[one], commits[0], packed)
+            b = Corner(f"{head}:{name}/{one}".lstrip(":"), after[name], own[one], commits[1], packed)
             if _sources(a) == _sources(b):
                 found.same.append((a, b))
             else:
@@ -110,8 +132,7 @@ def gate(found: Found, options: GateOptions, project: Path, fight: Fight = duel)
     boards = device.boards()
     if found.pairs and not boards:
         raise WarplogError(f"no GPU: {device.why_not()}; run on a machine with a GPU")
-    changed = [pair for pair in found.pairs if not _same_code(pair[:2], boards[0], project)]
-    controls = _controls(found.same, {a.family.name for a, _, _ in changed}) if changed else []
+    changed, controls = chosen(found, boards[0], project) if found.pairs else ([], [])
     planned = [(a, b, case, "", True) for a, b, case in controls[:1]]
     planned += [(a, b, case, method, False) for a, b, method in changed for case in _cases(b, options)]
     planned += [(a, b, case, "", True) for a, b, case in controls[1:]]
@@ -136,6 +157,18 @@ def gate(found: Found, options: GateOptions, project: Path, fight: Fight = duel)
     )
 
 
+def chosen(
+    found: Found, gpu: Gpu | Target, project: Path
+) -> tuple[list[tuple[Corner, Corner, str]], list[tuple[Corner, Corner, str]]]:
+    """Builds the variants that may differ; returns those that do, and the controls, each with its case.
+
+    Raises:
+        WarplogError: A tool is missing.
+    """
+    changed = [pair for pair in found.pairs if not _same_code(pair[:2], gpu, project)]
+    return changed, _controls(found.same, {a.family.name for a, _, _ in changed}) if changed else []
+
+
 def _sources(corner: Corner) -> tuple[str, str]:
     launcher = "" if corner.variant.is_python else launcher_source(corner.family, corner.variant)
     return corner.variant.fingerprint(), launcher
@@ -148,14 +181,8 @@ def _method(a: Corner, b: Corner) -> str:
     return ", ".join([*["options of the compiler"] * options, *["parameters"] * parameters])
 
 
-def _same_code(pair: Sequence[Corner], gpu: Gpu, project: Path) -> bool:
-    """Returns whether the machine code of both builds is the same; of a comment, for example, it is."""
-    made = [making.make(corner, gpu, project) for corner in pair]
-    if any(one.build is None or one.build.status != "ok" for one in made):
-        return False
-    listings = [one.file.with_name("kernel.sass").read_bytes() for one in made]
-    libraries = [one.build.library_sha256 for one in made if one.build]
-    return libraries[0] == libraries[1] or listings[0] == listings[1] != b""
+def _same_code(pair: Sequence[Corner], gpu: Gpu | Target, project: Path) -> bool:
+    return making.same_code(*(making.make(corner, gpu, project) for corner in pair))
 
 
 def _cases(corner: Corner, options: GateOptions) -> list[str]:
@@ -192,7 +219,7 @@ def _case(
 def _as_case(
     corner: Corner, case: str, found: Duel | str, margin: float, method: str, control: bool
 ) -> GateCase:
-    word, reason = _word(found, margin)
+    word, reason = case_word(found, margin)
     return GateCase(
         family=corner.family.name,
         variant=corner.variant.name,
@@ -205,7 +232,7 @@ def _as_case(
     )
 
 
-def _word(found: Duel | str, margin: float) -> tuple[CaseWord, str]:
+def case_word(found: Duel | str, margin: float) -> tuple[CaseWord, str]:
     """Returns the word of a case, and why it is not a clear one."""
     if isinstance(found, str):
         return "not measured", found

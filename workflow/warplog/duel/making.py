@@ -1,7 +1,9 @@
 """What a duel loads: the builds of both sides, kept while their sources are the same, and the timing core."""
 
+import dataclasses
 import re
 import shutil
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +12,7 @@ from msgspec.structs import replace
 
 from warplog.catalog.winners import with_winners
 from warplog.core import locks
-from warplog.core.errors import say
+from warplog.core.errors import WarplogError, say
 from warplog.core.hashing import sha256_file, sha256_of
 from warplog.core.process import minimal_env, run
 from warplog.duel.sides import CACHE, Corner
@@ -25,6 +27,10 @@ from warplog.records.campaign import Gpu
 from warplog.records.requested.duel import Side
 
 _LDD_S = 60.0
+_ELF_HEADER = struct.Struct(
+    "<40xQ10xHHH"
+)  # the table of sections: place, size, count, and which one holds names
+_SECTION = struct.Struct("<I20xQQ")  # name, place and size
 _LOADED = re.compile(r"^\s*(\S+) => (/\S+)", re.MULTILINE)
 
 
@@ -41,6 +47,10 @@ class Made:
     file: Path
     build: Build | None
 
+    def why_not(self) -> str:
+        """Returns why it cannot be loaded; "" if it can."""
+        return f"its build: {self.build.reason}" if self.build and self.build.status != "ok" else ""
+
     def record(self) -> Side:
         """Returns what the record of the duel says of the side."""
         corner, kernels = self.corner, self.build.kernels if self.build else ()
@@ -56,16 +66,31 @@ class Made:
         )
 
 
-def make(corner: Corner, gpu: Gpu, project: Path) -> Made:
+@dataclass(frozen=True)
+class Target:
+    """A GPU that is elsewhere."""
+
+    arch: str
+    slug: str = ""
+
+
+def make(corner: Corner, gpu: Gpu | Target, project: Path) -> Made:
     """Compiles a side for a GPU, with that GPU's best parameters, unless an earlier build of the same sources is kept.
 
     Raises:
-        WarplogError: A tool is missing.
+        WarplogError: A tool is missing, or a packed build is for another GPU.
     """
+    if corner.packed and not corner.variant.is_python:
+        folder = corner.packed / corner.folder_name
+        packed = door.read(folder / "record.json", Build)
+        if packed.library_sha256 not in ("", sha256_file(folder / "kernel.so")):
+            raise WarplogError(f"{folder}: the library differs from its record; delete the folder")
+        if packed.arch != gpu.arch:
+            raise WarplogError(f"{corner.name} was compiled for {packed.arch}, and this GPU is {gpu.arch}")
+        return Made(corner, folder / "kernel.so", packed)
     tuned = with_winners({corner.family.name: corner.family}, gpu.slug)[corner.family.name]
     variant = replace(corner.variant, parameters=tuned.variant(corner.variant.name).parameters)
-    corner = Corner(corner.name, corner.family, variant, corner.commit)
-    toolchain.ensure("gpu")
+    corner = dataclasses.replace(corner, variant=variant)
     if variant.is_python:
         return Made(corner, variant.file, None)
     toolchain.ensure("cuda")
@@ -83,7 +108,7 @@ def make(corner: Corner, gpu: Gpu, project: Path) -> Made:
     return Made(corner, folder / "kernel.so", door.read(folder / "record.json", Build))
 
 
-def make_timer(gpu: Gpu, project: Path) -> Path:
+def make_timer(gpu: Gpu | Target, project: Path) -> Path:
     """Returns the library of the timing core, which is compiled once for each version of its sources.
 
     Raises:
@@ -114,6 +139,36 @@ def copied(made: Made, folder: Path) -> Path:
         if (made.file.parent / name).is_file():
             shutil.copyfile(made.file.parent / name, folder / name)
     return folder / made.file.name
+
+
+def same_code(a: Made, b: Made) -> bool:
+    """Returns whether the machine code of two builds is the same; of a comment, for example, it is."""
+    if a.build is None or b.build is None:
+        return a.corner.variant.fingerprint() == b.corner.variant.fingerprint()
+    if a.why_not() or b.why_not():
+        return False
+    if a.build.library_sha256 == b.build.library_sha256:
+        return True
+    listings = [made.file.with_name("kernel.sass").read_bytes() for made in (a, b)]
+    return listings[0] == listings[1] != b"" and _host_code(a) == _host_code(b)
+
+
+def _host_code(made: Made) -> list[bytes]:
+    """Returns the code and constants of the host in a build, which decide how its kernels are launched."""
+    libraries = (made.file.with_name(name) for name in (made.file.name, PREBUILT))
+    return [part for one in libraries if one.is_file() for part in _host_sections(one.read_bytes())]
+
+
+def _host_sections(elf: bytes) -> list[bytes]:
+    """Returns .text and .rodata of a 64-bit ELF file."""
+    table, size, count, names = _ELF_HEADER.unpack_from(elf)
+    headers = [_SECTION.unpack_from(elf, table + size * place) for place in range(count)]
+    start = headers[names][1]
+    return [
+        elf[offset : offset + length]
+        for name, offset, length in headers
+        if elf[start + name : elf.index(b"\0", start + name)] in (b".text", b".rodata")
+    ]
 
 
 def why_apart(sides: Sequence[Made]) -> str:

@@ -33,6 +33,7 @@ from warplog.records.measured import Session
 from warplog.records.requested.duel import Duel, Judged, Ratio, Regime, Window
 
 BACKEND = "cupy"
+TIMER = "timer.so"  # in a pack
 _WINDOW_S, _WINDOW_APART_S = 0.75, 3.0
 _QUIET_S = 180.0  # of a process, for large inputs and their reference
 _LONGEST_S = 2 * 3600.0
@@ -69,13 +70,15 @@ def duel(corners: Sequence[Corner], options: Options, project: Path) -> Duel:
     boards = device.boards()
     if not boards:
         raise WarplogError(f"no GPU: {device.why_not()}; run on a machine with a GPU")
+    toolchain.ensure("gpu")
     gpu = next((board for board in boards if not is_held(board.uuid)), boards[0])
     match = Match(project, options, gpu, [making.make(one, gpu, project) for one in corners])
     for side in match.sides:
-        if side.build and side.build.status != "ok":
-            reason = f"{side.corner.name}: its build: {side.build.reason}"
-            return match.record([Failed(status=side.build.status, reason=reason)], 0.0)
-    timer = making.make_timer(match.gpu, project)
+        if side.build and (why := side.why_not()):
+            failed = Failed(status=side.build.status, reason=f"{side.corner.name}: {why}")
+            return match.record([failed], 0.0)
+    packed = corners[0].packed
+    timer = packed / TIMER if packed else making.make_timer(match.gpu, project)
     begin = time.monotonic()
     with temporary_folder() as folder:
         said = _run(match.task(timer, folder), match.rules, folder, match.gpu)
@@ -152,7 +155,8 @@ class Match:
                 windows.setdefault(one.regime, []).append(one.window)
         a, b = (side.record() for side in self.sides)
         memories = [dict(side.corner.variant.memory) for side in self.sides]
-        tools = {"nvcc": toolchain.find("nvcc").version}
+        builds = [side.build.tools.get("nvcc") for side in self.sides if side.build]
+        tools = {"nvcc": (builds or [toolchain.find("nvcc").version])[0]}
         commit = provenance.commit_of(self.project)
         return Duel(
             status=failed.status if failed else "ok",

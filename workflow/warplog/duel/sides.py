@@ -17,6 +17,7 @@ from warplog.duel.sources import Tree, repository_of, tree_of
 from warplog.records import door
 from warplog.records.config import configured
 
+WORKING_TREE = "tree"  # in a pack, in place of a commit
 FILES = (".cu", ".py", ".so")
 CACHE = paths.RESULTS / ".duel"  # sources and builds, which can be deleted at any time
 
@@ -28,12 +29,19 @@ class Corner:
     Attributes:
         name: as the command line names it.
         commit: of the sources; "" for the working tree.
+        packed: folder with the builds of a pack that was made elsewhere; None to build here.
     """
 
     name: str
     family: Family
     variant: Variant
     commit: str = ""
+    packed: Path | None = None
+
+    @property
+    def folder_name(self) -> str:
+        """The folder of its build in a pack."""
+        return f"{self.family.name}.{self.variant.name}.{self.commit or WORKING_TREE}"
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,16 @@
-"""The record of a duel in words: one line per regime, and what to know of it."""
+"""The record of a duel in words: one line per regime, and what to know of it; that of a bisection."""
 
 from collections import Counter
 from collections.abc import Iterator
 
 from warplog.analysis.verdicts import AMBIGUOUS
 from warplog.core.numbers import signed_percent
+from warplog.core.text import join_notes
 from warplog.duel.evidence import TURNS, UNCONFIRMED
+from warplog.records.requested.bisect import Bisection, Commit, Step
 from warplog.records.requested.duel import Duel, Judged, Ratio, Side
 
+SHORT = 12  # digits of a commit
 _MOST_NOT_BLOCKED = 0.01
 
 
@@ -16,6 +19,34 @@ def lines(duel: Duel) -> list[str]:
     if duel.status != "ok":
         return [f"NO VERDICT  {duel.status}: {duel.reason}"]
     return [*(_verdict(duel, judged) for judged in duel.judged), *(f"  {note}" for note in _notes(duel))]
+
+
+def step_line(step: Step) -> str:
+    """Returns how a commit was judged."""
+    return f"{_commit(step.commit)}: " + join_notes(step.word, step.reason, _in_time(step.duel))
+
+
+def bisected(found: Bisection) -> str:
+    """Returns the result of a bisection in a line."""
+    where = f"{found.family}/{found.variant} {found.case}"
+    last = found.steps[0].duel  # of GOOD and BAD
+    spent = f"{found.commits} commits, {found.builds} builds, {found.seconds:.0f} s"
+    suspects = ", ".join(map(_commit, found.suspects))
+    if found.word == "none":
+        what = join_notes(f"no regression of {where} between {found.good} and {found.bad}", _in_time(last))
+    elif found.word == "found":
+        what = f"{suspects}: {where} {_in_time(found.confirmed)}"
+    else:
+        what = join_notes(f"{where} {suspects}".rstrip(), found.reason, _in_time(found.confirmed or last))
+    return f"{found.word.upper()}  {what}; {spent}"
+
+
+def _commit(commit: Commit) -> str:
+    return f"{commit.hash[:SHORT]} {commit.subject}".rstrip()
+
+
+def _in_time(duel: Duel | None) -> str:
+    return f"{_ratio(duel.judged[0].time)} in time" if duel and duel.judged else ""
 
 
 def _verdict(duel: Duel, judged: Judged) -> str:

@@ -1,8 +1,9 @@
 """Record of a gate: what a change of the sources does to the time of each variant that it concerns."""
 
+from collections.abc import Mapping
 from typing import Literal
 
-from warplog.records.fields import CaseName, Frozen, Name, Text
+from warplog.records.fields import CaseName, Frozen, Name, Sha256, Text
 from warplog.records.requested.duel import Duel
 
 CaseWord = Literal["gain", "loss", "same", "unclear", "no verdict", "not measured"]
@@ -52,3 +53,21 @@ class Gate(Frozen, frozen=True, kw_only=True):
     removed: tuple[Text, ...]
     cases: tuple[GateCase, ...]
     seconds: float
+
+
+class Pack(Frozen, frozen=True, kw_only=True):
+    """What a gate needs where there is no repository.
+
+    Attributes:
+        base, head, base_commit, head_commit: as in `Gate`.
+        families: those that are looked at; empty for all.
+        sha256: of the other files, by path.
+    """
+
+    schema: Literal[2] = 2
+    base: Text
+    head: Text
+    base_commit: Text
+    head_commit: Text
+    families: tuple[Name, ...]
+    sha256: Mapping[Text, Sha256]
