@@ -16,7 +16,7 @@ from host_family import REFERENCE, YAML
 
 PROJECT = Path(__file__).parents[2]
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
-PATIENCE_S = 60
+PATIENCE_S = 20
 
 
 def source(us: int, more: str = "") -> str:
@@ -72,6 +72,7 @@ def session(tmp_path: Path) -> Iterator[Session]:
         (tmp_path / name).mkdir()
     pretended = (PROJECT / "tests" / "workflow" / "pretended_gpu.py").read_text()
     quick = "from warplog.duel import watch\nwatch._WINDOW_S = 0.06\n"
+    quick += "match._QUIET_S = float(os.environ.get('QUIET_S', 60))\n"
     (tmp_path / "site" / "sitecustomize.py").write_text(pretended + quick)
     family = tmp_path / "kernels" / "scale"
     family.mkdir(parents=True)
@@ -114,9 +115,84 @@ def test_ten_saves_in_a_row(session: Session) -> None:
     session.save(source(200, "/* good again */"))
     assert len(session.processes() & processes) == 2  # that of the first look was replaced
 
-    last = session.save(source(100))
-    assert "FASTER against the last good version: -" in last
+    assert "FASTER against the last good version: -" in session.save(source(100))
+    last = session.save(source(100, "/* another comment */"))
+    assert "SAME against the last good version: " in last
     marks = last.split()[-1]
     assert len(marks) == 11
     assert [place for place, mark in enumerate(marks) if mark == "x"] == [3, 5, 6, 7]
     assert (marks[1], marks[10]) == ("█", "▁")
+    assert session.is_silent()
+
+
+def test_an_included_file_and_family_yaml_are_saves_of_the_variant_too(session: Session) -> None:
+    session.line()
+    (session.family / "part.cuh").write_text(source(1500))
+    assert "SLOWER against the last good" in session.save('\n#include "part.cuh"\n')
+    (session.family / "part.cuh").write_text(source(200))
+    assert "FASTER against the last good" in session.line()
+    yaml = session.family / "family.yaml"
+    valid = yaml.read_text()
+    yaml.write_text("family: [")
+    assert session.line().startswith("error: ")
+    yaml.write_text(
+        valid.replace("factor: 3.0", "factor: 5.0")
+    )  # other answers: no version so far is known to be good
+    again = session.line()
+    assert "the last good version" not in again
+    assert "FASTER against right" in again
+
+
+def test_a_kernel_that_hangs_is_ended_and_the_next_save_is_judged(
+    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    monkeypatch.setenv("QUIET_S", "6")
+    session = request.getfixturevalue("session")
+    session.line()
+    hung = session.save(f"if (a->N == 64) sleep(100); {RIGHT}")
+    assert hung.startswith("timeout: against the last good version: checking B: no answer within 6 s")
+    assert "FASTER against the last good version" in session.save(source(100))
+
+
+def test_of_saves_in_quick_succession_the_last_one_has_a_line(session: Session) -> None:
+    session.line()
+    for us in (1500, 1600, 1700):
+        session.source.write_text(source(us))
+        time.sleep(0.15)  # longer than a file must rest, shorter than a compilation and a duel
+    assert "FASTER against the last good" in session.save(source(100))
+    assert session.is_silent()
+
+
+def test_ctrl_c_during_a_duel_leaves_nothing_behind(session: Session) -> None:
+    session.line()
+    session.source.write_text(f"if (a->N == 64) sleep(100); {RIGHT}")
+    deadline = time.monotonic() + PATIENCE_S
+    journals = lambda: "".join(  # noqa: E731
+        file.read_text() for file in (session.place / "temporary").glob("*/journal-2.jsonl")
+    )
+    while "checking B" not in journals() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    processes = session.processes()
+    os.killpg(session.child.pid, signal.SIGINT)
+    assert session.child.wait(30) == 130
+    assert (session.place / "errors").read_text().splitlines()[-1] == "interrupted"
+    assert list((session.place / "temporary").iterdir()) == []
+    assert [path.name for path in (session.place / "results").iterdir()] == [".duel"]
+    assert len(processes) == 3
+    assert not any(runs(pid) for pid in processes)
+
+
+def runs(pid: str) -> bool:
+    """Returns whether a process has neither ended nor is about to be reaped."""
+    state = Path(f"/proc/{pid}/stat")
+    return state.is_file() and " Z " not in state.read_text()
+
+
+def test_a_wrong_name_is_a_usage_error(session: Session) -> None:
+    command = [sys.executable, "-m", "warplog", "watch", "scale/nobody"]
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT / "workflow")}
+    done = subprocess.run(
+        command, cwd=session.place, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "no variant 'nobody'" in done.stderr

@@ -72,8 +72,9 @@ def stay() -> int:
             asked = door.decode(json.loads(line), Asked, "standard input")
             task, number = asked.task, asked.process
             _import(task)
+            # Forked without the lock of the GPU, which the process would otherwise hold as long as it lives.
+            one = staying.pop(number, None) or open_.enter_context(process(task, number, (A, B)))
             with _noted(task):
-                one = staying.pop(number, None) or open_.enter_context(process(task, number, (A, B)))
                 note(task.journal, Found(regime="rest", window=_window(one, task, "rest")))
                 staying[number] = one
     return 0
@@ -232,8 +233,9 @@ def _serve(task: DuelTask, number: int, sides: tuple[int, int], requests: IO[str
     open_ = ExitStack()  # never closed: the process ends, and after a device error closing fails as well
     try:
         die_with_parent(signal.SIGKILL)
-        bout = Bout(task, number, sides, open_)
+        bout: Bout | None = None  # until the first request, when the GPU is locked
         for line in requests:
+            bout = bout or Bout(task, number, sides, open_)
             say(_answer(bout, line.strip()))
         status = 0
     except LaunchFailed as failed:
