@@ -15,7 +15,7 @@ from warplog.records import door
 from warplog.records.requested.duel import Duel
 from warplog.records.requested.gate import Gate
 
-PROJECT = Path(__file__).parents[2]
+PROJECT = Path(__file__).parents[3]
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
 SOURCES = {
     "right": f"usleep(300); {RIGHT}",
