@@ -55,7 +55,7 @@ def build_variant(family, variant, arch, nvcc, cuobjdump, folder, attempt=1):
     source.write_text(
         f"{HEADER}{STRUCT}int warplog_launch(const struct A* a, void* stream) {{ {body} return 0; }}\n"
     )
-    command = ["cc", "-O1", "-shared", "-fPIC", "-o", library, source, "-lm"]
+    command = ["cc", "-O1", "-shared", "-fPIC", f"-I{variant.file.parent}", "-o", library, source, "-lm"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     (folder / "compile.log").write_text(done.stderr)
     (folder / "kernel.sass").write_text("")

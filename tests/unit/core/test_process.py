@@ -210,3 +210,20 @@ def test_a_second_signal_while_the_program_is_ended_does_not_leave_it_behind(mon
         run(["sleep", "600"], timeout_s=600, stop=lambda: os.kill(os.getpid(), signal.SIGTERM))
     with pytest.raises(ProcessLookupError):
         os.kill(ended[0], 0)
+
+
+def test_a_program_beside_a_block_reads_what_it_writes_and_ends_with_its_children(tmp_path):
+    log = tmp_path / "log"
+    child = (
+        "import subprocess, sys; print(subprocess.Popen(['sleep', '100']).pid, input(), flush=True); input()"
+    )
+
+    def interrupted():
+        with process.beside(python(child), log, dict(os.environ)) as program:
+            print("hello", file=program.stdin, flush=True)
+            wait_until(lambda: "hello" in log.read_text())
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    wait_until(lambda: not is_running(int(log.read_text().split()[0])))

@@ -10,7 +10,7 @@ from test_words import DUEL, JUDGED, TIME
 
 from host_family import REFERENCE, YAML
 from warplog.duel import making, words
-from warplog.duel.bisect import bisect, corner_at
+from warplog.duel.changes.bisect import bisect, corner_at
 from warplog.duel.making import Made
 from warplog.duel.match import Options
 from warplog.duel.sides import Corner

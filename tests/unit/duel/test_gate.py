@@ -9,9 +9,9 @@ from test_words import DUEL, JUDGED, TIME
 
 from host_family import REFERENCE, YAML
 from warplog.core.errors import WarplogError
-from warplog.duel import gate as gates
-from warplog.duel import gate_words
-from warplog.duel.gate import GateOptions, compared, gate
+from warplog.duel.changes import gate as gates
+from warplog.duel.changes import gate_words
+from warplog.duel.changes.gate import GateOptions, compared, gate
 from warplog.machine import device
 from warplog.records.requested.duel import Duel
 

@@ -2,7 +2,9 @@
 
 from msgspec import structs
 
+from warplog.analysis.verdicts import Verdict
 from warplog.duel import words
+from warplog.duel.watch import Saved
 from warplog.records.measured import Provenance
 from warplog.records.requested.duel import Counter, Duel, Estimate, Judged, Ratio, Side, Window
 
@@ -53,6 +55,21 @@ def test_one_line_says_word_sides_case_ratio_interval_times_and_effort() -> None
         "SLOWER  warptile against HEAD:warptile, sgemm 2048 at rest: +0.50 % (+0.40 % to +0.60 %) in time;"
         " 100 to 100.5 us; 4 processes, 3.0 s"
     )
+
+
+def test_a_save_is_a_line_with_its_time_verdicts_seconds_and_the_session() -> None:
+    verdict = Verdict("FASTER", "", 137.2, 0.9, 0.89, 0.91, 0.001, 1e-6)
+    saved = Saved("ok", "", 123.456, 3.21, 2.5, {"right": verdict})
+    assert words.saved_line(saved, [200.0, 0.0, 123.456]) == (
+        "123.46 us  FASTER against right: -10.00 % (-11.00 % to -9.00 %)  (compiled in 3.2 s, judged in 2.5 s)  █x▁"
+    )
+    failed = Saved("compile_error", "mine.cu(3): error: expected a ;", compile_s=1.0)
+    line = "compile_error: mine.cu(3): error: expected a ;  (compiled in 1.0 s)  x"
+    assert words.saved_line(failed, [0.0]) == line
+
+
+def test_the_bars_are_those_of_the_last_forty_saves() -> None:
+    assert words.sparkline([1000.0, *[10.0] * 39, 20.0]) == "▁" * 39 + "█"
 
 
 def test_notes_say_what_changed_in_the_code_and_what_the_clock_resolves() -> None:

@@ -1,4 +1,4 @@
-"""The subcommands `warplog ab`, `gate` and `bisect`: versions of kernels take turns on the GPU."""
+"""The subcommands `warplog ab`, `watch`, `gate` and `bisect`: versions of kernels take turns on the GPU."""
 
 import argparse
 from hashlib import sha256
@@ -70,9 +70,27 @@ examples:
 """
 
 
+_WATCH = """\
+On every save of the variant's source, of a file that it includes, or of family.yaml: is it faster now? The variant is
+compiled, checked, and launched in turns with its last good version and with its parent, in three processes that stay.
+One line a save, with the times of the session; of several saves in quick succession, the last one. Ctrl-C ends it.
+
+The verdict is that of `warplog ab` after three short looks, which no further process confirms: ask `warplog ab` before
+you believe a small difference.
+
+Exit status 130: it was interrupted. 2: the name or an option is wrong. 3: there is no GPU.
+"""
+_WATCH_EXAMPLES = """\
+examples:
+  warplog watch sgemm/warptile                     the headline case
+  warplog watch sgemm/warptile --case 4096
+"""
+
+
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Adds the subcommands to the parser."""
     _add_ab(commands)
+    _add_watch(commands)
     _add_gate(commands)
     _add_bisect(commands)
 
@@ -96,6 +114,21 @@ def _add_bisect(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     _add_precision(bisect)
     bisect.add_argument("--json", action="store_true", help="print the record as JSON")
     bisect.set_defaults(command="bisect")
+
+
+def _add_watch(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    watch = commands.add_parser(
+        "watch",
+        help="report after every save whether a variant became faster",
+        description=_WATCH,
+        epilog=_WATCH_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    watch.add_argument("variant", metavar="FAMILY/VARIANT", help="of CUDA sources")
+    _add_case(watch)
+    _add_margin(watch)
+    _add_kernels(watch)
+    watch.set_defaults(command="watch")
 
 
 def _add_gate(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -137,7 +170,22 @@ def _add_gate(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     gate.set_defaults(command="gate")
 
 
-def _add_precision(parser: argparse.ArgumentParser) -> None:
+def _add_case(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--case", default="", help="timed case (default: the headline case of the family)")
+
+
+def _add_kernels(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--kernels",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FOLDER",
+        help="a folder of families in addition to those of the project (repeatable)",
+    )
+
+
+def _add_margin(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--margin",
         type=_share,
@@ -145,6 +193,10 @@ def _add_precision(parser: argparse.ArgumentParser) -> None:
         metavar="X",
         help="largest relative gap between two times that are the same (default: 0.005)",
     )
+
+
+def _add_precision(parser: argparse.ArgumentParser) -> None:
+    _add_margin(parser)
     parser.add_argument(
         "--seconds",
         type=_seconds,
@@ -164,7 +216,7 @@ def _add_ab(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
     )
     ab.add_argument("a", metavar="A", help="what B is compared with")
     ab.add_argument("b", metavar="B", help="FASTER and SLOWER are said of it")
-    ab.add_argument("--case", default="", help="timed case (default: the headline case of the family)")
+    _add_case(ab)
     _add_precision(ab)
     ab.add_argument(
         "--rest",
@@ -177,14 +229,7 @@ def _add_ab(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         help="do not ask Nsight Compute which counters changed if the times differ",
     )
     ab.add_argument("--seed", type=int, metavar="N", help="for inputs, addresses and the order of turns")
-    ab.add_argument(
-        "--kernels",
-        action="append",
-        default=[],
-        type=Path,
-        metavar="FOLDER",
-        help="a folder of families in addition to those of the project (repeatable)",
-    )
+    _add_kernels(ab)
     ab.add_argument("--json", action="store_true", help="print the record as JSON")
     ab.set_defaults(command="ab")
 
@@ -228,11 +273,36 @@ def run(options: argparse.Namespace, project: Path) -> int:
     return 0 if duel.status == "ok" else NO_VERDICT
 
 
+def run_watch(options: argparse.Namespace, project: Path) -> int:
+    """Prints a line after every save, until it is interrupted; returns the exit status."""
+    from warplog.duel import sides, words
+    from warplog.duel.watch import watch
+
+    try:
+        corner, _ = sides.resolve(options.variant, options.variant, project, options.kernels)
+        case = options.case or corner.family.headline_case
+        if why := sides.why_other_work(corner, corner, case):
+            raise WarplogError(why)
+        if corner.commit or corner.variant.is_python:
+            raise WarplogError(f"{options.variant}: only CUDA sources of the working tree; see `warplog ab`")
+    except WarplogError as error:
+        say(f"error: {error}")
+        return USAGE
+    session = list[float]()
+    try:
+        for saved in watch(corner, case, options.margin, project):
+            session.append(saved.us)
+            print(words.saved_line(saved, session), flush=True)
+    except WarplogError as error:
+        say(f"error: {error}")
+    return NO_VERDICT
+
+
 def run_gate(options: argparse.Namespace, project: Path) -> int:
     """Runs the gate, prints and writes its verdict, and returns the exit status."""
     from warplog.core.files import write_bytes, write_text
-    from warplog.duel import gate as gates
-    from warplog.duel import gate_words, packing
+    from warplog.duel.changes import gate as gates
+    from warplog.duel.changes import gate_words, packing
     from warplog.records import door
 
     how = gates.GateOptions(tuple(options.case), options.minutes, options.seconds, options.margin)
@@ -287,8 +357,8 @@ def _target(arch: str | None) -> "Gpu | Target":
 
 def run_bisect(options: argparse.Namespace, project: Path) -> int:
     """Searches the commit, prints it, and returns the exit status."""
-    from warplog.duel import bisect as bisecting
     from warplog.duel import match, sides, sources, words
+    from warplog.duel.changes import bisect as bisecting
     from warplog.records import door
 
     refs = options.good, options.bad

@@ -48,6 +48,7 @@ examples:
   warplog explain --family sgemm        why each variant is faster than its parent, from the counters
   warplog claims --family sgemm         which published claims the measurements confirm
   warplog ab HEAD:warptile warptile     is the change in the working tree faster? within seconds, on a GPU
+  warplog watch sgemm/warptile          is it faster? after every save
   warplog gate main                     does it make any kernel slower than on main?
   warplog bisect v1.2 main              which commit made a kernel slower?
   warplog compare h200 results          is this campaign slower than the recorded one? exit status 1 if so
@@ -518,4 +519,5 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "schema": documents.show_schema,
     "ui": lambda options: browsing.run(options, _project()),
     "verify": lambda options: verifying.run(options, _campaign(options), _to_stderr),
+    "watch": lambda options: duelling.run_watch(options, _project()),
 }

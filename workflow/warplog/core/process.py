@@ -295,6 +295,40 @@ def run(
         return Completed(code, _signal_name(-code), timed_out, time.monotonic() - start, output.tail())
 
 
+@contextmanager
+def beside(
+    command: Sequence[str | os.PathLike[str]], log: Path, env: Mapping[str, str]
+) -> Iterator["subprocess.Popen[str]"]:
+    """Runs a program beside the block, which writes to its standard input, and then kills its process group.
+
+    Args:
+        log: file to which stdout and stderr are appended.
+        env: the whole environment.
+
+    Raises:
+        OSError: The program cannot be started, or the log not be written.
+    """
+    with log.open("ab") as output, termination_raises(), Deferred() as deferred:
+        child = subprocess.Popen(
+            [os.fspath(part) for part in command],
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            env=dict(env),
+            text=True,
+        )
+        try:
+            deferred.release()
+            yield child
+        finally:
+            with Deferred(), suppress(subprocess.TimeoutExpired, BrokenPipeError):
+                _signal_group(child.pid, signal.SIGKILL)
+                child.wait(_REAP_S)
+                assert child.stdin
+                child.stdin.close()
+
+
 def _start(
     command: Sequence[str | os.PathLike[str]], env: Mapping[str, str] | None, cwd: Path | None
 ) -> subprocess.Popen[bytes]:

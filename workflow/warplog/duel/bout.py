@@ -1,4 +1,7 @@
-"""What one process of a duel does: it loads both sides, checks their results, and lets them take turns."""
+"""What one process of a duel does: it loads both sides, checks their results, and lets them take turns.
+
+Its context, arrays and libraries stay for the next duel, if there is one.
+"""
 
 import math
 import time
@@ -21,6 +24,7 @@ from warplog.measure.worker.case_data import SEEDS, CaseData
 from warplog.measure.worker.check_case import check_case
 from warplog.measure.worker.problem import Problem
 from warplog.measure.worker.python.launcher import PythonLauncher
+from warplog.records import door
 from warplog.records.requested.duel import Regime, Window
 
 _TURN_APART_S = 0.1
@@ -47,55 +51,74 @@ class Bout:
     """The sides of a process, checked, with their arrays filled; both sides, or twice the same.
 
     Attributes:
+        seed: of the inputs, the addresses and the order of the turns.
         addresses: of the arrays.
     """
 
+    addresses: tuple[int, ...]
+    pair: Pair
+
     def __init__(self, task: DuelTask, number: int, sides: Sequence[int], open_: ExitStack) -> None:
-        """Checks the results.
+        """Creates what the sides share: the context, and the inputs with their answers.
 
         Args:
-            task: the duel.
+            task: the first duel.
             number: of the process, from 1; the first one checks the check cases, too.
             sides: A and B, or twice the one that runs here.
             open_: is closed when the process is done.
-
-        Raises:
-            LaunchFailed: A launcher or the device reports an error, or results are wrong.
         """
-        self._task, self._number, self._sides = task, number, sides
+        self._number, self._sides = number, sides
         self._backend: Backend = make_backend(task.backend)
         name = f"{task.seed}/{number}" + (f"/{NAMES[sides[0]]}" if task.apart else "")
         self.seed = open_.enter_context(scattered(self._backend, name))
         self._random = Random(self.seed)  # noqa: S311 - no secret
         if number == 1 and sides[0] == A:
             note(task.journal, Opened(session=self._backend.session()))
-        loaded = {side: task.sides[side].load() for side in dict.fromkeys(sides)}
-        self._family: Family = loaded[sides[0]][0]
-        data = CaseData(self._backend.xp, self._family)
-        problems, launchers = dict[int, Problem](), dict[int, Launcher]()
-        for side, (_, variant) in loaded.items():
-            memory = task.sides[side].memory
-            shared = next((one for one in problems.values() if one.memory == memory), None)
-            problems[side] = shared or self._problem(memory, data)
+        self._family: Family = task.sides[sides[0]].load()[0]
+        self._data = CaseData(self._backend.xp, self._family)
+        self._arrays: list[Problem] = []  # one for each kind of memory
+        self._loaded: dict[str, Launcher] = {}
+        self._timer: DuelTimer | None = None
+        self._turns = open_.enter_context(ExitStack())
+
+    def meet(self, task: DuelTask) -> None:
+        """Loads the sides of a duel and checks the results of those that are new to the process.
+
+        Raises:
+            LaunchFailed: A launcher or the device reports an error, or results are wrong.
+        """
+        self._turns.close()
+        self._task = task
+        keys = {side: door.as_json(task.sides[side]) for side in self._sides}
+        new = {side: task.sides[side].load()[1] for side in keys if keys[side] not in self._loaded}
+        problems = {side: self._problem(task.sides[side].memory) for side in keys}
+        for side, variant in new.items():
             with blamed(side):
-                launchers[side] = self._launcher(side, variant)
-        self._problems = [problems[side] for side in sides]
-        self._launchers = [launchers[side] for side in sides]
+                self._loaded[keys[side]] = self._launcher(side, variant)
+        self._problems = [problems[side] for side in self._sides]
+        self._launchers = [self._loaded[keys[side]] for side in self._sides]
         used = dict.fromkeys(problems.values())
         self.addresses = tuple(array.pointer() for problem in used for array in problem.arrays.values())
         for problem in used:
-            problem.fill(SEEDS["time"] + number)
-        for side, (_, variant) in loaded.items():
-            note(task.journal, Doing(what=f"checking {NAMES[side]}", process=number))
-            self._check(sides.index(side), variant)
-        note(task.journal, Doing(what="in turns", process=number))
-        timer = DuelTimer(Path(task.timer), self._family.measuring.timing == "stream", task.default_mhz)
+            problem.fill(SEEDS["time"] + self._number)
+        for side, variant in new.items():
+            note(task.journal, Doing(what=f"checking {NAMES[side]}", process=self._number))
+            self._check(self._sides.index(side), variant)
+        note(task.journal, Doing(what="in turns", process=self._number))
+        if self._timer is None:
+            blocking = self._family.measuring.timing == "stream"
+            self._timer = DuelTimer(Path(task.timer), blocking, task.default_mhz)
         arguments = [problem.arguments for problem in self._problems]
-        self.pair: Pair = open_.enter_context(timer.pair(self._launchers, arguments, sides))
+        self.pair = self._turns.enter_context(self._timer.pair(self._launchers, arguments, self._sides))
 
-    def _problem(self, memory: Mapping[str, str], data: CaseData) -> Problem:
-        case = self._family.case(self._task.case)
-        return Problem(self._backend.xp, self._family, case, memory, data, self._random)
+    def _problem(self, memory: Mapping[str, str]) -> Problem:
+        """Returns the arrays in these kinds of memory, which sides share."""
+        found = next((one for one in self._arrays if one.memory == memory), None)
+        if found is None:
+            case = self._family.case(self._task.case)
+            found = Problem(self._backend.xp, self._family, case, memory, self._data, self._random)
+            self._arrays.append(found)
+        return found
 
     def _launcher(self, side: int, variant: Variant) -> Launcher:
         file = Path(self._task.sides[side].file)

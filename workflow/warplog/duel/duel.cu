@@ -35,6 +35,7 @@ struct Pair {
     Timer* timer = nullptr;
     cudaStream_t own_stream = nullptr;  // of the timer
     Side sides[2];
+    size_t limits[kLimitCount] = {};  // before the first launch, for the next pair of this process
     bool has_limit[kLimitCount] = {};  // older devices and some MIG instances have no persisting lines
 };
 
@@ -101,6 +102,8 @@ cudaError_t take_turn(Timer& t, const Side& side, unsigned delay_cycles, int blo
 extern "C" int warplog_timer_part(Pair* pair) {
     if (pair == nullptr) return cudaSuccess;
     pair->timer->stream = pair->own_stream;  // also after an error between `enter` and `leave`
+    for (int i = 0; i < kLimitCount; ++i)
+        if (pair->has_limit[i]) cudaDeviceSetLimit(kLimits[i], pair->limits[i]);
     for (Side& side : pair->sides)
         if (side.stream != nullptr) cudaStreamDestroy(side.stream);
     delete pair;
@@ -124,7 +127,7 @@ extern "C" int warplog_timer_pair(Timer* t, Launcher a, const void* with_a, Laun
     for (int i = 0; i < kLimitCount; ++i) {
         size_t value = 0;
         pair->has_limit[i] = cudaDeviceGetLimit(&value, kLimits[i]) == cudaSuccess;
-        pair->sides[0].limits[i] = pair->sides[1].limits[i] = value;
+        pair->limits[i] = pair->sides[0].limits[i] = pair->sides[1].limits[i] = value;
     }
     pair->has_limit[0] = pair->has_limit[0] && cudaCtxResetPersistingL2Cache() == cudaSuccess;
     cudaGetLastError();

@@ -4,7 +4,7 @@ import math
 import secrets
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -67,11 +67,8 @@ def duel(corners: Sequence[Corner], options: Options, project: Path) -> Duel:
     Raises:
         WarplogError: There is no GPU, a tool is missing, or the worker failed for a reason other than a kernel.
     """
-    boards = device.boards()
-    if not boards:
-        raise WarplogError(f"no GPU: {device.why_not()}; run on a machine with a GPU")
+    gpu = free_gpu()
     toolchain.ensure("gpu")
-    gpu = next((board for board in boards if not is_held(board.uuid)), boards[0])
     match = Match(project, options, gpu, [making.make(one, gpu, project) for one in corners])
     for side in match.sides:
         if side.build and (why := side.why_not()):
@@ -87,6 +84,28 @@ def duel(corners: Sequence[Corner], options: Options, project: Path) -> Duel:
             return found
         counted = counting.compare(match.sides, options.case, match.gpu, BACKEND, folder)
     return replace(found, counters=counted.counters, no_counters=counted.why_not)
+
+
+def free_gpu() -> Gpu:
+    """Returns the first GPU on which nobody measures; the first one if there is none.
+
+    Raises:
+        WarplogError: There is no GPU.
+    """
+    boards = device.boards()
+    if not boards:
+        raise WarplogError(f"no GPU: {device.why_not()}; run on a machine with a GPU")
+    return next((board for board in boards if not is_held(board.uuid)), boards[0])
+
+
+def side_task(side: Made, folder: Path) -> SideTask:
+    """Returns what a process loads of a side; a copy of its library is made in `folder`."""
+    return SideTask(
+        family_file=str(side.corner.family.file.resolve()),
+        variant=side.corner.variant.name,
+        file=str(making.copied(side, folder).resolve()),
+        memory=dict(side.corner.variant.memory),
+    )
 
 
 @dataclass(frozen=True)
@@ -120,15 +139,7 @@ class Match:
 
     def task(self, timer: Path, folder: Path) -> DuelTask:
         """Returns the work of the processes; copies of the libraries are made in `folder`."""
-        a, b = (
-            SideTask(
-                family_file=str(side.corner.family.file.resolve()),
-                variant=side.corner.variant.name,
-                file=str(making.copied(side, folder / name).resolve()),
-                memory=dict(side.corner.variant.memory),
-            )
-            for side, name in zip(self.sides, "ab", strict=True)
-        )
+        a, b = (side_task(side, folder / name) for side, name in zip(self.sides, "ab", strict=True))
         return DuelTask(
             backend=BACKEND,
             sides=(a, b),
@@ -179,19 +190,24 @@ def _run(task: DuelTask, rules: dict[Regime, Rule], folder: Path, gpu: Gpu) -> l
     """Runs the worker to its end and returns what it said, the reason for a bad end included."""
     file = folder / "task.json"
     door.write(file, task)
-    watch = _Watch(Path(task.journal), rules)
+    journal = Listener(Path(task.journal), rules)
     done = run(
         [sys.executable, "-m", "warplog.duel.worker", str(file)],
         timeout_s=_LONGEST_S,
         env=environment(gpu.environment),
         log=folder / "worker.log",
-        stop=watch.is_overdue,
+        stop=journal.is_overdue,
     )
-    watch.is_overdue()  # reads the last lines
-    return watch.said if done.ok else [*watch.said, _post_mortem(done, watch.said)]
+    journal.is_overdue()  # reads the last lines
+    return journal.said if done.ok else [*journal.said, post_mortem(done, journal.said)]
 
 
-def _post_mortem(done: Completed, said: Sequence[Note]) -> Failed:
+def post_mortem(done: Completed, said: Sequence[Note]) -> Failed:
+    """Returns why the worker ended after it said this.
+
+    Raises:
+        WarplogError: It failed for a reason other than a kernel.
+    """
     tail = " ".join(done.output_tail.split())[-_LOG_TAIL:]
     if done.returncode == BROKEN:
         raise WarplogError(f"the worker of the duel failed: {tail}")
@@ -201,14 +217,15 @@ def _post_mortem(done: Completed, said: Sequence[Note]) -> Failed:
     return Failed(status="crashed", reason=": ".join([*doing, explain_exit(done), tail]))
 
 
-class _Watch:
+class Listener:
     """Reads the journal of the processes, shows what they find, and notices if they hang.
 
     Attributes:
         said: the notes so far.
     """
 
-    def __init__(self, journal: Path, rules: dict[Regime, Rule]) -> None:
+    def __init__(self, journal: Path, rules: Mapping[Regime, Rule]) -> None:
+        """Shows the regimes of these rules."""
         self.said: list[Note] = []
         self._journal, self._rules = journal, rules
         self._since, self._shown = time.monotonic(), False
@@ -219,7 +236,7 @@ class _Watch:
         self.said += new
         for one in new:
             self._since, self._shown = time.monotonic(), False
-            if isinstance(one, Found):
+            if isinstance(one, Found) and one.regime in self._rules:
                 sizes, ratio = self._rules[one.regime].sizes, math.exp(one.window.time.log_ratio)
                 of = f"process {one.window.process} of {sizes[0]} to {sizes[-1]}"
                 say(f"  {one.regime}: {of}: {signed_percent(ratio)}")

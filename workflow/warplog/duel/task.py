@@ -96,6 +96,13 @@ class Opened(_Note, tag="opened", frozen=True, kw_only=True):
 Note = Doing | Found | Failed | Opened
 
 
+class Asked(Frozen, frozen=True, kw_only=True):
+    """A window that a process which stays is asked for."""
+
+    task: DuelTask
+    process: Count
+
+
 class Turned(Frozen, frozen=True, kw_only=True):
     """A turn of a side in a process of its own: the mean of its launches, as the fields of `Turn` and `Taken` say."""
 

@@ -1,17 +1,19 @@
 """The record of a duel in words: one line per regime, and what to know of it; that of a bisection."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from warplog.analysis.verdicts import AMBIGUOUS
+from warplog.analysis.verdicts import AMBIGUOUS, Verdict
 from warplog.core.numbers import signed_percent
 from warplog.core.text import join_notes
 from warplog.duel.evidence import TURNS, UNCONFIRMED
+from warplog.duel.watch import Saved
 from warplog.records.requested.bisect import Bisection, Commit, Step
 from warplog.records.requested.duel import Duel, Judged, Ratio, Side
 
 SHORT = 12  # digits of a commit
 _MOST_NOT_BLOCKED = 0.01
+_BARS, _MOST_BARS = "▁▂▃▄▅▆▇█", 40
 
 
 def lines(duel: Duel) -> list[str]:
@@ -49,6 +51,27 @@ def _in_time(duel: Duel | None) -> str:
     return f"{_ratio(duel.judged[0].time)} in time" if duel and duel.judged else ""
 
 
+def saved_line(saved: Saved, session: Sequence[float]) -> str:
+    """Returns what became of a save, in a line with the times of all saves of the session."""
+    took = f"compiled in {saved.compile_s:.1f} s" + (
+        f", judged in {saved.duel_s:.1f} s" if saved.duel_s else ""
+    )
+    if saved.status == "ok":
+        verdicts = (f"{one.word} against {name}: {_ratio(one)}" for name, one in saved.verdicts.items())
+        found = f"{saved.us:.5g} us  {'; '.join(verdicts)}"
+    else:
+        found = f"{saved.status}: {saved.reason}"
+    return f"{found}  ({took})  {sparkline(session)}"
+
+
+def sparkline(session: Sequence[float]) -> str:
+    """Draws the last times, the longest as the highest bar; x stands for a save without a time (0)."""
+    shown = session[-_MOST_BARS:]
+    times = [us for us in shown if us]
+    lowest, span = min(times, default=0.0), (max(times, default=0.0) - min(times, default=0.0)) or 1.0
+    return "".join(_BARS[int((len(_BARS) - 1) * (us - lowest) / span)] if us else "x" for us in shown)
+
+
 def _verdict(duel: Duel, judged: Judged) -> str:
     who = f"{duel.b.name} against {duel.a.name}, {duel.a.family} {duel.case}"
     where = "at rest" if judged.regime == "rest" else "sustained"
@@ -58,7 +81,7 @@ def _verdict(duel: Duel, judged: Judged) -> str:
     return f"{judged.time.word}  {who} {where}: {_ratio(judged.time)} in time{cycles}; {times}; {spent}"
 
 
-def _ratio(ratio: Ratio) -> str:
+def _ratio(ratio: Ratio | Verdict) -> str:
     return f"{signed_percent(ratio.ratio)} ({signed_percent(ratio.low)} to {signed_percent(ratio.high)})"
 
 

@@ -1,9 +1,10 @@
 """The worker of a duel: lets one process after the other take turns until the rule says stop, and notes what they find.
 
     python -m warplog.duel.worker TASK.json
+    python -m warplog.duel.worker             for one window after another, as lines of standard input ask
 
 It imports the array library and forks, so that a process costs a CUDA context and no imports. Each process serves
-requests: for a window, or, if the sides run apart, for a turn of its side.
+requests: to load the sides of a duel, for a window, or, if the sides run apart, for a turn of its side.
 """
 
 import contextlib
@@ -23,7 +24,7 @@ from warplog.core.locks import hold
 from warplog.core.process import die_with_parent
 from warplog.duel.bout import Bout
 from warplog.duel.evidence import TURNS, blocks_of, found_in, orders, rules
-from warplog.duel.task import Doing, DuelTask, Failed, Found, Turned, note, notes
+from warplog.duel.task import Asked, Doing, DuelTask, Failed, Found, Turned, note, notes
 from warplog.duel.timer import A, B, Turn
 from warplog.duel.turns import LEAST_BLOCKS
 from warplog.measure.results import LaunchFailed
@@ -56,19 +57,47 @@ def main(task_file: Path) -> int:
     """Runs the duel; its journal then holds a window of each process, or why there is no verdict."""
     task = door.read(task_file, DuelTask)
     die_with_parent(signal.SIGKILL)
+    _import(task)
+    with _noted(task):
+        _measure(task)
+    return 0
+
+
+def stay() -> int:
+    """Measures each window that standard input asks for; its process stays for the next ones, unless it fails."""
+    die_with_parent(signal.SIGKILL)
+    staying: dict[int, _Process] = {}
+    with ExitStack() as open_:
+        for line in sys.stdin:
+            asked = door.decode(json.loads(line), Asked, "standard input")
+            task, number = asked.task, asked.process
+            _import(task)
+            # Forked without the lock of the GPU, which the process would otherwise hold as long as it lives.
+            one = staying.pop(number, None) or open_.enter_context(process(task, number, (A, B)))
+            with _noted(task):
+                note(task.journal, Found(regime="rest", window=_window(one, task, "rest")))
+                staying[number] = one
+    return 0
+
+
+def _import(task: DuelTask) -> None:
     import_arrays(task.backend)
     if task.backend != NumpyBackend.name:
         import_languages({side.load()[1].language for side in task.sides})
+
+
+@contextlib.contextmanager
+def _noted(task: DuelTask) -> Iterator[None]:
+    """Locks the GPU; if a side fails in the block, ends that and notes why there is no verdict."""
     note(task.journal, Doing(what="waiting for the GPU", process=0))
     with hold(task.gpu_lock) if task.gpu_lock else contextlib.nullcontext():
         try:
-            _measure(task)
+            yield
         except LaunchFailed as failed:
             note(task.journal, Failed(status=failed.status, reason=failed.reason))
         except _Died as died:
             did = [one.what for one in notes(Path(task.journal)) if isinstance(one, Doing)]
             note(task.journal, Failed(status="crashed", reason=f"{did[-1]}: the process ended: {died}"))
-    return 0
 
 
 def _measure(task: DuelTask) -> None:
@@ -84,9 +113,14 @@ def _measure(task: DuelTask) -> None:
 
 def _together(task: DuelTask, number: int, regime: Regime) -> Window:
     with process(task, number, (A, B)) as both:
-        window = both.ask(regime).window
-        assert window is not None
-        return window
+        return _window(both, task, regime)
+
+
+def _window(both: "_Process", task: DuelTask, regime: Regime) -> Window:
+    both.meet(task)
+    window = both.ask(regime).window
+    assert window is not None
+    return window
 
 
 def _apart(task: DuelTask, number: int, regime: Regime) -> Window:
@@ -94,6 +128,8 @@ def _apart(task: DuelTask, number: int, regime: Regime) -> Window:
     random = Random(f"{task.seed}/{number}")  # noqa: S311 - no secret
     with process(task, number, (A, A)) as a, process(task, number, (B, B)) as b:
         sides = a, b
+        for side in sides:
+            side.meet(task)
         addresses = tuple(where for side in sides for where in side.ask("addresses").addresses)
         begin, done = time.monotonic(), list[tuple[int, Turned]]()
         while not _is_enough(task, regime, len(done), time.monotonic() - begin):
@@ -153,6 +189,10 @@ class _Process:
             raise LaunchFailed(answer.failed.status, answer.failed.reason)
         return answer
 
+    def meet(self, task: DuelTask) -> None:
+        """Lets the process load and check the sides of a duel, as `ask`."""
+        self.ask(f"meet {door.as_json(task)}")
+
     def end(self) -> int:
         """Ends the process if it still runs; returns its exit status, or the negative number of a signal."""
         with contextlib.suppress(BrokenPipeError):
@@ -193,8 +233,9 @@ def _serve(task: DuelTask, number: int, sides: tuple[int, int], requests: IO[str
     open_ = ExitStack()  # never closed: the process ends, and after a device error closing fails as well
     try:
         die_with_parent(signal.SIGKILL)
-        bout = Bout(task, number, sides, open_)
+        bout: Bout | None = None  # until the first request, when the GPU is locked
         for line in requests:
+            bout = bout or Bout(task, number, sides, open_)
             say(_answer(bout, line.strip()))
         status = 0
     except LaunchFailed as failed:
@@ -215,6 +256,9 @@ def _serve(task: DuelTask, number: int, sides: tuple[int, int], requests: IO[str
 
 def _answer(bout: Bout, what: str) -> _Answer:
     match what:
+        case _ if what.startswith("meet "):
+            bout.meet(door.decode(json.loads(what.removeprefix("meet ")), DuelTask, "request"))
+            return _Answer()
         case "rest" | "sustained":
             return _Answer(window=bout.window(what))
         case "rest turn":
@@ -234,7 +278,7 @@ def _answer(bout: Bout, what: str) -> _Answer:
 
 if __name__ == "__main__":
     try:
-        sys.exit(main(Path(sys.argv[1])))
+        sys.exit(main(Path(sys.argv[1])) if sys.argv[1:] else stay())
     except Exception:
         traceback.print_exc()
         sys.exit(BROKEN)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from warplog.core.errors import WarplogError, say
 from warplog.duel import making
-from warplog.duel.gate import Fight, case_word, compared
+from warplog.duel.changes.gate import Fight, case_word, compared
 from warplog.duel.making import Made
 from warplog.duel.match import Options, duel
 from warplog.duel.sides import Corner, families_at, why_other_work

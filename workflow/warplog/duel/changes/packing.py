@@ -9,7 +9,7 @@ from warplog.core import store
 from warplog.core.errors import WarplogError
 from warplog.core.files import read_bytes, write_bytes
 from warplog.duel import making
-from warplog.duel.gate import Found, chosen, differences
+from warplog.duel.changes.gate import Found, chosen, differences
 from warplog.duel.making import Target
 from warplog.duel.match import TIMER
 from warplog.duel.sides import CACHE, WORKING_TREE, families_at, families_of
