@@ -306,7 +306,7 @@ class Traced(Conclusion):
 
 @dataclass(frozen=True)
 class AccessLine(Conclusion):
-    """How a source line accesses an array or shared memory, summed over its instructions in all kernels of the launch."""
+    """How a source line accesses an array or shared memory, summed over its instructions in all kernels."""
 
     TABLE = "access_lines"
     KEYS = ("family", "variant", "case", "file", "line", "space", "kind", "array")

@@ -41,7 +41,6 @@ def rows(record: Accesses | Absent) -> Iterator[tuple[str, Row]]:
 
 
 def _kernel(kernel: Kernel) -> Row:
-    reuse = {"block_bytes": None, "wave_blocks": None, "wave_bytes": None, "wave_bytes_of_blocks": None}
     return {
         "launch": kernel.launch,
         "kernel": kernel.kernel,
@@ -51,7 +50,7 @@ def _kernel(kernel: Kernel) -> Row:
         "entries": kernel.entries,
         "lost": kernel.lost,
         "untraced": ", ".join(f"{opcode} {count}" for opcode, count in kernel.untraced),
-        **(structs.asdict(kernel.reuse) if kernel.reuse else reuse),
+        **(structs.asdict(kernel.reuse) if kernel.reuse else {}),
     }
 
 
