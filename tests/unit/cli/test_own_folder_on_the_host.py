@@ -10,7 +10,7 @@ import pytest
 import snakemake_runs
 from warplog.cli import main
 
-PROJECT = Path(__file__).parents[2]
+PROJECT = Path(__file__).parents[3]
 C = "for (int i = 0; i < a->N; ++i) a->y[i] = 2 * a->x[i];"
 PYTHON = """
 def launch(arrays, scalars, stream):
