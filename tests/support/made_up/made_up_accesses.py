@@ -292,11 +292,14 @@ def sgemm_smem_tiled(lines) -> Trace:
 
 
 ARRAYS: Mapping[str, list[ArrayPlace]] = {
-    "transpose": [ArrayPlace("in", A, (N, N), FLOAT, "input"), ArrayPlace("out", C, (N, N), FLOAT, "output")],
+    "transpose": [
+        ArrayPlace("in", A, (N, N), FLOAT, is_output=False),
+        ArrayPlace("out", C, (N, N), FLOAT, is_output=True),
+    ],
     "sgemm": [
-        ArrayPlace("A", A, (N, N), FLOAT, "input"),
-        ArrayPlace("B", B, (N, N), FLOAT, "input"),
-        ArrayPlace("C", C, (N, N), FLOAT, "inout"),
+        ArrayPlace("A", A, (N, N), FLOAT, is_output=False),
+        ArrayPlace("B", B, (N, N), FLOAT, is_output=False),
+        ArrayPlace("C", C, (N, N), FLOAT, is_output=True),
     ],
 }
 VARIANTS: Mapping[tuple[str, str], Callable[..., Trace]] = {

@@ -51,9 +51,7 @@ def traced(
     for variant, record in records.items():
         for table, row in (*listed.rows(record), *pictures.rows(record)):
             rows[table].append({"family": family, "variant": variant, **made.mark, **row})
-    frames = {
-        name: pd.DataFrame(own, columns=None if own else list(TABLES[name])) for name, own in rows.items()
-    }
+    frames = {name: pd.DataFrame(own, columns=list(TABLES[name])) for name, own in rows.items()}
     tables = replace(made.tables(), **frames)
     shown = [conclusions.cells(row) for row in analysis.traces(tables).variants]
     return replace(tables, traced=pd.DataFrame(shown, columns=list(conclusions.columns(Traced))))

@@ -39,7 +39,8 @@ def test_a_line_has_its_sectors_or_wavefronts_per_request_beside_the_ideal(trans
             "distinct_bytes": 131072,
         }
     ]
-    rows = [ACCESSES[0], *parts, *parts, *ACCESSES[2:]]  # two instructions of one line
+    again = [{**row, "launch": 1} for row in parts]  # the kernel is launched twice
+    rows = [ACCESSES[0], *parts, *again, *ACCESSES[2:]]
     lines = {
         (line.variant, line.line, line.kind, line.array): line
         for line in conclude(with_traces(transpose, rows), {}).access_lines
@@ -226,7 +227,9 @@ def test_a_variant_has_its_sectors_ways_and_reuse_and_how_often_ncu_differs(tran
         {**row, "agreement": "differs" if row["variant"] == "naive" and row["kind"] == "store" else "equal"}
         for row in ACCESSES
     ]
-    reused = [*KERNELS[1:], kernel("naive", wave_bytes_of_blocks=4 * 262144)]
+    writes = {"wave_blocks": None, "wave_bytes": None, "wave_bytes_of_blocks": None}  # and reads nothing
+    kernels = kernel("naive", **writes), kernel("naive", launch=1, wave_bytes_of_blocks=4 * 262144)
+    reused = [*KERNELS[1:], *kernels]
     rows = {row.variant: row for row in conclude(with_traces(transpose, counted, reused), {}).traced}
     naive, conflict = rows["naive"], rows["smem_conflict"]
     assert (naive.load_sectors_per_request, naive.store_sectors_per_request, naive.store_sectors_ideal) == (

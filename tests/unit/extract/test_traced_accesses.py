@@ -120,8 +120,8 @@ def test_owners_with_several_elements_are_runs(tmp_path):
 
 def test_only_outputs_of_two_dimensions_have_owners(tmp_path):
     kernel = VARIANTS["transpose", "naive"](lambda *_: 1)
-    flat = [ArrayPlace("out", C, (4096,), 4, "output")]
-    read_only = [ArrayPlace("out", C, (64, 64), 4, "input")]
+    flat = [ArrayPlace("out", C, (4096,), 4, is_output=True)]
+    read_only = [ArrayPlace("out", C, (64, 64), 4, is_output=False)]
     assert traced(tmp_path, [kernel], flat).owners is traced(tmp_path, [kernel], read_only).owners is None
 
 

@@ -69,7 +69,7 @@ def test_the_example_is_a_request_of_the_median_cost(given_lanes):
 
 def test_the_example_has_no_address_where_a_lane_takes_no_part():
     (found,) = count((3, 2, 16, What.GLOBAL, READ, [(64, 4), (0, 0), (72, 8)]))
-    assert (found.example.block, found.example.warp, found.example.size) == (3, 2, 8)
+    assert (found.example.block, found.example.warp, found.example.size_bytes) == (3, 2, 8)
     assert found.example.addresses == (64, -1, 72, *[-1] * 29)
 
 

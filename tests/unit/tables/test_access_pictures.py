@@ -22,10 +22,11 @@ def test_of_the_instructions_of_a_line_the_one_with_most_conflicts_has_a_row_per
     }
 
 
-def test_equal_instructions_of_a_line_are_summed():
+def test_equal_instructions_of_a_line_are_summed_over_launches_too():
     conflict, free = ldmatrix(lambda lane: 64 * lane), ldmatrix(lambda lane: 16 * lane)
-    unrolled = [replace(conflict, offset=16 * n) for n in range(3)]
-    found = rows(record([*unrolled, replace(free, offset=160)]), "access_lanes")
+    unrolled = [replace(conflict, offset=16 * n) for n in range(2)]
+    again = replace(conflict, launch=1)
+    found = rows(record([*unrolled, again, replace(free, offset=160)]), "access_lanes")
     assert {(row["requests"], row["wavefronts"], row["wavefronts_ideal"]) for row in found} == {
         (192, 3072, 768)
     }

@@ -5,7 +5,7 @@ from msgspec import structs
 
 from made_up_accesses import accesses, made_up_accesses, untraced
 from warplog.records.measured import Absent
-from warplog.records.requested.accesses import Counted
+from warplog.records.requested.accesses import AccessCase, Counted
 from warplog.tables.files import as_frame
 from warplog.tables.traced.accesses import TABLES, agreement, rows, summary
 
@@ -108,13 +108,15 @@ def test_the_summary_names_what_differs_and_what_was_not_traced(tmp_path):
     (case,) = record.cases
     load = structs.replace(case.instructions[0], ncu=Counted(requests=32, sectors=129))
     changed = structs.replace(case, instructions=(load, *case.instructions[1:]))
+    larger = AccessCase(case="4096", status="timeout", reason="60 s")
     found = [
         {"family": one.family, "variant": one.variant, **row}
-        for one in (structs.replace(record, cases=(changed,)), untraced("sgemm", "cublas"))
+        for one in (structs.replace(record, cases=(larger, changed)), untraced("sgemm", "cublas"))
         for table, row in rows(one)
         if table == "accesses"
     ]
     assert summary(found).splitlines() == [
+        "transpose/padded  timeout  60 s",
         "sgemm/cublas  unsupported  its kernel is a library's",
         "transpose/padded  LDG.E.CONSTANT padded.cu:23  sectors: traced 128, counted 129",
         "accesses: 1 of 2 variants traced; instructions: 15 equal, 1 differs",

@@ -10,7 +10,7 @@ from warplog.worklog.texts import words
 
 TRACED = Traced("f", "a", "64", "ok", blocks=64, traced_blocks=64, counted=0, differing=0)
 LINE = AccessLine(
-    "f", "a", "64", 0, "a.cu", 7, "x = in[i];", "global", "load", "in", 128, 32.0, 4.0, "sector/request", 4.0, -1,
+    "f", "a", "64", "a.cu", 7, "x = in[i];", "global", "load", "in", 128, 32.0, 4.0, "sector/request", 4.0, -1,
     "scattered", "",
 )  # fmt: skip
 SHARED = replace(

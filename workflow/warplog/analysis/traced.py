@@ -224,10 +224,11 @@ def _variant(family: str, key: tuple[str, str], rows: Sequence[Row], kernels: Se
 
 def _with_reuse(summary: Traced, kernels: Sequence[Row]) -> Traced:
     """Returns the row with what blocks of the kernel that reads most have in common."""
-    most = max(kernels, key=lambda kernel: max(number(kernel, "wave_bytes_of_blocks"), -1.0), default={})
-    whole, distinct = number(most, "wave_bytes_of_blocks"), number(most, "wave_bytes")
-    if not distinct > 0:
+    known = [kernel for kernel in kernels if number(kernel, "wave_bytes") > 0]
+    if not known:
         return summary
+    most = max(known, key=lambda kernel: number(kernel, "wave_bytes_of_blocks"))
+    whole, distinct = number(most, "wave_bytes_of_blocks"), number(most, "wave_bytes")
     return replace(
         summary,
         block_bytes=number(most, "block_bytes"),
@@ -239,25 +240,23 @@ def _with_reuse(summary: Traced, kernels: Sequence[Row]) -> Traced:
 
 
 def _lines(rows: Sequence[Row]) -> Iterator[AccessLine]:
-    places: dict[tuple[float, str, float, str, str, str], list[Row]] = {}
+    places: dict[tuple[str, float, str, str, str], list[Row]] = {}
     for row in rows:
         if not number(row, "requests") > 0:  # the only row of a launch of which the trace sees no access
             continue
         space, kind, array = (text(row, name) for name in ("space", "kind", "array"))
-        place = number(row, "launch"), text(row, "file"), number(row, "line"), space, kind, array
+        place = text(row, "file"), number(row, "line"), space, kind, array
         places.setdefault(place, []).append(row)
-    for (launch, file, line, space, kind, array), own in sorted(places.items(), key=lambda item: item[0]):
+    for (file, line, space, kind, array), own in sorted(places.items(), key=lambda item: item[0]):
         is_shared = space == "shared"
         column = "wavefronts" if is_shared else "sectors"
         requests, taken, ideal = (
             _total(own, name) for name in ("requests", f"traced_{column}", f"{column}_ideal")
         )
-        ways = max(number(row, "ways") for row in own)
         yield AccessLine(
             text(own[0], "family"),
             text(own[0], "variant"),
             text(own[0], "case"),
-            int(launch),
             file,
             int(line),
             text(own[0], "text").strip(),
@@ -269,7 +268,7 @@ def _lines(rows: Sequence[Row]) -> Iterator[AccessLine]:
             ideal / requests,
             "wavefront/request" if is_shared else "sector/request",
             NAN if is_shared or not taken else _total(own, "distinct_bytes") / taken,
-            -1 if math.isnan(ways) else int(ways),
+            max((int(ways) for row in own if (ways := number(row, "ways")) >= 0), default=-1),
             ("conflicts" if is_shared else "scattered") if taken >= _LEAST * ideal > 0 else "",
             max(_compared(own), key=_COMPARED.index, default=""),
         )

@@ -15,7 +15,7 @@ from warplog.extract import sessions
 from warplog.extract.hot_lines import source_lines
 from warplog.extract.trace import CASE
 from warplog.machine import toolchain
-from warplog.metrics.accesses import Counter, Example, Tally
+from warplog.metrics.accesses import Counter, Tally
 from warplog.metrics.owners import Matrix, OwnerFinder
 from warplog.metrics.reuse import ReuseCounter
 from warplog.parsers import access_trace, line_table
@@ -25,6 +25,7 @@ from warplog.parsers.line_table import Place
 from warplog.parsers.ncu.source import SourceInstruction
 from warplog.parsers.ptxas import demangle
 from warplog.records.requested.accesses import (
+    LINE,
     MOST_INSTRUCTIONS,
     MOST_RUNS,
     MOST_TILES,
@@ -37,7 +38,6 @@ from warplog.records.requested.accesses import (
 )
 
 _DISASSEMBLE_S, _MOST_CUBIN = 120.0, 1 << 30
-_LINE_BYTES = 128  # addresses of no array are relative to the cache line of the first one
 # Instructions that access memory and that the Sanitizer API has no kind for.
 _UNSEEN = {
     *("UTMALDG", "UTMASTG", "UTMAREDG", "TEX", "TLD", "TLD4", "TXD"),
@@ -46,18 +46,17 @@ _UNSEEN = {
 }
 _MERGING = "POPC.INC"  # adds up the lanes with the same address before it accesses memory
 _NO_PLACE = Place("", "", 0)
-_WRITTEN = ("output", "inout")
 
 
 @dataclass(frozen=True)
 class ArrayPlace:
-    """An array argument of the launch; `kind` is that of the contract: input, output or inout."""
+    """An array argument of the launch; `is_output`: whether it is to be written."""
 
     name: str
     address: int
     shape: tuple[int, ...]
     itemsize: int
-    kind: str
+    is_output: bool
 
     @property
     def addresses(self) -> range:
@@ -107,9 +106,7 @@ def summarise(
     wave_blocks: Mapping[str, int],
 ) -> Traced:
     """Returns the same as `read`, given the kernels of the trace, the instructions by kernel, and the lines by file."""
-    outputs = [
-        array for array in arrays if array.kind in _WRITTEN and len(array.shape) == 2 and array.addresses
-    ]
+    outputs = [array for array in arrays if array.is_output and len(array.shape) == 2 and array.addresses]
     names = demangle(tuple(kernel.mangled for kernel in kernels))
     entries: list[Kernel] = []
     instructions: list[Instruction] = []
@@ -265,19 +262,16 @@ def _instruction(
         wavefronts=tally.wavefronts if banks else None,
         wavefronts_ideal=tally.wavefronts_ideal if banks else None,
         ways=tally.ways if banks else None,
-        example=_request(tally.example, array, space == "global"),
+        example=_relative(tally.example, array) if space == "global" else tally.example,
     )
 
 
-def _request(example: Example, array: ArrayPlace | None, absolute: bool) -> Request:
-    taken = [address for address in example.addresses if address >= 0]
-    base = array.address if array else min(taken) // _LINE_BYTES * _LINE_BYTES if absolute else 0
-    return Request(
-        block=example.block,
-        warp=example.warp,
-        size_bytes=example.size,
-        addresses=tuple(address - base if address >= 0 else -1 for address in example.addresses),
-    )
+def _relative(example: Request, array: ArrayPlace | None) -> Request:
+    """Returns a request with addresses from the start of the array, or of the first cache line if there is none."""
+    first = min(address for address in example.addresses if address >= 0)
+    base = array.address if array else first // LINE * LINE
+    addresses = tuple(address - base if address >= 0 else -1 for address in example.addresses)
+    return structs.replace(example, addresses=addresses)
 
 
 def _matrix(array: ArrayPlace) -> Matrix:

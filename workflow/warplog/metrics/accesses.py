@@ -8,9 +8,8 @@ import numpy as np
 
 from warplog.metrics.banks import WORD, Flags, Ints, wavefronts
 from warplog.metrics.copies import pieces
-from warplog.records.requested.accesses import WARP, Kind, Space
+from warplog.records.requested.accesses import LINE, SECTOR, WARP, Kind, Request, Space
 
-SECTOR, LINE = 32, 128
 _WARPGROUP = 4
 _WAVEFRONT = 128  # bytes, without conflicts
 _LANES_OF_SECTOR = SECTOR // WORD  # of local memory, where the words of neighbouring lanes lie side by side
@@ -106,16 +105,6 @@ class Requests:
 
 
 @dataclass(frozen=True)
-class Example:
-    """One request: its bytes per lane, and its address by lane, -1 where none takes part."""
-
-    block: int
-    warp: int
-    size: int
-    addresses: tuple[int, ...]
-
-
-@dataclass(frozen=True)
 class Tally:
     """What all requests of an instruction in one space did.
 
@@ -124,7 +113,7 @@ class Tally:
         array: index of the array that all addresses belong to; None for several, or for memory of no array.
         lines, sectors, sectors_ideal: 0 for shared memory, lines also for local memory.
         wavefronts, wavefronts_ideal, ways: 0 for other memory and for bulk copies; of wgmma, as if without conflicts.
-        example: a request whose number of sectors or wavefronts is the median of all.
+        example: a request whose number of sectors or wavefronts is the median of all, with absolute addresses.
     """
 
     offset: int
@@ -141,7 +130,7 @@ class Tally:
     wavefronts_ideal: int
     ways: int
     array: int | None
-    example: Example
+    example: Request
 
     @property
     def kind(self) -> Kind:
@@ -168,9 +157,9 @@ class _Sums:
     ways: int = 0
     first_array: int = _NO_ARRAY
     last_array: int = -1
-    examples: dict[int, tuple[int, Example]] = field(default_factory=dict)
+    examples: dict[int, tuple[int, Request]] = field(default_factory=dict)
 
-    def median(self) -> Example:
+    def median(self) -> Request:
         """Returns a request whose cost is the lower median of all."""
         left = (int(self.sums[0]) + 1) // 2
         for cost in sorted(self.examples):
@@ -276,11 +265,14 @@ class Counter:
         return np.where(addresses + sizes <= self._stops[places], places, -1)
 
 
-def _example(requests: Requests, index: int) -> Example:
+def _example(requests: Requests, index: int) -> Request:
     sizes = requests.sizes[index]
     addresses = np.where(sizes > 0, requests.addresses[index], -1)
-    return Example(
-        int(requests.block[index]), int(requests.warp[index]), int(sizes.max()), tuple(addresses.tolist())
+    return Request(
+        block=int(requests.block[index]),
+        warp=int(requests.warp[index]),
+        size_bytes=int(sizes.max()),
+        addresses=tuple(addresses.tolist()),
     )
 
 

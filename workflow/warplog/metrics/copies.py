@@ -8,13 +8,14 @@ one from each sector and to each sector.
 import numpy as np
 
 from warplog.metrics.banks import Flags, Ints
+from warplog.records.requested.accesses import LINE, SECTOR
 
-_SECTOR, _OF_LINE = 32, 4  # bytes; sectors
+_OF_LINE = LINE // SECTOR
 
 
 def pieces(sources: Ints, targets: Ints, active: Flags) -> tuple[Ints, Ints]:
     """Returns the pieces and the wavefronts of requests, given both addresses by lane, and which lanes read."""
-    source, target = sources // _SECTOR, targets // _SECTOR
+    source, target = sources // SECTOR, targets // SECTOR
     of_line, of_row = _equal(source // _OF_LINE), _equal(target // _OF_LINE)
     same_source, same_target = _equal(source), _equal(target)
     before = np.tri(sources.shape[1], k=-1, dtype=bool)

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from warplog.metrics.accesses import SECTOR, Does, Requests, What
+from warplog.metrics.accesses import Does, Requests, What
 from warplog.metrics.banks import Ints
-from warplog.records.requested.accesses import Reuse
+from warplog.records.requested.accesses import SECTOR, Reuse
 
 _SECTORS = 1 << 44  # of an address space of 49 bits
 _MOST_BLOCKS = 1 << 19  # with which a sector and a block fit into 63 bits

@@ -306,15 +306,14 @@ class Traced(Conclusion):
 
 @dataclass(frozen=True)
 class AccessLine(Conclusion):
-    """How a source line accesses an array or shared memory in the traced launch, summed over its instructions."""
+    """How a source line accesses an array or shared memory, summed over its instructions in all kernels."""
 
     TABLE = "access_lines"
-    KEYS = ("family", "variant", "case", "launch", "file", "line", "space", "kind", "array")
+    KEYS = ("family", "variant", "case", "file", "line", "space", "kind", "array")
 
     family: _FAMILY
     variant: _VARIANT
     case: Annotated[str, "", "case that was traced"]
-    launch: Annotated[int, "", "index of the kernel in the launch of the variant"]
     file: Annotated[str, "", "name of the source file; empty without a line table"]
     line: Annotated[int, "", "line in it; 0 without a line table"]
     text: Annotated[str, "", "the source line"]

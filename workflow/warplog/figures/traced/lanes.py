@@ -15,11 +15,11 @@ from warplog.figures.shared.labels import FAINT, MUTED, fit, is_narrow, line_in,
 from warplog.figures.shared.style import Look, new_figure, ordered_style
 from warplog.figures.traced.above import Line, height_in, lines_above, write_above
 from warplog.figures.traced.seen import current, parents
+from warplog.records.requested.accesses import WARP
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
 
-LANES = 32
-COLOURS = [ordered_style(lane, LANES).colour for lane in range(LANES)]
+COLOURS = [ordered_style(lane, WARP).colour for lane in range(WARP)]
 ACROSS = 32  # words of a line of memory, or banks
 _MOST_COLUMNS, _MOST_ROWS = 3, 3
 _LEAST = 0.5  # sectors or wavefronts per request that make a difference

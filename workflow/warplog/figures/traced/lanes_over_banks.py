@@ -8,6 +8,7 @@ from warplog.figures.shared.style import Look, styled
 from warplog.figures.traced import lanes
 from warplog.figures.traced.seen import cases
 from warplog.metrics import banks
+from warplog.records.requested.accesses import WARP
 from warplog.tables.view import FigureTables
 
 NEEDS = ("accesses",)
@@ -52,13 +53,13 @@ def words(own: pd.DataFrame) -> pd.DataFrame:
 def _passes(address: dict[int, int], size: int, kind: str) -> list[list[int]]:
     """Returns the lanes of each pass over the request: of the whole warp, or of its halves or quarters."""
     size = 1 << (size - 1).bit_length()
-    width = lanes.LANES // max(size // banks.WORD, 1)
+    width = WARP // max(size // banks.WORD, 1)
     about = {"matrices": "matrix" in kind, "atomic": kind == "atomic"}
-    groups = [[lane for lane in address if lane // width == n] for n in range(lanes.LANES // width)]
+    groups = [[lane for lane in address if lane // width == n] for n in range(WARP // width)]
     passes: list[list[int]] = []
     for even, odd in zip(groups[::2], groups[1::2] or [[]], strict=True):
-        both = np.array([[address.get(lane, -1) for lane in range(lanes.LANES)]])
-        active = np.isin(np.arange(lanes.LANES), even + odd)[None]
+        both = np.array([[address.get(lane, -1) for lane in range(WARP)]])
+        active = np.isin(np.arange(WARP), even + odd)[None]
         is_one = even and odd and banks.wavefronts(both, active, size, **about).taken[0] == 1
         passes += [even + odd] if is_one else [even, odd]
     return list(filter(None, passes))

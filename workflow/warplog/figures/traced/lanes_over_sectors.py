@@ -8,6 +8,7 @@ from warplog.figures.shared.labels import is_narrow
 from warplog.figures.shared.style import Look, styled
 from warplog.figures.traced import lanes
 from warplog.figures.traced.seen import cases
+from warplog.records.requested.accesses import LINE, SECTOR
 from warplog.tables.view import FigureTables
 
 NEEDS = ("accesses",)
@@ -17,8 +18,7 @@ NOTE = (
     "are its sectors of 32 bytes that are moved, in colour the bytes that a lane asks for, from lane 0 (green) to 31 "
     "(violet), named on the left; case {case}"
 )
-_LINE, _SECTOR = 128, 32
-_WORD = _LINE // lanes.ACROSS
+_WORD = LINE // lanes.ACROSS
 
 
 def data(tables: FigureTables, variant: str = "") -> pd.DataFrame:
@@ -33,7 +33,7 @@ def data(tables: FigureTables, variant: str = "") -> pd.DataFrame:
 def draw(data: pd.DataFrame, look: Look) -> Figure:
     """Draws the lines of memory that each request touches, a column per variant."""
     heading = lanes.finding(data, TITLE, _sectors), NOTE.format(case=cases(data))
-    ticks = {place: str(place * _WORD) for place in range(0, lanes.ACROSS + 1, _SECTOR // _WORD)}
+    ticks = {place: str(place * _WORD) for place in range(0, lanes.ACROSS + 1, SECTOR // _WORD)}
     return lanes.draw(data, look, heading, _panel, _about, (ticks, "byte of the line"))
 
 
@@ -57,19 +57,17 @@ def _panel(own: pd.DataFrame) -> lanes.Panel:
     for lane, address, size in own[["lane", "address", "size_bytes"]].itertuples(index=False):
         end = address + size
         while address < end:
-            upto = min(end, (address // _SECTOR + 1) * _SECTOR)
+            upto = min(end, (address // SECTOR + 1) * SECTOR)
             pieces.append((address, upto, lane))
             address = upto
-    lines = sorted({start // _LINE for start, _, _ in pieces})
+    lines = sorted({start // LINE for start, _, _ in pieces})
     rows = {line: row for row, line in enumerate(lines)}
 
     def place(start: int, end: int) -> tuple[int, float, float]:
-        line = start // _LINE
-        return rows[line], (start - line * _LINE) / _WORD, (end - line * _LINE) / _WORD
+        line = start // LINE
+        return rows[line], (start - line * LINE) / _WORD, (end - line * LINE) / _WORD
 
-    sectors = {start // _SECTOR * _SECTOR for start, _, _ in pieces}
+    sectors = {start // SECTOR * SECTOR for start, _, _ in pieces}
     cells = lanes.by_place((place(start, end), lane) for start, end, lane in pieces)
-    moved = [place(start, start + _SECTOR) for start in sorted(sectors)]
-    return lanes.Panel(
-        range(len(lines)), cells, moved, range(_SECTOR // _WORD, lanes.ACROSS, _SECTOR // _WORD)
-    )
+    moved = [place(start, start + SECTOR) for start in sorted(sectors)]
+    return lanes.Panel(range(len(lines)), cells, moved, range(SECTOR // _WORD, lanes.ACROSS, SECTOR // _WORD))

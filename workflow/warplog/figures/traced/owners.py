@@ -17,6 +17,7 @@ from warplog.figures.shared.labels import INK, MUTED, is_narrow, line_in, tick, 
 from warplog.figures.shared.style import Look, new_figure, ordered_style, styled
 from warplog.figures.traced.above import Line, height_in, lines_above, write_above
 from warplog.figures.traced.seen import cases, current, parents, stored_unseen, traced_in_part
+from warplog.records.requested.accesses import WARP
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
 
@@ -27,7 +28,6 @@ NOTE = (
     "of the first warp that writes outlined and those of its first thread filled; below: the tiles of all blocks, the "
     "first one filled{hidden}"
 )
-WARP = 32
 _MOST = 3
 _THREAD = "#d55e00"
 _TINT = 0.62  # how far the colours of warps are moved to white

@@ -204,7 +204,7 @@ def _arrays(job: Job[AccessSettings], case: str, found: Accessed) -> list[ArrayP
             address=found.addresses[argument.name],
             shape=family.shape(argument, values),
             itemsize=stored_dtype(family.dtype(argument, values)).itemsize,
-            kind="output" if argument.kind in ("output", "inout") else "input",
+            is_output=argument.kind in ("output", "inout"),
         )
         for argument in family.arguments
         if argument.kind != "scalar"

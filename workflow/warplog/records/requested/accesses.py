@@ -12,7 +12,8 @@ from warplog.records.config import AccessSettings
 from warplog.records.fields import Count, Frozen, Number, Sha256, Status, Text
 from warplog.records.measured import Case, Measured, Session, only_if_ok
 
-WARP = 32
+WARP = 32  # lanes
+SECTOR, LINE = 32, 128  # bytes of what L1 and L2 exchange, and of a line of both
 MOST_INSTRUCTIONS = 5000  # with memory accesses, of all kernels of a launch
 MOST_TILES = MOST_RUNS = 65_536
 

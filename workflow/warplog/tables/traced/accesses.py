@@ -15,6 +15,11 @@ _SAME = (
     *("launch", "offset", "opcode", "file", "line", "text", "space", "kind", "array", "requests", "lanes"),
     *("bytes", "distinct_bytes", "lines", "sectors_ideal", "wavefronts_ideal", "ways"),
 )
+_COMPARED = {  # with the counters, by space
+    "global": ("sectors", "lines"),
+    "local": ("sectors", "lines"),
+    "shared": ("wavefronts", "wavefronts_ideal"),
+}
 _MOST_SHOWN = 20
 
 
@@ -41,7 +46,6 @@ def rows(record: Accesses | Absent) -> Iterator[tuple[str, Row]]:
 
 
 def _kernel(kernel: Kernel) -> Row:
-    reuse = {"block_bytes": None, "wave_blocks": None, "wave_bytes": None, "wave_bytes_of_blocks": None}
     return {
         "launch": kernel.launch,
         "kernel": kernel.kernel,
@@ -51,7 +55,7 @@ def _kernel(kernel: Kernel) -> Row:
         "entries": kernel.entries,
         "lost": kernel.lost,
         "untraced": ", ".join(f"{opcode} {count}" for opcode, count in kernel.untraced),
-        **(structs.asdict(kernel.reuse) if kernel.reuse else reuse),
+        **(structs.asdict(kernel.reuse) if kernel.reuse else {}),
     }
 
 
@@ -75,8 +79,8 @@ def _instruction(one: Instruction, case: AccessCase) -> Row:
 
 def agreement(one: Instruction, kernel: Kernel) -> str:
     """Returns a code for how the trace of an instruction agrees with its counters."""
-    names = ("wavefronts", "wavefronts_ideal") if one.space == "shared" else ("sectors", "lines")
-    pairs = [(getattr(one, name), getattr(one.ncu, name)) for name in names] if one.ncu else []
+    names = _COMPARED[one.space] if one.ncu else ()
+    pairs = [(getattr(one, name), getattr(one.ncu, name)) for name in names]
     counted = [(seen, counted) for seen, counted in pairs if counted is not None]
     if not counted:
         return "not_counted"
@@ -94,12 +98,14 @@ def agreement(one: Instruction, kernel: Kernel) -> str:
 
 def summary(rows: Sequence[Mapping[str, Cell]]) -> str:
     """Returns a text about the rows of `accesses`: what was not traced or differs from the counters, and totals."""
-    variants = {(row["family"], row["variant"]): row for row in rows}
+    variants = {(row["family"], row["variant"]) for row in rows}
+    traced = {(row["family"], row["variant"]) for row in rows if row["status"] == "ok"}
     if not variants:
         return "accesses: no records; requires a GPU, or a recorded campaign that contains some"
-    bad = {key: row for key, row in variants.items() if row["status"] != "ok"}
     lines = [
-        f"{family}/{variant}  {row['status']}  {row['reason']}" for (family, variant), row in bad.items()
+        f"{row['family']}/{row['variant']}  {row['status']}  {row['reason']}"
+        for row in rows
+        if row["status"] != "ok"
     ]
     differing = [row for row in rows if row.get("agreement") == "differs"]
     lines += [
@@ -109,16 +115,17 @@ def summary(rows: Sequence[Mapping[str, Cell]]) -> str:
     lines += [f"... and {len(differing) - _MOST_SHOWN} more"] if len(differing) > _MOST_SHOWN else []
     counts = Counter(str(row["agreement"]) for row in rows if row.get("agreement"))
     counted = ", ".join(f"{count} {code.replace('_', ' ')}" for code, count in counts.most_common())
-    traced = len(variants) - len(bad)
-    lines.append(f"accesses: {traced} of {len(variants)} variants traced; instructions: {counted or 'none'}")
+    totals = f"{len(traced)} of {len(variants)} variants traced"
+    lines.append(f"accesses: {totals}; instructions: {counted or 'none'}")
     return "\n".join(lines)
 
 
 def _numbers(row: Mapping[str, Cell]) -> str:
-    names = ("wavefronts", "wavefronts_ideal") if row["space"] == "shared" else ("sectors",)
-    seen = {name: row[name if name.endswith("ideal") else f"traced_{name}"] for name in names}
-    pairs = (
-        f"{name.replace('_', ' ')}: traced {value}, counted {row[f'ncu_{name}']}"
+    """Returns the numbers that differ from the counters."""
+    names = _COMPARED[str(row["space"])]
+    seen = {name: row[name if name in row else f"traced_{name}"] for name in names}
+    return "; ".join(
+        f"{name.replace('_', ' ')}: traced {value}, counted {counted}"
         for name, value in seen.items()
+        if (counted := row[f"ncu_{name}"]) not in (None, value)
     )
-    return "; ".join(pairs)

@@ -45,8 +45,8 @@ def _examples(instructions: Iterable[Instruction]) -> Iterator[Instruction]:
     Its counts are the sums over the instructions that take as much, as those of an unrolled loop do.
     """
 
-    def place(own: Instruction) -> tuple[int, str, int, str, str, str]:
-        return own.launch, own.file, own.line, own.array, own.space, own.kind
+    def place(own: Instruction) -> tuple[str, int, str, str, str]:
+        return own.file, own.line, own.array, own.space, own.kind
 
     shown = (own for own in instructions if own.kind in BY_LANE and own.example.size_bytes <= _MOST_BYTES)
     for _, group in groupby(sorted(shown, key=place), place):
