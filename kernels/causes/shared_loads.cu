@@ -1,19 +1,21 @@
-// shared_loads: 512 multiply-adds per element, of which REUSE share a value from shared memory.
+// shared_loads: 512 multiply-adds per element, of two values from shared memory each; REUSE x REUSE of them share
+// 2 * REUSE values.
 //
-// Idea         Shared memory delivers a word per lane to one warp per cycle and SM, and the SM does four
-//              multiply-adds of a warp in that time. A value that is used once costs four times as much as its
-//              product; one that is used four times costs as much.
-// Expected     512 cycles of shared memory per warp for REUSE 1, 256 for 2. For 4, 512 multiply-adds and 128 loads
-//              are 160 cycles of issuing, which is then the limit.
-// Cost         A register per sum.
+// Idea         Shared memory delivers a word per lane to one warp per cycle and SM, and the SM does four multiply-adds
+//              of a warp in that time. If both factors are loaded for each product, as in a matrix product without
+//              tiles in registers, loads take eight times as long as multiply-adds. In a square of side REUSE each
+//              loaded value is used REUSE times.
+// Expected     1024 cycles of shared memory per warp for REUSE 1, 512 for 2, 256 for 4. Issuing takes at most 2/3 of
+//              that, the multiply-adds at most half, so that shared memory is the limit of all three.
+// Cost         A register per sum; all have 16, in squares of their size.
 // Constraints  n a multiple of 256.
 // Source       V. Volkov and J. Demmel, Benchmarking GPUs to tune dense linear algebra, SC 2008.
 
 #include "planted.cuh"
 
-constexpr int FMAS = 512, ROWS = 32, SUMS = 4;
+constexpr int FMAS = 512, SUMS = 16, SQUARES = SUMS / (REUSE * REUSE), ROUNDS = FMAS / SUMS, ROWS = 2 * SUMS;
 
-static_assert(FMAS % (ROWS * SUMS) == 0 && SUMS % REUSE == 0, "each row is loaded equally often");
+static_assert(SQUARES * REUSE * REUSE == SUMS, "whole squares");
 
 __device__ __forceinline__ float from_shared(unsigned address) {
     float value;
@@ -21,32 +23,36 @@ __device__ __forceinline__ float from_shared(unsigned address) {
     return value;
 }
 
-__global__ void __launch_bounds__(THREADS)
-    shared_loads(const int* __restrict__ x, int* __restrict__ y, const int* __restrict__ w, int zero) {
+__global__ void __launch_bounds__(THREADS, 2048 / THREADS)
+    shared_loads(const int* __restrict__ x, int* __restrict__ y, const int* __restrict__ w) {
     __shared__ float table[ROWS * LANES];
     for (int i = threadIdx.x; i < ROWS * LANES; i += THREADS) table[i] = w[i];
     __syncthreads();
     const unsigned own = static_cast<unsigned>(__cvta_generic_to_shared(table + threadIdx.x % LANES));
-    float sum[SUMS], factor[SUMS];
+    float sum[SQUARES][REUSE][REUSE] = {};
+#pragma unroll 2
+    for (int round = 0; round < ROUNDS; ++round) {
 #pragma unroll
-    for (int s = 0; s < SUMS; ++s) sum[s] = 0, factor[s] = zero + s;
-#pragma unroll 1
-    for (int round = 0; round < FMAS / (ROWS * REUSE); ++round) {
+        for (int square = 0; square < SQUARES; ++square) {
+            float factor[2 * REUSE];
 #pragma unroll
-        for (int row = 0; row < ROWS; ++row) {
-            const float value = from_shared(own + row * LANES * sizeof(float));
+            for (int k = 0; k < 2 * REUSE; ++k)
+                factor[k] = from_shared(own + (square * 2 * REUSE + k) * LANES * sizeof(float));
 #pragma unroll
-            for (int r = 0; r < REUSE; ++r) {
-                const int s = (row * REUSE + r) % SUMS;
-                sum[s] = fmaf(value, factor[s], sum[s]);
-            }
+            for (int i = 0; i < REUSE; ++i)
+#pragma unroll
+                for (int j = 0; j < REUSE; ++j)
+                    sum[square][i][j] = fmaf(factor[i], factor[REUSE + j], sum[square][i][j]);
         }
     }
+    float total = 0;
+#pragma unroll
+    for (int s = 0; s < SUMS; ++s) total += sum[s / (REUSE * REUSE)][s / REUSE % REUSE][s % REUSE];
     const int i = blockIdx.x * THREADS + threadIdx.x;
-    y[i] = x[i] + static_cast<int>((sum[0] + sum[1]) + (sum[2] + sum[3]));
+    y[i] = x[i] + static_cast<int>(total);
 }
 
-extern "C" int launch(const int* x, int* y, const int* w, void*, int n, int, int zero, cudaStream_t stream) {
-    shared_loads<<<n / THREADS, THREADS, 0, stream>>>(x, y, w, zero);
+extern "C" int launch(const int* x, int* y, const int* w, void*, int n, int, int, cudaStream_t stream) {
+    shared_loads<<<n / THREADS, THREADS, 0, stream>>>(x, y, w);
     return cudaGetLastError();
 }

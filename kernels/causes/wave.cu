@@ -2,7 +2,7 @@
 //
 // Idea         Unused shared memory makes each block have an SM to itself. One block more than fits in whole waves
 //              starts when the others have ended, and all SMs but one are idle until it ends. Blocks are equal, with
-//              256 dependent multiply-adds per element.
+//              512 dependent multiply-adds per element.
 // Expected     1/2 of the time if one wave becomes of two, 2/3 if two become of three.
 // Cost         None.
 // Constraints  n times the number of blocks below 2^32.
@@ -10,7 +10,7 @@
 
 #include "planted.cuh"
 
-constexpr int STEPS = 256;
+constexpr int STEPS = 512;
 
 __global__ void __launch_bounds__(THREADS) wave(const int* __restrict__ x, int* __restrict__ y, unsigned n, int zero) {
     const int begin = n * blockIdx.x / gridDim.x, end = n * (blockIdx.x + 1) / gridDim.x;

@@ -18,7 +18,7 @@
 __device__ unsigned gathered, ended;
 
 __global__ void __launch_bounds__(MOST_THREADS, 2)
-    memory_stream(const int4* __restrict__ ring, unsigned* out, int pieces, int rounds, bool together) {
+    memory_stream(const Word* __restrict__ ring, unsigned* out, int pieces, int rounds, bool together) {
     const int warps = blockDim.x / 32, blocks = gridDim.x, block = blockIdx.x;
     const int begin = (together ? block * warps : 0) + threadIdx.x / 32, step = together ? blocks * warps : warps;
     const int first = together ? 0 : pieces / blocks * block;
@@ -40,7 +40,7 @@ extern "C" int launch(const int* ring, unsigned* out, void*, int n, int, int, in
     if (error == cudaSuccess) error = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
     if (error != cudaSuccess) return error;
     const int per_sm = (32 * warps - 1) / MOST_THREADS + 1;
-    memory_stream<<<sms * per_sm, 32 * warps / per_sm, 0, stream>>>(reinterpret_cast<const int4*>(ring), out,
+    memory_stream<<<sms * per_sm, 32 * warps / per_sm, 0, stream>>>(reinterpret_cast<const Word*>(ring), out,
                                                                     n / PIECE, rounds, together);
     return cudaGetLastError();
 }

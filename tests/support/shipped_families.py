@@ -12,7 +12,7 @@ FAMILIES = load([KERNELS])
 EDITED: set[tuple[str, str]] = set()
 NEW_FAMILIES = (
     *("memory", "ilp", "costs", "tma_swizzle", "wmma_row_major", "epilogue"),
-    *("precision_gemm", "skinny_gemm", "streams", "causes"),
+    *("precision_gemm", "skinny_gemm", "streams", "causes", "pipes"),
 )
 NEW: set[tuple[str, str]] = {
     *((name, variant.name) for name in NEW_FAMILIES for variant in FAMILIES[name].variants),

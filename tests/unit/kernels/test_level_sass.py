@@ -1,8 +1,10 @@
-"""What nvcc makes of the families `memory` and `ilp`: chains without other instructions, and loads in flight."""
+"""What nvcc makes of `memory`, `ilp` and `pipes`: chains without other instructions, and loads in flight."""
 
 import re
+from collections import Counter
 
 import pytest
+from loops.sass_loops import opcodes_of_loops
 
 from sass_builds import Kind, builder, check
 from shipped_families import FAMILIES
@@ -20,7 +22,10 @@ CHAIN = {  # the load of a hop, and the instructions per hop
 @pytest.fixture(scope="module")
 def builds(kept_builds):
     """Folder and record of each variant, by family."""
-    return {name: builder(FAMILIES[name], kept_builds)("sm_90", Kind.KERNELS) for name in ("memory", "ilp")}
+    return {
+        name: builder(FAMILIES[name], kept_builds)("sm_90", Kind.KERNELS)
+        for name in ("memory", "ilp", "pipes")
+    }
 
 
 def instructions(builds, family, variant):
@@ -29,7 +34,7 @@ def instructions(builds, family, variant):
 
 
 @pytest.mark.parametrize(
-    ("family", "name"), [(f, v.name) for f in ("memory", "ilp") for v in FAMILIES[f].variants]
+    ("family", "name"), [(f, v.name) for f in ("memory", "ilp", "pipes") for v in FAMILIES[f].variants]
 )
 def test_compiles_without_a_warning_and_keeps_what_family_yaml_expects(builds, family, name):
     check(FAMILIES[family].variant(name), *builds[family][name])
@@ -79,3 +84,26 @@ def test_a_pass_has_256_multiply_adds_in_as_many_chains_as_the_variant_says(buil
     first = next(i for i, text in enumerate(texts) if text.startswith("FFMA"))
     last = max(i for i, text in enumerate(texts) if text.startswith("FFMA"))
     assert last - first - 255 <= 4, "hardly anything between them"
+
+
+def loops(builds, family, variant):
+    text = (builds[family][variant][0] / "kernel.sass").read_text()
+    return [Counter(opcode.split(".")[0] for opcode in loop.split()) for loop in opcodes_of_loops(text)]
+
+
+def test_loads_of_words_are_back_to_back_and_leave_issue_slots_free(builds):
+    (loop,) = [loop for loop in loops(builds, "memory", "stream_shared_words") if loop["LDS"]]
+    assert loop["LDS"] == 16
+    assert sum(loop.values()) < 3 * loop["LDS"]  # an SM issues four for each load
+
+
+def test_half_of_the_mixed_instructions_are_of_another_pipe(builds):
+    (loop,) = [loop for loop in loops(builds, "pipes", "mixed") if loop["FFMA"]]
+    assert (loop["FFMA"], loop["LOP3"], loop["SHF"]) == (256, 128, 128)
+    assert sum(loop.values()) <= 512 + 4
+
+
+def test_products_on_tensor_cores_follow_each_other_and_one_group_stays_in_flight(builds):
+    (loop,) = [loop for loop in loops(builds, "pipes", "tensor") if loop["HGMMA"]]
+    assert loop["HGMMA"] == 8
+    assert any("DEPBAR.LE gsb0, 0x1" in text for text in instructions(builds, "pipes", "tensor"))
