@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from msgspec import structs
-from test_words import DUEL, JUDGED, TIME
+from test_words_of_duels import DUEL, JUDGED, TIME
 
 from host_family import REFERENCE, YAML
 from warplog.core.errors import WarplogError

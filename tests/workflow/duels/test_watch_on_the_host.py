@@ -121,7 +121,7 @@ def test_ten_saves_in_a_row(session: Session) -> None:
     marks = last.split()[-1]
     assert len(marks) == 11
     assert [place for place, mark in enumerate(marks) if mark == "x"] == [3, 5, 6, 7]
-    assert (marks[1], marks[10]) == ("█", "▁")
+    assert marks[1] > max(marks[2], marks[10])  # a higher bar is a later character
     assert session.is_silent()
 
 
