@@ -329,7 +329,7 @@ def _wavefronts(what: What, requests: Requests, active: Flags, turns: Flags) -> 
         found[:, own] = wavefronts(
             requests.addresses[own],
             active[own],
-            1 << (size - 1).bit_length(),  # an asynchronous copy of fewer bytes fills the rest with zeros
+            size,
             matrices=what in (What.LDMATRIX, What.STMATRIX),
             atomic=bool(is_atomic),
         )

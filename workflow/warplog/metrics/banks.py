@@ -28,6 +28,14 @@ class Wavefronts(NamedTuple):
     ways: Ints
 
 
+def passes_of(size: int) -> int:
+    """Returns the passes over a request of `size` bytes per lane; one of 3, 5, ... bytes takes as many as the next 2^n.
+
+    An asynchronous copy of fewer bytes fills the rest with zeros.
+    """
+    return max((1 << (size - 1).bit_length()) // WORD, 1)
+
+
 def wavefronts(
     addresses: Ints, active: Flags, size: int, *, matrices: bool = False, atomic: bool = False
 ) -> Wavefronts:
@@ -36,11 +44,11 @@ def wavefronts(
     Args:
         addresses: by request and lane, in bytes; those of inactive lanes have no meaning.
         active: whether a lane takes part, likewise.
-        size: bytes per lane: 1, 2, 4, 8 or 16.
+        size: bytes per lane, at most 16.
         atomic: whether each lane has a turn of its own.
         matrices: whether 8 lanes address the rows of a matrix (ldmatrix, stmatrix): passes do not become one.
     """
-    passes = max(size // WORD, 1)
+    passes = passes_of(size)
     requests = len(addresses)
     shape = requests * passes, WARP // passes
     own, takes_part = addresses.reshape(shape), active.reshape(shape)

@@ -52,8 +52,7 @@ def words(own: pd.DataFrame) -> pd.DataFrame:
 
 def _passes(address: dict[int, int], size: int, kind: str) -> list[list[int]]:
     """Returns the lanes of each pass over the request: of the whole warp, or of its halves or quarters."""
-    size = 1 << (size - 1).bit_length()
-    width = WARP // max(size // banks.WORD, 1)
+    width = WARP // banks.passes_of(size)
     about = {"matrices": "matrix" in kind, "atomic": kind == "atomic"}
     groups = [[lane for lane in address if lane // width == n] for n in range(WARP // width)]
     passes: list[list[int]] = []
