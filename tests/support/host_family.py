@@ -20,6 +20,7 @@ from warplog.records.campaign import Gpu
 from warplog.records.config import CheckSettings
 
 T = TypeVar("T")
+_PRETENDED = Path(__file__).parents[1] / "workflow" / "pretended_gpu.py"
 YAML = """
 family: scale
 title: scaling
@@ -52,6 +53,16 @@ HEADER = (
     "#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n#include <signal.h>\n#include <math.h>\n"
 )
 STRUCT = "struct A { const float* x; float* y; int N; float factor; };\n"
+
+
+def pretend(place: Path, more: str = "") -> None:
+    """Gives programs with `place`/site on PYTHONPATH a GPU of the host; `more` is code that runs after that.
+
+    `place`/temporary is for their temporary files.
+    """
+    for name in ("site", "temporary"):
+        (place / name).mkdir(parents=True)
+    (place / "site" / "sitecustomize.py").write_text(_PRETENDED.read_text() + more)
 
 
 def compile_c(source: Path, library: Path, *options: str) -> None:

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
+import made_up_records
 from host_family import REFERENCE, YAML
 from warplog.core.errors import WarplogError
 from warplog.duel import making
 from warplog.duel.making import Made
 from warplog.duel.sides import Corner, resolve, why_other_work
 from warplog.measure.building.launcher import PREBUILT
-from warplog.records.build import Build
 
 OTHER = "  - {name: fast, file: right.cu, idea: a setting of the same source, parameters: {WIDE: 2}}\n"
 
@@ -135,21 +135,7 @@ def made(folder: Path, corner: Corner, needed: str, soname: str = "libneeded.so.
     own = [f"-Wl,-rpath,{folder}", folder / "launch.c", shared, "-o", folder / PREBUILT]
     subprocess.run([*cc, *own], check=True)
     (folder / "kernel.so").write_bytes((folder / PREBUILT).read_bytes())
-    build = Build(
-        family="scale",
-        variant="right",
-        status="ok",
-        reason="",
-        origin="live",
-        arch="sm_90",
-        source_sha256="",
-        library_sha256="a" * 64,
-        parameters={},
-        command=(),
-        seconds=0.0,
-        tools={},
-    )
-    return Made(corner, folder / "kernel.so", build)
+    return Made(corner, folder / "kernel.so", made_up_records.build(library_sha256="a" * 64))
 
 
 def test_two_libraries_of_one_name_share_no_process(project: Path, tmp_path: Path) -> None:

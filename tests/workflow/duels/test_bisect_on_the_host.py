@@ -6,9 +6,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from test_duel_on_the_host import PROJECT, RIGHT, ab, git
+from test_duel_on_the_host import RIGHT, ab, git
 
-from host_family import REFERENCE, YAML
+from host_family import REFERENCE, YAML, pretend
 from warplog.records import door
 from warplog.records.requested.bisect import Bisection
 
@@ -25,11 +25,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     `hidden`, the guilty one does not compile.
     """
     place = tmp_path_factory.mktemp("bisect")
-    for name in ("site", "temporary"):
-        (place / name).mkdir()
-    pretended = (PROJECT / "tests" / "workflow" / "pretended_gpu.py").read_text()
-    quick = "match._WINDOW_S = match._WINDOW_APART_S = 0.06\n"
-    (place / "site" / "sitecustomize.py").write_text(pretended + quick)
+    pretend(place, "match._WINDOW_S = match._WINDOW_APART_S = 0.06\n")
     family = place / "kernels" / "scale"
     family.mkdir(parents=True)
     (family / "family.yaml").write_text(YAML)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from host_family import REFERENCE, YAML
+from host_family import REFERENCE, YAML, pretend
 from warplog.records import door
 from warplog.records.requested.duel import Duel
 from warplog.records.requested.gate import Gate
@@ -50,12 +50,9 @@ def git(place: Path, *words: str) -> None:
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns a repository with one family of C functions; at its first commit, `right` is as slow as `slow`."""
     place = tmp_path_factory.mktemp("duel")
-    for name in ("site", "temporary"):
-        (place / name).mkdir()
-    pretended = (PROJECT / "tests" / "workflow" / "pretended_gpu.py").read_text()
     quick = "from warplog.duel import turns\nturns.TURN_S = turns._SETTLE_S = 0.05\n"
     quick += "match._WINDOW_S = match._WINDOW_APART_S = 0.06\nmatch._QUIET_S = float(os.environ.get('QUIET_S', 60))\n"
-    (place / "site" / "sitecustomize.py").write_text(pretended + quick)
+    pretend(place, quick)
     family = place / "kernels" / "scale"
     family.mkdir(parents=True)
     entries = "".join(f"  - {{name: {name}, parent: right, idea: an idea}}\n" for name in list(SOURCES)[1:])

@@ -7,9 +7,9 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
-from test_duel_on_the_host import PROJECT, RIGHT, ab, git
+from test_duel_on_the_host import RIGHT, ab, git
 
-from host_family import REFERENCE, YAML
+from host_family import REFERENCE, YAML, pretend
 from warplog.core import store
 from warplog.records import door
 from warplog.records.requested.gate import Gate
@@ -25,11 +25,8 @@ build.build_variant = build.build_timer = refuse
 
 def machine(place: Path, more: str = "") -> Path:
     """Returns a project on a machine of its own."""
-    for name in ("site", "temporary", "kernels"):
-        (place / name).mkdir(parents=True)
-    pretended = (PROJECT / "tests" / "workflow" / "pretended_gpu.py").read_text()
-    quick = "match._WINDOW_S = match._WINDOW_APART_S = 0.06\n"
-    (place / "site" / "sitecustomize.py").write_text(pretended + quick + more)
+    pretend(place, "match._WINDOW_S = match._WINDOW_APART_S = 0.06\n" + more)
+    (place / "kernels").mkdir()
     return place
 
 

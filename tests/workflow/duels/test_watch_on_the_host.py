@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from host_family import REFERENCE, YAML
+from host_family import REFERENCE, YAML, pretend
 
 PROJECT = Path(__file__).parents[3]
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
@@ -68,12 +68,9 @@ class Session:
 
 @pytest.fixture
 def session(tmp_path: Path) -> Iterator[Session]:
-    for name in ("site", "temporary"):
-        (tmp_path / name).mkdir()
-    pretended = (PROJECT / "tests" / "workflow" / "pretended_gpu.py").read_text()
     quick = "from warplog.duel import watch\nwatch._WINDOW_S = 0.06\n"
     quick += "match._QUIET_S = float(os.environ.get('QUIET_S', 60))\n"
-    (tmp_path / "site" / "sitecustomize.py").write_text(pretended + quick)
+    pretend(tmp_path, quick)
     family = tmp_path / "kernels" / "scale"
     family.mkdir(parents=True)
     (family / "family.yaml").write_text(YAML.rstrip() + "\n  - {name: mine, parent: right, idea: an idea}\n")
