@@ -43,10 +43,10 @@ COLUMNS = (
 COLUMNS += ("step_us", "between_processes", "within_a_window", "processes", "blocks", "turns_s", "seconds")
 
 
-def row_of(found: Duel) -> dict[str, object]:
+def row_of(found: Duel, commit: str) -> dict[str, object]:
     about = {
         "gpu": found.provenance.gpu_name,
-        "commit": found.provenance.commit,
+        "commit": commit or found.provenance.commit,
         "family": found.a.family,
         "variant": found.a.variant,
         "case": found.case,
@@ -78,6 +78,9 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seconds", type=float, default=600.0, help="start no duel after (default: 600)")
     parser.add_argument("--workers", type=int, default=8, help="compilers at the same time (default: 8)")
+    parser.add_argument(
+        "--commit", default="", help="of this code, if the machine does not have the repository"
+    )
     options = parser.parse_args()
     begin, table = time.monotonic(), options.folder / "aa_duels.csv"
     options.folder.mkdir(parents=True, exist_ok=True)
@@ -103,8 +106,8 @@ def main() -> None:
                 continue
             how = match.Options(case, 9.0, 0.005, sustained=False, counters=False)
             found = match.duel((corner, corner), how, PROJECT)
-            had.append({name: str(value) for name, value in row_of(found).items()})
-            writer.writerow(row_of(found))
+            had.append({name: str(value) for name, value in row_of(found, options.commit).items()})
+            writer.writerow(row_of(found, options.commit))
             file.flush()
             say(words.lines(found)[0])
     counts = Counter(row.get("word") or row["status"] for row in had)

@@ -66,14 +66,14 @@ class Cell:
 CELLS = [Cell(*names) for names in ((f, c, p) for p in CHANGES for f in FAMILIES for c in CASES)]
 
 
-def collect(folder: Path, seconds: float) -> None:
+def collect(folder: Path, seconds: float, commit: str) -> None:
     """Adds windows to `folder`/windows.csv for `seconds`, which includes the start of processes."""
     end = time.monotonic() + seconds
     gpu, project = device.boards()[0], HERE.parents[1]
     table = folder / "windows.csv"
     had = Counter(Cell(row["family"], row["case"], row["change"]) for row in rows_of(table))
     visit = provenance.now()
-    about = {"gpu": gpu.name, "commit": provenance.commit_of(project), "visit": visit}
+    about = {"gpu": gpu.name, "commit": commit or provenance.commit_of(project), "visit": visit}
     timer = making.make_timer(gpu, project)
     with temporary_folder() as work, hold(gpu.uuid), table.open("a", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS)
@@ -254,10 +254,13 @@ def main() -> None:
     parser.add_argument("verb", choices=("collect", "curve"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seconds", type=float, default=600.0, help="of collecting, at most (default: 600)")
+    parser.add_argument(
+        "--commit", default="", help="of this code, if the machine does not have the repository"
+    )
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     if options.verb == "collect":
-        collect(options.folder, options.seconds)
+        collect(options.folder, options.seconds, options.commit)
     else:
         curve(options.folder)
 
