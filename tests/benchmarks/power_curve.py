@@ -116,6 +116,7 @@ def task_of(cell: Cell, gpu: Gpu, timer: Path, folder: Path) -> DuelTask:
 def windows(task: DuelTask, checks: bool, end: float) -> Iterator[Window]:
     """Yields windows of a new process; the first process of a duel is the one that checks the check cases."""
     with worker.process(task, 1 if checks else 2, (A, B)) as both:
+        both.meet(task)
         for _ in range(WINDOWS):
             if time.monotonic() > end:
                 break
