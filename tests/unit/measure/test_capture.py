@@ -76,10 +76,18 @@ def test_a_variant_that_breaks_the_session_is_recorded_and_the_others_are_captur
 
 def test_the_report_of_a_broken_session_is_not_taken_for_the_report_of_the_next(tmp_path, profiler):
     profiler.statuses["other"] = "crashed"
-    profiler.silent = {1}
+    profiler.silent = {1, 2}
     found = run(tmp_path, family(tmp_path))
     assert [found[name].status for name in NAMES] == ["error", "crashed", "error"]
+    assert "ncu ended without a report" in found["right"].reason
     assert reports(tmp_path) == []
+
+
+def test_a_session_without_a_report_is_repeated_once(tmp_path, profiler):
+    profiler.silent = {0}
+    found = run(tmp_path, family(tmp_path))
+    assert profiler.variants() == [list(NAMES), list(NAMES)]
+    assert {record.status for record in found.values()} == {"ok"}
 
 
 def test_reports_that_no_entry_refers_to_are_deleted(tmp_path, profiler):

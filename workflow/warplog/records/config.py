@@ -64,7 +64,7 @@ class TimeSettings(Frozen, frozen=True, kw_only=True):
     ] = 3
     most_processes: Annotated[
         int, Meta(ge=1, le=99, description="most processes of a case whose medians differ too much")
-    ] = 15
+    ] = 9
     further_seconds: Annotated[
         float, Meta(ge=0, description="most time of a case in the processes beyond the first `processes`")
     ] = 0.8

@@ -104,8 +104,11 @@ class CaptureStage(AfterCheck[ProfileSettings, CapturedCase, Profile]):
             done = [entry.variant for entry in entries]
             left = [part for part in left if part.variant not in done]
 
-    def _session(self, parts: Sequence[Part[ProfileSettings]]) -> list[Profile]:
-        """Runs one session; returns the entries of all variants or, if some broke it, of these."""
+    def _session(self, parts: Sequence[Part[ProfileSettings]], again: bool = True) -> list[Profile]:
+        """Runs one session; returns the entries of all variants or, if some broke it, of these.
+
+        nsys was seen to end without a report, once in hundreds of sessions; the session is then repeated once.
+        """
         first = parts[0].job
         work = CaptureWork(tool=self.name, launches=first.settings.launches)
         task = family_task(parts, work, wrapper=self.command(first))
@@ -121,6 +124,10 @@ class CaptureStage(AfterCheck[ProfileSettings, CapturedCase, Profile]):
             results, session = run_cases(task, first.settings.timeout_s, show, BREAKS, stop_all=True)
             broken = {result.run.variant for result in results if result.status in BREAKS}
             if not broken:
+                if not output.is_file():
+                    if again:
+                        return self._session(parts, again=False)
+                    raise WarplogError(f"{self.name} ended without a report")
                 shutil.move(self.finish(output), report)
         except (WarplogError, OSError) as error:
             status, reason = diagnose(place / "worker.log", str(error))
