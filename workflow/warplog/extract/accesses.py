@@ -18,7 +18,7 @@ from warplog.machine import toolchain
 from warplog.metrics.accesses import Counter, Tally
 from warplog.metrics.owners import Matrix, OwnerFinder
 from warplog.metrics.reuse import ReuseCounter
-from warplog.parsers import access_trace, line_table
+from warplog.parsers import line_table
 from warplog.parsers.access_trace import TracedKernel
 from warplog.parsers.instruction import parse
 from warplog.parsers.line_table import Place
@@ -74,7 +74,7 @@ class Traced:
 
 
 def read(
-    trace: Path,
+    kernels: Sequence[TracedKernel],
     arrays: Sequence[ArrayPlace],
     cubins: Sequence[Path],
     sources: Sequence[Path],
@@ -83,7 +83,7 @@ def read(
     """Returns what a trace shows.
 
     Args:
-        trace: the file of the tracer.
+        kernels: those of the trace.
         arrays: the arguments of the launch.
         cubins: the code that ran; without it, opcodes and lines are unknown.
         sources: the source files, for the text of the lines.
@@ -93,7 +93,6 @@ def read(
         WarplogError: The trace is damaged, or has more instructions than a record.
     """
     lines = {path.name: source_lines(path) for path in sources}
-    kernels = access_trace.read(trace)
     code = _code(cubins, {kernel.mangled for kernel in kernels})
     return summarise(kernels, arrays, code, lines, wave_blocks)
 
@@ -105,7 +104,7 @@ def summarise(
     lines: Mapping[str, Mapping[int, str]],
     wave_blocks: Mapping[str, int],
 ) -> Traced:
-    """Returns the same as `read`, given the kernels of the trace, the instructions by kernel, and the lines by file."""
+    """Returns the same as `read`, given the instructions by kernel, and the lines by file."""
     outputs = [array for array in arrays if array.is_output and len(array.shape) == 2 and array.addresses]
     names = demangle(tuple(kernel.mangled for kernel in kernels))
     entries: list[Kernel] = []
