@@ -197,6 +197,25 @@ def test_of_several_cases_the_one_of_most_variants_comes_first_and_steps_compare
     assert cases == {"smem_conflict": "512", "padded": "256", "xor_swizzled": "256"}
 
 
+def test_of_atomics_the_most_on_one_address_is_told_by_line_and_of_the_kernel(transpose):
+    add = access("naive", 30, "atomic", "out", 64, 1, 1, same_address=64, same_address_lanes=1)
+    unknown = {**add, "launch": 1, "same_address": None, "same_address_lanes": None}
+    rows = [*ACCESSES, {**add, "same_address": 48, "same_address_lanes": 32}, add, unknown]
+    kernels = [kernel("naive", same_address=112), kernel("naive", launch=1), *KERNELS[1:]]
+    concluded = conclude(with_traces(transpose, rows, kernels), {})
+    most = {
+        (line.variant, line.line): (line.same_address, line.same_address_lanes)
+        for line in concluded.access_lines
+        if line.kind == "atomic" or line.variant == "padded"
+    }
+    assert most == {("naive", 30): (64, 32), ("padded", 26): (-1, -1), ("padded", 32): (-1, -1)}
+    assert {row.variant: row.same_address for row in concluded.traced} == {
+        "naive": 112,
+        "smem_conflict": -1,
+        "padded": -1,
+    }
+
+
 def test_what_was_not_traced_has_a_row_with_its_reason(transpose):
     failed = {
         "family": "transpose",

@@ -1,7 +1,9 @@
 """A campaign whose counters were denied: traced addresses explain its coalescing and its bank conflicts instead."""
 
 import io
+import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,9 +25,11 @@ from warplog.records.extract import Extract
 from warplog.records.family_file import FamilyRecord
 from warplog.records.requested.accesses import Accesses
 from warplog.records.verification import recorded
-from warplog.tables import view
+from warplog.tables import conclusions, view
+from warplog.tables.conclusions import AccessLine
 from warplog.track import identity, runs
 from warplog.worklog import audit, explain
+from warplog.worklog.cells import Cells
 
 REPORT = Path(__file__).parents[3] / "workflow" / "report"
 CAMPAIGN = door.read(FOLDER / "campaign" / "h200.json", Campaign)
@@ -152,6 +156,20 @@ def test_markdown_and_latex_have_the_same_numbers(pages, tmp_path):
     rows = worklog.latex(pages["transpose"])["accesses"]
     assert "naive & 4 & 4 & 32 & 4 &  & 1.00x" in rows
     assert "& 16.5 & 1.00x" in rows
+
+
+def test_atomics_have_a_column_where_there_are_any(pages, tables, tmp_path):
+    page, lines = (
+        pages["transpose"],
+        conclusions.rows(view.load(tables, "transpose").access_lines, AccessLine),
+    )
+    add = replace(lines[0], kind="atomic", same_address=8192, same_address_lanes=32)
+    shown = tuple(Cells(AccessLine.TABLE, line) for line in (add, *lines[1:3]))
+    changed = replace(page, sections=(replace(page.sections[0], accesses=shown), *page.sections[1:]))
+    for made in (worklog.html(changed, ""), worklog.markdown(changed, tmp_path)):
+        assert made.count("on one address") == 1
+        assert "8192 (32 of a request)" in re.sub("<.*?>", "", made)
+    assert "on one address" not in worklog.html(page, "") + worklog.markdown(page, tmp_path)
 
 
 def section(page, name):

@@ -219,6 +219,7 @@ def _variant(family: str, key: tuple[str, str], rows: Sequence[Row], kernels: Se
         shared_ways=shared[0] / shared[1] if shared[1] else NAN,
         counted=len(compared),
         differing=compared.count("differs"),
+        same_address=_most(kernels, "same_address"),
     )
 
 
@@ -268,10 +269,17 @@ def _lines(rows: Sequence[Row]) -> Iterator[AccessLine]:
             ideal / requests,
             "wavefront/request" if is_shared else "sector/request",
             NAN if is_shared or not taken else _total(own, "distinct_bytes") / taken,
-            max((int(ways) for row in own if (ways := number(row, "ways")) >= 0), default=-1),
+            _most(own, "ways"),
             ("conflicts" if is_shared else "scattered") if taken >= _LEAST * ideal > 0 else "",
             max(_compared(own), key=_COMPARED.index, default=""),
+            _most(own, "same_address"),
+            _most(own, "same_address_lanes"),
         )
+
+
+def _most(rows: Iterable[Row], column: str) -> int:
+    """Returns the largest number; -1 if none is known."""
+    return max((int(value) for row in rows if (value := number(row, column)) >= 0), default=-1)
 
 
 def _compared(rows: Iterable[Row]) -> list[str]:

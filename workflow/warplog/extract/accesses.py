@@ -16,6 +16,7 @@ from warplog.extract.hot_lines import source_lines
 from warplog.extract.trace import CASE
 from warplog.machine import toolchain
 from warplog.metrics.accesses import Counter, Tally
+from warplog.metrics.contention import Contention, ContentionCounter
 from warplog.metrics.owners import Matrix, OwnerFinder
 from warplog.metrics.reuse import ReuseCounter
 from warplog.parsers import line_table
@@ -114,17 +115,22 @@ def summarise(
         places = code.get(kernel.mangled, {})
         merging = [offset for offset, place in places.items() if _MERGING in place.opcode]
         counter = Counter([array.addresses for array in arrays], merging)
-        reuse = ReuseCounter(kernel.first_block, kernel.blocks)
+        reuse, atomics = ReuseCounter(kernel.first_block, kernel.blocks), ContentionCounter()
         finders = {array.name: OwnerFinder(_matrix(array)) for array in outputs}
         for requests in kernel.requests():
             counter.add(requests)
             if len(counter) + len(instructions) > MOST_INSTRUCTIONS:
                 raise WarplogError(f"{kernel.path}: more than {MOST_INSTRUCTIONS} instructions access memory")
             reuse.add(requests)
+            atomics.add(requests)
             for finder in finders.values():
                 finder.add(requests)
         own = [(tally, places.get(tally.offset, _NO_PLACE)) for tally in counter.tallies()]
-        instructions += [_instruction(launch, tally, place, arrays, lines) for tally, place in own]
+        contended = atomics.by_instruction()
+        instructions += [
+            _instruction(launch, tally, place, arrays, lines, contended.get((tally.offset, tally.what.space)))
+            for tally, place in own
+        ]
         entries.append(
             Kernel(
                 launch=launch,
@@ -136,6 +142,7 @@ def summarise(
                 entries=kernel.kept,
                 lost=kernel.lost,
                 untraced=_untraced(places, {tally.offset for tally, _ in own}),
+                same_address=atomics.of_kernel(),
                 reuse=reuse.reuse(wave_blocks.get(kernel.mangled, 0)),
             )
         )
@@ -236,6 +243,7 @@ def _instruction(
     place: Place,
     arrays: Sequence[ArrayPlace],
     lines: Mapping[str, Mapping[int, str]],
+    contention: Contention | None,
 ) -> Instruction:
     space, shared = tally.what.space, tally.what.space == "shared"
     array = arrays[tally.array] if space == "global" and tally.array is not None else None
@@ -261,6 +269,8 @@ def _instruction(
         wavefronts=tally.wavefronts if banks else None,
         wavefronts_ideal=tally.wavefronts_ideal if banks else None,
         ways=tally.ways if banks else None,
+        same_address=contention.operations if contention else None,
+        same_address_lanes=contention.lanes if contention else None,
         example=_relative(tally.example, array) if space == "global" else tally.example,
     )
 
