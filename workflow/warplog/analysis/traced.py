@@ -6,7 +6,6 @@ the time did stand in. Addresses do not tell how much of the time an access take
 """
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -15,7 +14,7 @@ from warplog.analysis.decomposition import Step
 from warplog.core.columns import Row, number, text
 from warplog.tables.conclusions import NAN, AccessLine, Change, Traced
 from warplog.tables.files import as_rows
-from warplog.tables.view import FigureTables
+from warplog.tables.view import FigureTables, ranked
 
 EXPLAINED = "accesses"
 _LEAST = 1.05  # from which ratio to the ideal on an access is worth a remark
@@ -47,14 +46,17 @@ def traces(tables: FigureTables) -> Traces:
         if row["status"] != "ok" or row["source_sha256"] == sources.get(row["variant"])
     ]
     kernels, launches = _launches(as_rows(tables.traced_kernels)), _launches(kept)
-    common = Counter(case for (_, case), rows in launches.items() if _is_ok(rows))
-    order = list(dict.fromkeys(name for name, _ in launches))
-    ranked = sorted(
-        launches.items(), key=lambda item: (order.index(item[0][0]), not _is_ok(item[1]), -common[item[0][1]])
-    )
+    cases = ranked(case for (_, case), rows in launches.items() if _is_ok(rows))
+    names = list(dict.fromkeys(name for name, _ in launches))
+
+    def place(launch: tuple[tuple[str, str], Sequence[Row]]) -> tuple[int, int]:
+        (name, case), rows = launch
+        return names.index(name), cases.index(case) if _is_ok(rows) else len(cases)
+
+    shown = sorted(launches.items(), key=place)
     return Traces(
-        tuple(_variant(tables.family, key, rows, kernels.get(key, ())) for key, rows in ranked),
-        tuple(line for _, rows in ranked if _is_ok(rows) for line in _lines(rows)),
+        tuple(_variant(tables.family, key, rows, kernels.get(key, ())) for key, rows in shown),
+        tuple(line for _, rows in shown if _is_ok(rows) for line in _lines(rows)),
     )
 
 
