@@ -191,6 +191,32 @@ def test_the_figure_of_bank_conflicts_is_drawn_from_the_traces_and_says_so(table
     assert rows["traced"].all()
 
 
+@pytest.fixture(scope="module")
+def elsewhere(tables):
+    """Returns the tables of transpose if `padded` was traced at another case than the others."""
+    own = view.load(tables, "transpose")
+    is_padded = own.traced["variant"] == "padded"
+    return replace(own, traced=own.traced.assign(case=own.traced["case"].where(~is_padded, "128")))
+
+
+def test_a_variant_that_was_traced_at_another_case_is_named_with_it(elsewhere):
+    page = worklog.gather(FAMILIES["transpose"], elsewhere, CAMPAIGN, [], REPORT)
+    assert "a trace of every address of one launch at 64 or 128." in re.sub(
+        "<.*?>", "", worklog.html(page, "")
+    )
+    assert " at 64, padded at 128: memory accesses by the traced addresses" in worklog.latex(page)["accesses"]
+    gaps = figures.data("bank_conflicts", elsewhere).set_index("variant")["gap"]
+    assert (gaps["padded"], gaps["cublas"]) == ("traced at another case", "not traced")
+
+
+@pytest.mark.parametrize("family", ["sgemm", "transpose"])
+def test_figures_of_counters_are_not_drawn(family, tables):
+    own = view.load(tables, family)
+    counted = [name for name, needed in figures.needs().items() if "counters" in needed]
+    drawn = {name for name in counted if not figures.data(name, own).empty}
+    assert drawn == ({"bank_conflicts"} if family == "transpose" else set()), "from the traces"
+
+
 def test_a_run_in_mlflow_has_metrics_that_are_marked_as_traced(tables):
     by_variant = {
         run.variant: run for run in runs.runs(view.load(tables, "transpose"), identity.identified(CAMPAIGN))

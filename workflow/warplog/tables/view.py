@@ -107,9 +107,14 @@ class FigureTables:
         return self.traced.drop_duplicates("variant")
 
     @property
+    def traced_cases(self) -> list[str]:
+        """The cases of the traced launches that are shown, that of most variants first."""
+        return ranked(self.shown_traces.loc[self.shown_traces["status"] == "ok", "case"])
+
+    @property
     def traced_case(self) -> str:
         """The case at which most variants were traced; "" if none was."""
-        return next(iter(ranked(self.traced.loc[self.traced["status"] == "ok", "case"])), "")
+        return next(iter(self.traced_cases), "")
 
     @property
     def profile_cases(self) -> list[str]:
