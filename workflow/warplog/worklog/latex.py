@@ -156,7 +156,8 @@ def _accesses(page: Page) -> str:
     caption = (
         f"{page.title} at {', '.join([*most, *others])}: memory accesses by the traced addresses of one launch, not by"
         " counters. Sectors of 32 bytes per request of a warp to global memory, and the fewest that hold its bytes;"
-        " wavefronts of shared memory per ideal wavefront (ways); how many blocks of the first wave read a byte on average (reuse)."
+        " wavefronts of shared memory per ideal wavefront (ways); how many blocks of the first wave read a byte on"
+        " average (reuse)."
     )
     formats = f"@{{}}{_wrapped(0.2)}rrrrrr@{{}}"
     return (
