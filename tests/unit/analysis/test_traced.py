@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
 from made_up_traces import ACCESSES, CASE, KERNELS, access, kernel, with_traces
 from small_campaign import FOLDER
 from warplog.analysis.conclude import conclude
-from warplog.tables import view
+from warplog.tables import conclusions, view
 
 
 @pytest.fixture(scope="module")
@@ -195,6 +196,35 @@ def test_of_several_cases_the_one_of_most_variants_comes_first_and_steps_compare
     assert said_of(concluded, "smem_conflict")["cause", "sectors_per_write", "out"] == (16, 4)
     cases = {change.variant: change.case for change in concluded.changes if change.kind == "access"}
     assert cases == {"smem_conflict": "512", "padded": "256", "xor_swizzled": "256"}
+
+
+@pytest.mark.parametrize("order", [("256", "512"), ("512", "256")])
+def test_of_two_cases_that_as_many_variants_have_the_first_is_that_of_the_family(order, transpose):
+    rows = [{**row, "case": order[row["variant"] == "padded"]} for row in (*ACCESSES[:2], *ACCESSES[6:])]
+    tables = with_traces(transpose, rows)
+    concluded = [conclusions.cells(row) for row in conclude(tables, {}).traced]
+    tables = replace(tables, traced=pd.DataFrame(concluded))
+    assert tables.traced_case == order[0]
+    assert list(tables.shown_traces["case"]) == list(order)
+
+
+def test_of_atomics_the_most_on_one_address_is_told_by_line_and_of_the_kernel(transpose):
+    add = access("naive", 30, "atomic", "out", 64, 1, 1, same_address=64, same_address_lanes=1)
+    unknown = {**add, "launch": 1, "same_address": None, "same_address_lanes": None}
+    rows = [*ACCESSES, {**add, "same_address": 48, "same_address_lanes": 32}, add, unknown]
+    kernels = [kernel("naive", same_address=112), kernel("naive", launch=1), *KERNELS[1:]]
+    concluded = conclude(with_traces(transpose, rows, kernels), {})
+    most = {
+        (line.variant, line.line): (line.same_address, line.same_address_lanes)
+        for line in concluded.access_lines
+        if line.kind == "atomic" or line.variant == "padded"
+    }
+    assert most == {("naive", 30): (64, 32), ("padded", 26): (-1, -1), ("padded", 32): (-1, -1)}
+    assert {row.variant: row.same_address for row in concluded.traced} == {
+        "naive": 112,
+        "smem_conflict": -1,
+        "padded": -1,
+    }
 
 
 def test_what_was_not_traced_has_a_row_with_its_reason(transpose):

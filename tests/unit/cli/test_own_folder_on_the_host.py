@@ -1,6 +1,7 @@
 """A folder made by `warplog init`, on a machine whose CPU stands in for the GPU: its accesses need nothing more."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -55,3 +56,4 @@ def test_accesses_are_traced_in_all_languages_and_on_the_page_after_the_next_run
     page = (results / "worklog" / "mine.md").read_text()
     assert page.count("load from global memory | 4 sectors | 4 | 32 B |  | 8 |") == 3
     assert page.count("From the addresses of one launch, not from hardware counters.") == 3
+    assert re.findall(r"!\[(.*)\]", page) == ["Ladder"], "without counters, no figure has them"

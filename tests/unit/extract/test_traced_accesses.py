@@ -11,6 +11,7 @@ from warplog.core.errors import WarplogError
 from warplog.extract import accesses as extract
 from warplog.extract.accesses import ArrayPlace
 from warplog.metrics.accesses import Does, What
+from warplog.parsers import access_trace
 from warplog.parsers.line_table import Place
 from warplog.parsers.ncu.report import NcuLaunch, NcuReport
 from warplog.parsers.ncu.source import SourceInstruction
@@ -161,9 +162,10 @@ def test_code_and_lines_come_from_the_cubin(tmp_path):
     trace.write_bytes(kernel.content())
     source.write_text("\n" * 6 + "    x = tl.load(a + i)\n")
     cubin = DATA / "triton_scale.cubin"
-    (found,) = extract.read(trace, [], [cubin], [source], {}).instructions
+    kernels = access_trace.read(trace)
+    (found,) = extract.read(kernels, [], [cubin], [source], {}).instructions
     assert (found.opcode, found.file, found.line, found.text) == ("LDG.E", "k.py", 7, "x = tl.load(a + i)")
-    (unknown,) = extract.read(trace, [], [], [source], {}).instructions
+    (unknown,) = extract.read(kernels, [], [], [source], {}).instructions
     assert (unknown.opcode, unknown.file, unknown.line, unknown.text) == ("", "", 0, "")
 
 
@@ -174,7 +176,7 @@ def test_a_cubin_that_is_truncated_is_refused(kept, tmp_path):
     cubin = tmp_path / "a.cubin"
     cubin.write_bytes((DATA / "triton_scale.cubin").read_bytes()[:kept])
     with pytest.raises(WarplogError, match=r"a\.cubin(: is damaged| is an invalid ELF file)"):
-        extract.read(tmp_path / "trace", [], [cubin], [], {})
+        extract.read(access_trace.read(tmp_path / "trace"), [], [cubin], [], {})
 
 
 LOAD, STORE = "LDG.E.CONSTANT R1, desc[UR4][R2.64]", "STG.E desc[UR4][R2.64], R1"

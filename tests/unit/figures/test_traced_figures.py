@@ -1,5 +1,6 @@
 """Figures of traced accesses, from made-up traces of kernels whose accesses are known."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -177,6 +178,15 @@ def test_of_several_cases_of_a_variant_the_one_that_pages_show_is_drawn():
     rows = figures.data("lanes_over_banks", traced("gemm", {"plain": "", "swizzled": "plain"}, both))
     assert set(rows["case"]) == {"64"}
     assert rows.groupby("variant")["wavefront"].nunique().to_dict() == {"plain": 16, "swizzled": 4}
+
+
+def test_the_note_names_the_case_of_each_variant_if_they_differ():
+    plain, swizzled = (record([own]) for own in MATRICES.values())
+    other = structs.replace(swizzled, cases=(structs.replace(swizzled.cases[0], case="128"),))
+    for child, said in ((swizzled, "case 64"), (other, "case 64 in plain, 128 in swizzled")):
+        tables = traced("gemm", {"plain": "", "swizzled": "plain"}, {"plain": plain, "swizzled": child})
+        note = drawn("lanes_over_banks", tables).get_supxlabel().replace("\n", " ")
+        assert re.search(f"; {said}(;|$)", note), note
 
 
 def test_owners_are_the_threads_of_the_first_tile_and_the_tiles_of_all_blocks(blocks):

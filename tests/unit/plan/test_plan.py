@@ -12,6 +12,8 @@ from msgspec import structs
 
 from copied_project import RestoredCopy
 from host_family import make_family
+from shipped_families import FAMILIES
+from warplog import figures
 from warplog.catalog import family as catalog
 from warplog.catalog import winners
 from warplog.cli.checkup import host
@@ -405,6 +407,17 @@ def test_figures_that_would_be_empty_are_left_out(project: Path, monkeypatch: py
     drawn = {name: set(figures) for name, figures in choose_figures(families, families, recorded).items()}
     assert on_request & drawn["sgemm"] == on_request - {"swim_lanes"}
     assert on_request & drawn["scan"] == {"swim_lanes"}
+
+
+def test_a_figure_that_families_must_list_is_not_drawn_for_one_that_does_not() -> None:
+    """Not even in a folder of its own, where no family lists any."""
+    scan = {"scan": FAMILIES["scan"]}
+    drawn = choose_figures(scan, scan)["scan"]
+    listed = {figure for figure, needed in figures.needs().items() if "listed" in needed}
+    assert {"overlap", "tile_schedule", "instruction_mix"} <= listed
+    assert not listed & set(drawn)
+    named = {"scan": structs.replace(scan["scan"], figures=("overlap",))}
+    assert set(choose_figures(named, named)["scan"]) == {*drawn, "overlap"} - {"timeline"}
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
 """A campaign whose counters were denied: traced addresses explain its coalescing and its bank conflicts instead."""
 
 import io
+import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,9 +25,11 @@ from warplog.records.extract import Extract
 from warplog.records.family_file import FamilyRecord
 from warplog.records.requested.accesses import Accesses
 from warplog.records.verification import recorded
-from warplog.tables import view
+from warplog.tables import conclusions, view
+from warplog.tables.conclusions import AccessLine
 from warplog.track import identity, runs
 from warplog.worklog import audit, explain
+from warplog.worklog.cells import Cells
 
 REPORT = Path(__file__).parents[3] / "workflow" / "report"
 CAMPAIGN = door.read(FOLDER / "campaign" / "h200.json", Campaign)
@@ -154,6 +158,20 @@ def test_markdown_and_latex_have_the_same_numbers(pages, tmp_path):
     assert "& 16.5 & 1.00x" in rows
 
 
+def test_atomics_have_a_column_where_there_are_any(pages, tables, tmp_path):
+    page, lines = (
+        pages["transpose"],
+        conclusions.rows(view.load(tables, "transpose").access_lines, AccessLine),
+    )
+    add = replace(lines[0], kind="atomic", same_address=8192, same_address_lanes=32)
+    shown = tuple(Cells(AccessLine.TABLE, line) for line in (add, *lines[1:3]))
+    changed = replace(page, sections=(replace(page.sections[0], accesses=shown), *page.sections[1:]))
+    for made in (worklog.html(changed, ""), worklog.markdown(changed, tmp_path)):
+        assert made.count("on one address") == 1
+        assert "8192 (32 of a request)" in re.sub("<.*?>", "", made)
+    assert "on one address" not in worklog.html(page, "") + worklog.markdown(page, tmp_path)
+
+
 def section(page, name):
     return page.partition(f'id="rung-{name}"')[2].partition('id="rung-')[0]
 
@@ -171,6 +189,32 @@ def test_the_figure_of_bank_conflicts_is_drawn_from_the_traces_and_says_so(table
         "written_in_order": "not traced", "cublas": "not traced",
     }  # fmt: skip
     assert rows["traced"].all()
+
+
+@pytest.fixture(scope="module")
+def elsewhere(tables):
+    """Returns the tables of transpose if `padded` was traced at another case than the others."""
+    own = view.load(tables, "transpose")
+    is_padded = own.traced["variant"] == "padded"
+    return replace(own, traced=own.traced.assign(case=own.traced["case"].where(~is_padded, "128")))
+
+
+def test_a_variant_that_was_traced_at_another_case_is_named_with_it(elsewhere):
+    page = worklog.gather(FAMILIES["transpose"], elsewhere, CAMPAIGN, [], REPORT)
+    assert "a trace of every address of one launch at 64 or 128." in re.sub(
+        "<.*?>", "", worklog.html(page, "")
+    )
+    assert " at 64, padded at 128: memory accesses by the traced addresses" in worklog.latex(page)["accesses"]
+    gaps = figures.data("bank_conflicts", elsewhere).set_index("variant")["gap"]
+    assert (gaps["padded"], gaps["cublas"]) == ("traced at another case", "not traced")
+
+
+@pytest.mark.parametrize("family", ["sgemm", "transpose"])
+def test_figures_of_counters_are_not_drawn(family, tables):
+    own = view.load(tables, family)
+    counted = [name for name, needed in figures.needs().items() if "counters" in needed]
+    drawn = {name for name in counted if not figures.data(name, own).empty}
+    assert drawn == ({"bank_conflicts"} if family == "transpose" else set()), "from the traces"
 
 
 def test_a_run_in_mlflow_has_metrics_that_are_marked_as_traced(tables):

@@ -26,6 +26,11 @@ SHARED = replace(
         ({"counted": 9}, "From the addresses of one launch; Nsight Compute counted the same at all 9 instructions."),
         ({"counted": 9, "differing": 2}, "Nsight Compute counted other numbers at 2 of 9 instructions."),
         ({"traced_blocks": 8}, "8 of 64 blocks were traced."),
+        ({"same_address": 4096}, "No address of global memory receives more than 4096 atomic operations."),
+        (
+            {"same_address": 1, "traced_blocks": 8},
+            "No address of global memory receives more than 1 atomic operation of these blocks.",
+        ),
         ({"untraced": "UTMALDG.2D 4"}, "The trace does not see UTMALDG.2D 4."),
         (
             {"block_bytes": 4096.0, "wave_blocks": 8, "wave_bytes": 8192.0, "wave_bytes_of_blocks": 32768.0,

@@ -6,7 +6,6 @@ the time did stand in. Addresses do not tell how much of the time an access take
 """
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -15,7 +14,7 @@ from warplog.analysis.decomposition import Step
 from warplog.core.columns import Row, number, text
 from warplog.tables.conclusions import NAN, AccessLine, Change, Traced
 from warplog.tables.files import as_rows
-from warplog.tables.view import FigureTables
+from warplog.tables.view import FigureTables, ranked
 
 EXPLAINED = "accesses"
 _LEAST = 1.05  # from which ratio to the ideal on an access is worth a remark
@@ -47,14 +46,17 @@ def traces(tables: FigureTables) -> Traces:
         if row["status"] != "ok" or row["source_sha256"] == sources.get(row["variant"])
     ]
     kernels, launches = _launches(as_rows(tables.traced_kernels)), _launches(kept)
-    common = Counter(case for (_, case), rows in launches.items() if _is_ok(rows))
-    order = list(dict.fromkeys(name for name, _ in launches))
-    ranked = sorted(
-        launches.items(), key=lambda item: (order.index(item[0][0]), not _is_ok(item[1]), -common[item[0][1]])
-    )
+    cases = ranked(case for (_, case), rows in launches.items() if _is_ok(rows))
+    names = list(dict.fromkeys(name for name, _ in launches))
+
+    def place(launch: tuple[tuple[str, str], Sequence[Row]]) -> tuple[int, int]:
+        (name, case), rows = launch
+        return names.index(name), cases.index(case) if _is_ok(rows) else len(cases)
+
+    shown = sorted(launches.items(), key=place)
     return Traces(
-        tuple(_variant(tables.family, key, rows, kernels.get(key, ())) for key, rows in ranked),
-        tuple(line for _, rows in ranked if _is_ok(rows) for line in _lines(rows)),
+        tuple(_variant(tables.family, key, rows, kernels.get(key, ())) for key, rows in shown),
+        tuple(line for _, rows in shown if _is_ok(rows) for line in _lines(rows)),
     )
 
 
@@ -219,6 +221,7 @@ def _variant(family: str, key: tuple[str, str], rows: Sequence[Row], kernels: Se
         shared_ways=shared[0] / shared[1] if shared[1] else NAN,
         counted=len(compared),
         differing=compared.count("differs"),
+        same_address=_most(kernels, "same_address"),
     )
 
 
@@ -268,10 +271,17 @@ def _lines(rows: Sequence[Row]) -> Iterator[AccessLine]:
             ideal / requests,
             "wavefront/request" if is_shared else "sector/request",
             NAN if is_shared or not taken else _total(own, "distinct_bytes") / taken,
-            max((int(ways) for row in own if (ways := number(row, "ways")) >= 0), default=-1),
+            _most(own, "ways"),
             ("conflicts" if is_shared else "scattered") if taken >= _LEAST * ideal > 0 else "",
             max(_compared(own), key=_COMPARED.index, default=""),
+            _most(own, "same_address"),
+            _most(own, "same_address_lanes"),
         )
+
+
+def _most(rows: Iterable[Row], column: str) -> int:
+    """Returns the largest number; -1 if none is known."""
+    return max((int(value) for row in rows if (value := number(row, column)) >= 0), default=-1)
 
 
 def _compared(rows: Iterable[Row]) -> list[str]:

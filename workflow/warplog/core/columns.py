@@ -672,6 +672,9 @@ _ACCESS: Mapping[str, Column] = {
     "launch": Column("int", "", "index of the kernel in the launch of the variant, from 0"),
     "kernel": Column("str", "", "kernel name"),
 }
+_TRACED_SHARE = Column(
+    "float", "", "share of the kernel that the counts cover: traced blocks over all, times accesses with room"
+)
 ACCESSES: Mapping[str, Column] = {
     **_ACCESS,
     "file": Column("str", "", "source file; empty without a line table"),
@@ -705,6 +708,11 @@ ACCESSES: Mapping[str, Column] = {
     "ncu_wavefronts_ideal": Column("int", "", "the same by Nsight Compute; empty if it did not count"),
     "wavefronts_excess": Column("int", "", "traced_wavefronts minus wavefronts_ideal"),
     "ways": Column("int", "", "most distinct words of one bank in one pass of a request; 1 without conflict"),
+    "same_address": Column(
+        "int", "", "most operations by lanes of this atomic on one address; empty if it is not known"
+    ),
+    "same_address_lanes": Column("int", "", "the most of a single request"),
+    "traced_share": _TRACED_SHARE,
     "ncu_requests": Column("int", "", "executions by a warp, also without an active lane, by Nsight Compute"),
     "ncu_lanes": Column("int", "", "active lanes of all executions, by Nsight Compute"),
     "agreement": Column(
@@ -728,6 +736,13 @@ TRACED_KERNELS: Mapping[str, Column] = {
     "traced_blocks": Column("int", "", "blocks whose accesses are counted, from the first one on"),
     "entries": Column("int", "", "traced accesses by lanes"),
     "lost": Column("int", "", "accesses by lanes for which the trace had no room"),
+    "traced_share": _TRACED_SHARE,
+    "same_address": Column(
+        "int",
+        "",
+        "most atomic operations on one address of global memory, by all instructions; empty if there are none, or if"
+        " it is not known",
+    ),
     "untraced": Column(
         "str",
         "",

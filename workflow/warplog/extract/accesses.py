@@ -16,9 +16,10 @@ from warplog.extract.hot_lines import source_lines
 from warplog.extract.trace import CASE
 from warplog.machine import toolchain
 from warplog.metrics.accesses import Counter, Tally
+from warplog.metrics.contention import Contention, ContentionCounter
 from warplog.metrics.owners import Matrix, OwnerFinder
 from warplog.metrics.reuse import ReuseCounter
-from warplog.parsers import access_trace, line_table
+from warplog.parsers import line_table
 from warplog.parsers.access_trace import TracedKernel
 from warplog.parsers.instruction import parse
 from warplog.parsers.line_table import Place
@@ -74,7 +75,7 @@ class Traced:
 
 
 def read(
-    trace: Path,
+    kernels: Sequence[TracedKernel],
     arrays: Sequence[ArrayPlace],
     cubins: Sequence[Path],
     sources: Sequence[Path],
@@ -83,7 +84,7 @@ def read(
     """Returns what a trace shows.
 
     Args:
-        trace: the file of the tracer.
+        kernels: those of the trace.
         arrays: the arguments of the launch.
         cubins: the code that ran; without it, opcodes and lines are unknown.
         sources: the source files, for the text of the lines.
@@ -93,7 +94,6 @@ def read(
         WarplogError: The trace is damaged, or has more instructions than a record.
     """
     lines = {path.name: source_lines(path) for path in sources}
-    kernels = access_trace.read(trace)
     code = _code(cubins, {kernel.mangled for kernel in kernels})
     return summarise(kernels, arrays, code, lines, wave_blocks)
 
@@ -105,7 +105,7 @@ def summarise(
     lines: Mapping[str, Mapping[int, str]],
     wave_blocks: Mapping[str, int],
 ) -> Traced:
-    """Returns the same as `read`, given the kernels of the trace, the instructions by kernel, and the lines by file."""
+    """Returns the same as `read`, given the instructions by kernel, and the lines by file."""
     outputs = [array for array in arrays if array.is_output and len(array.shape) == 2 and array.addresses]
     names = demangle(tuple(kernel.mangled for kernel in kernels))
     entries: list[Kernel] = []
@@ -115,17 +115,22 @@ def summarise(
         places = code.get(kernel.mangled, {})
         merging = [offset for offset, place in places.items() if _MERGING in place.opcode]
         counter = Counter([array.addresses for array in arrays], merging)
-        reuse = ReuseCounter(kernel.first_block, kernel.blocks)
+        reuse, atomics = ReuseCounter(kernel.first_block, kernel.blocks), ContentionCounter()
         finders = {array.name: OwnerFinder(_matrix(array)) for array in outputs}
         for requests in kernel.requests():
             counter.add(requests)
             if len(counter) + len(instructions) > MOST_INSTRUCTIONS:
                 raise WarplogError(f"{kernel.path}: more than {MOST_INSTRUCTIONS} instructions access memory")
             reuse.add(requests)
+            atomics.add(requests)
             for finder in finders.values():
                 finder.add(requests)
         own = [(tally, places.get(tally.offset, _NO_PLACE)) for tally in counter.tallies()]
-        instructions += [_instruction(launch, tally, place, arrays, lines) for tally, place in own]
+        contended = atomics.by_instruction()
+        instructions += [
+            _instruction(launch, tally, place, arrays, lines, contended.get((tally.offset, tally.what.space)))
+            for tally, place in own
+        ]
         entries.append(
             Kernel(
                 launch=launch,
@@ -137,6 +142,7 @@ def summarise(
                 entries=kernel.kept,
                 lost=kernel.lost,
                 untraced=_untraced(places, {tally.offset for tally, _ in own}),
+                same_address=atomics.of_kernel(),
                 reuse=reuse.reuse(wave_blocks.get(kernel.mangled, 0)),
             )
         )
@@ -237,6 +243,7 @@ def _instruction(
     place: Place,
     arrays: Sequence[ArrayPlace],
     lines: Mapping[str, Mapping[int, str]],
+    contention: Contention | None,
 ) -> Instruction:
     space, shared = tally.what.space, tally.what.space == "shared"
     array = arrays[tally.array] if space == "global" and tally.array is not None else None
@@ -262,6 +269,8 @@ def _instruction(
         wavefronts=tally.wavefronts if banks else None,
         wavefronts_ideal=tally.wavefronts_ideal if banks else None,
         ways=tally.ways if banks else None,
+        same_address=contention.operations if contention else None,
+        same_address_lanes=contention.lanes if contention else None,
         example=_relative(tally.example, array) if space == "global" else tally.example,
     )
 

@@ -1,7 +1,7 @@
 """One module per figure, each with TITLE, NEEDS, data(tables) and draw(data, look); their captions; what they share.
 
 `NEEDS` lists what a family must have for the figure to be planned; see warplog.plan.selection. A figure whose data()
-returns no rows has nothing to show: it is not drawn.
+returns no rows has nothing to show: it is not drawn. Nor is one of counters if every variant has a gap.
 """
 
 import ast
@@ -66,9 +66,10 @@ def data(figure: str, tables: "FigureTables") -> "pd.DataFrame":
     Raises:
         WarplogError: if the figure does not exist.
     """
-    variant = figure.partition(OF_VARIANT)[2]
+    name, _, variant = figure.partition(OF_VARIANT)
     rows: pd.DataFrame = module(figure).data(tables, *([variant] if variant else []))
-    return rows
+    is_bare = "counters" in needs()[name] and not (rows["gap"] == "").any()
+    return rows.iloc[:0] if is_bare else rows
 
 
 def write(figure: str, numbers: "pd.DataFrame", look: "Look", stem: Path) -> list[Path]:

@@ -76,11 +76,13 @@ def _traced(rows: pd.DataFrame, tables: FigureTables) -> pd.DataFrame:
     lines = tables.access_lines
     shared = {name: found[name] for name in ("shared_wavefronts", "shared_wavefronts_ideal")}
     is_traced = found["status"].notna()
+    elsewhere = tables.traced.loc[tables.traced["status"] == "ok", "variant"]
+    missing = np.where(rows["variant"].isin(elsewhere), "traced at another case", "not traced")
     return rows.assign(
         **shared,
         inst_hgmma=rows["variant"].isin(lines.loc[lines["kind"] == "wgmma", "variant"]).astype(float),
         case=tables.traced_case,
-        gap=rows["gap"].where(rows["status"] != "ok", "not traced").where(~is_traced, ""),
+        gap=rows["gap"].where(rows["status"] != "ok", missing).where(~is_traced, ""),
     )
 
 

@@ -31,7 +31,7 @@ from warplog.tables import regimes
 from warplog.tables.files import ORIGIN_COLUMNS, as_rows
 from warplog.tables.view import FigureTables, words
 
-NEEDS = ()
+NEEDS = ("listed",)
 TITLE = "Error and speed by type"
 NOTE = (
     "medians {regime}; error: largest of all results, relative to the scale in the family's reference.py; lines join"

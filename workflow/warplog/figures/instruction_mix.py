@@ -22,7 +22,7 @@ from warplog.figures.shared.style import Look, new_figure, styled
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
 
-NEEDS = ("counters",)
+NEEDS = ("listed", "counters")
 TITLE = "Instruction mix"
 NOTE = "instructions that warps executed, by opcode (ncu, longest kernel of the case); per FFMA: all over the FFMAs"
 COUNTERS = ["instructions_executed", "inst_ffma", "inst_lds", "inst_iadd3", "inst_imad"]

@@ -24,7 +24,7 @@ from warplog.tables import regimes
 from warplog.tables.files import ORIGIN_COLUMNS, as_rows
 from warplog.tables.view import FigureTables
 
-NEEDS = ()
+NEEDS = ("listed",)
 TITLE = "Bandwidth by stride"
 NOTE = "bytes of the algorithm over the median time {regime}, a line per case"
 BELOW = "; below: bytes that DRAM and L2 move per byte of the algorithm, by ncu at {case}"

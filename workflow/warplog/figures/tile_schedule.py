@@ -25,7 +25,7 @@ from warplog.figures.shared.style import Look, new_figure, styled
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
 
-NEEDS = ()
+NEEDS = ("listed",)
 TITLE = "Order of tiles"
 SIZE, TILE, BYTES = 8192, 256, 2  # C = A*B^T in bf16, a tile of 256 x 256 results per cluster of two blocks
 NOTE = (

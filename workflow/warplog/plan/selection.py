@@ -93,20 +93,19 @@ def choose_figures(
 ) -> dict[str, tuple[str, ...]]:
     """Returns the figures of each chosen family, without those that would be empty.
 
-    A figure that any family lists under `figures` is drawn only for families that list it. `recorded` names the
+    A figure that needs to be `listed` is drawn only for families that list it under `figures`. `recorded` names the
     families with a record of what is only made on request: `timelines` from inside kernels, `accesses` to memory.
     """
-    needs = figures.needs()
-    special = {figure for family in families.values() for figure in family.figures}
+
+    def has(family: Family, need: str, figure: str) -> bool:
+        if need == "listed":
+            return figure in family.figures
+        return family.name in recorded.get(need, ()) if need in _ON_REQUEST else _HAS[need](family)
+
+    needs = figures.needs().items()
     return {
         name: tuple(
-            figure
-            for figure, needed in needs.items()
-            if (figure not in special or figure in families[name].figures)
-            and all(
-                name in recorded.get(need, ()) if need in _ON_REQUEST else _HAS[need](families[name])
-                for need in needed
-            )
+            figure for figure, needed in needs if all(has(families[name], need, figure) for need in needed)
         )
         for name in chosen
     }

@@ -210,7 +210,7 @@ ANALYSIS = Stage(
     word="analysis",
     about="what follows from the tables becomes tables: verdicts, ladder, steps, changes, bounds",
     code=("analysis.conclude",),
-    version=3,
+    version=4,
     file="tables/steps.parquet",
     seconds=5,
 )
@@ -228,7 +228,7 @@ FIGURES = Stage(
     word="figures",
     about="the figures of a family",
     code=("figures",),
-    version=3,
+    version=4,
     file="figures/{family}",
     seconds=8,
 )
@@ -324,7 +324,7 @@ ACCESSES = Recorded(
     word="accesses",
     about="every address of one launch on a small case is traced, and counted by instruction",
     code=("measure.stages.accesses", "measure.worker.access_case", "measure.worker.python.launcher"),
-    version=1,
+    version=2,
     file="accesses/{gpu}/{family}.json",
     record=Accesses,
     seconds=30,
@@ -334,7 +334,7 @@ LIST_ACCESSES = Stage(
     word="accesses",
     about="the traced accesses become a table, beside what the counters say",
     code=("tables.traced.accesses",),
-    version=1,
+    version=2,
     file="tables/accesses.parquet",
 )
 TUNE = Recorded(

@@ -302,6 +302,9 @@ class Traced(Conclusion):
     differing: Annotated[
         int, "inst", "those for which it counted something else than the addresses give"
     ] = -1
+    same_address: Annotated[
+        int, "", "most atomic operations on one address of global memory, by all instructions of a kernel"
+    ] = -1
 
 
 @dataclass(frozen=True)
@@ -340,6 +343,10 @@ class AccessLine(Conclusion):
     counted: Annotated[
         str, "", "equal or differs: what Nsight Compute counted at these instructions; empty if it did not"
     ]
+    same_address: Annotated[
+        int, "", "most atomic operations by lanes on one address, of a single instruction; otherwise empty"
+    ] = -1
+    same_address_lanes: Annotated[int, "", "the most of a single request"] = -1
 
 
 @dataclass(frozen=True)

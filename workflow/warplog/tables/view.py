@@ -1,6 +1,7 @@
 """The tables of one family as figures, pages and MLflow use them: one row per variant, in ladder order, with gaps."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -106,10 +107,14 @@ class FigureTables:
         return self.traced.drop_duplicates("variant")
 
     @property
+    def traced_cases(self) -> list[str]:
+        """The cases of the traced launches that are shown, that of most variants first."""
+        return ranked(self.shown_traces.loc[self.shown_traces["status"] == "ok", "case"])
+
+    @property
     def traced_case(self) -> str:
         """The case at which most variants were traced; "" if none was."""
-        cases = self.shown_traces.loc[self.shown_traces["status"] == "ok", "case"]
-        return "" if cases.empty else str(cases.mode().iloc[0])
+        return next(iter(self.traced_cases), "")
 
     @property
     def profile_cases(self) -> list[str]:
@@ -269,6 +274,11 @@ class FigureTables:
         source, origins = text(first, "source"), text(first, "origins").split(",")
         measured = "measured" if "measured" in origins else "not measured"
         return f"{source}, {measured}" if source else ""
+
+
+def ranked(cases: Iterable[object]) -> list[str]:
+    """Returns the cases of traced launches, the most frequent first: of a variant's, the first one is shown."""
+    return [str(case) for case, _ in Counter(cases).most_common()]
 
 
 def words(status: object, own_limits: object = "") -> str:

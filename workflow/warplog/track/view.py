@@ -90,9 +90,9 @@ class View:
         return next((case for case in tags if case), self.headline_case)
 
     @property
-    def traced_case(self) -> str:
-        """The case whose accesses were traced; "" if none were."""
-        return next((case for run in self.runs if (case := run.tags.get("traced_case"))), "")
+    def traced_cases(self) -> tuple[str, ...]:
+        """The cases whose accesses were traced."""
+        return tuple(dict.fromkeys(case for run in self.runs if (case := run.tags.get("traced_case"))))
 
     def has_param(self, name: str) -> bool:
         """Returns whether any run has the parameter."""
@@ -160,7 +160,7 @@ def _state(view: View) -> dict[str, Any]:
 
 
 def _sections(view: View) -> tuple[str, str, str]:
-    traced = view.traced_case
+    traced = " or ".join(view.traced_cases)
     return (
         f"1 Speed by {view.size_label}",
         f"2 Counters at {view.counters_case}" + (f", traced at {traced}" if traced else ""),

@@ -147,15 +147,17 @@ def _accesses(page: Page) -> str:
         "store_sectors_per_request": "per store", "store_sectors_ideal": "ideal",
         "shared_ways": "ways", "wave_reuse": "reuse",
     }  # fmt: skip
+    traced = {one.name: one.traced for one in page.sections if one.traced and one.traced.status == "ok"}
     rows = [
-        (escape(section.name), *(_cell(section.traced[name]) for name in columns))
-        for section in page.sections
-        if section.traced and section.traced.status == "ok"
+        (escape(name), *(_cell(accesses[column]) for column in columns)) for name, accesses in traced.items()
     ]
+    most = page.method.traced[:1]
+    others = [f"{name} at {of.case}" for name, of in traced.items() if of.case not in most]
     caption = (
-        f"{page.title} at {page.method.traced}: memory accesses by the traced addresses of one launch, not by counters."
-        " Sectors of 32 bytes per request of a warp to global memory, and the fewest that hold its bytes; wavefronts of"
-        " shared memory per ideal wavefront (ways); how many blocks of the first wave read a byte on average (reuse)."
+        f"{page.title} at {', '.join([*most, *others])}: memory accesses by the traced addresses of one launch, not by"
+        " counters. Sectors of 32 bytes per request of a warp to global memory, and the fewest that hold its bytes;"
+        " wavefronts of shared memory per ideal wavefront (ways); how many blocks of the first wave read a byte on"
+        " average (reuse)."
     )
     formats = f"@{{}}{_wrapped(0.2)}rrrrrr@{{}}"
     return (

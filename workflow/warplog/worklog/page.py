@@ -234,7 +234,7 @@ class Method:
         counters: "ncu", "none" (they were not captured),
             "serial" (none, since ncu removes the overlap) or "copies" (none, since copies have none).
         regimes: "sustained", "back_to_back": long runs that are slower.
-        traced: The case whose addresses were traced; "" if none were.
+        traced: The cases whose addresses were traced, that of most variants first.
     """
 
     is_exact: bool
@@ -244,7 +244,7 @@ class Method:
     sizes: tuple[tuple[str, str], ...]
     counters: str
     regimes: tuple[str, ...]
-    traced: str
+    traced: tuple[str, ...]
 
 
 @dataclass(frozen=True)

@@ -217,7 +217,7 @@ def _method(rows: Rows) -> Method:
         sizes=_sizes(family, tables.case),
         counters=counters,
         regimes=tuple(sorted({run.regime.replace(" ", "_") for run in runs})),
-        traced=tables.traced_case,
+        traced=tuple(tables.traced_cases),
     )
 
 

@@ -9,7 +9,7 @@ from warplog.figures.shared.style import Look, new_figure, styled
 from warplog.tables.files import ORIGIN_COLUMNS, as_rows
 from warplog.tables.view import FigureTables
 
-NEEDS = ("flops",)
+NEEDS = ("listed", "flops")
 TITLE = "Share of the FP32 peak"
 NOTE = "FLOPs of the algorithm over those of all FP32 units at the SM clock of the launches, in %"
 LEAST = 95  # percent that count as the peak

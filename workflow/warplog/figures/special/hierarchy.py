@@ -24,7 +24,7 @@ from warplog.figures.shared.style import Look, new_figure, styled
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
 
-NEEDS = ()
+NEEDS = ("listed",)
 TITLE = "Levels of memory"
 NOTE = (
     "latency: of a load that needs the result of the one before, in cycles of the SM clock; bandwidth: of reads by all "

@@ -24,7 +24,7 @@ from warplog.figures.shared.latencies import SRAM_KIB, latencies, short_bytes
 from warplog.figures.shared.style import Look, new_figure, styled
 from warplog.tables.view import FigureTables
 
-NEEDS = ()
+NEEDS = ("listed",)
 TITLE = "Latency of a load"
 NOTE = (
     "difference of two cases over that of their hops, in cycles of the SM clock; dotted: capacity of the caches; rings "

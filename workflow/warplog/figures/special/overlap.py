@@ -22,7 +22,7 @@ from warplog.figures.shared.style import Look, new_figure, styled
 from warplog.tables.files import ORIGIN_COLUMNS, as_rows
 from warplog.tables.view import FigureTables
 
-NEEDS = ()
+NEEDS = ("listed",)
 TITLE = "Overlap of copies and kernels in one launch"
 NOTE = (
     "nsys, hot: launches back to back, of which the one with the median wall time is shown; wall: first start to last "
@@ -65,7 +65,8 @@ def data(tables: FigureTables) -> pd.DataFrame:
         shared |= as_rows(values.loc[[row["variant"]]])[0] if row["variant"] in values.index else {}
         pieces.append(own[["engine", "stream", "start_us", "duration_us"]].assign(**shared))
     columns = [*kept, "engine", "stream", "start_us", "duration_us", *METRICS, *ORIGIN_COLUMNS]
-    return pd.concat(pieces, ignore_index=True).reindex(columns=columns)
+    rows = pd.concat(pieces, ignore_index=True).reindex(columns=columns)
+    return rows if (rows["gap"] == "").any() else rows.iloc[:0]
 
 
 def _median_launch(events: pd.DataFrame) -> pd.DataFrame:

@@ -21,7 +21,7 @@ from warplog.figures.shared.style import Look, new_figure, styled
 from warplog.tables.files import ORIGIN_COLUMNS, as_rows
 from warplog.tables.view import FigureTables
 
-NEEDS = ()
+NEEDS = ("listed",)
 TITLE = "Clock, power and speed of back-to-back launches"
 NOTE = (
     "clock and power as reported by the driver (power is averaged by the board), speed from the times of the "

@@ -27,7 +27,7 @@ from warplog.tables import regimes
 from warplog.tables.files import ORIGIN_COLUMNS, as_rows
 from warplog.tables.view import FigureTables
 
-NEEDS = ()
+NEEDS = ("listed",)
 TITLE = "Tile and wave quantization"
 NOTE = (
     "medians {regime}; thin lines: predicted from tiles and waves alone, time = started waves x time "

@@ -18,8 +18,11 @@ def current(rows: pd.DataFrame, tables: FigureTables, variant: str = "") -> pd.D
 
 
 def cases(data: pd.DataFrame) -> str:
-    """Returns the cases of the launches that a figure shows."""
-    return listed([str(case) for case in dict.fromkeys(data["case"])])
+    """Returns the case of the launches that a figure shows; if there are several, with their variants."""
+    of = data.drop_duplicates(["case", "variant"]).groupby("case", sort=False)["variant"].agg(list)
+    if len(of) == 1:
+        return str(of.index[0])
+    return ", ".join(f"{case} in {listed(names)}" for case, names in of.items())
 
 
 def parents(tables: FigureTables) -> dict[str, str]:

@@ -24,6 +24,7 @@ from warplog.measure.worker.access_case import trace_of
 from warplog.measure.worker.encoding import stored_dtype
 from warplog.metrics.occupancy import LIMITS, theoretical
 from warplog.parsers import access_trace
+from warplog.parsers.access_trace import TracedKernel
 from warplog.parsers.ncu.source import ACCESS_COUNTERS
 from warplog.records.config import AccessSettings
 from warplog.records.measured import Session
@@ -178,7 +179,8 @@ def _with_trace(job: Job[AccessSettings], result: Result, folder: Path) -> Acces
         assert isinstance(result.found, Accessed)
         sources = [job.variant.file, *job.variant.headers()]
         arrays = _arrays(job, result.run.case, result.found)
-        traced = accesses.read(trace, arrays, cubins, sources, _wave_blocks(job, trace))
+        kernels = access_trace.read(trace)
+        traced = accesses.read(kernels, arrays, cubins, sources, _wave_blocks(job, kernels))
     except WarplogError as error:
         return measured(AccessCase, structs.replace(result, status="error", reason=str(error), found=None))
     finally:
@@ -211,12 +213,12 @@ def _arrays(job: Job[AccessSettings], case: str, found: Accessed) -> list[ArrayP
     ]
 
 
-def _wave_blocks(job: Job[AccessSettings], trace: Path) -> dict[str, int]:
+def _wave_blocks(job: Job[AccessSettings], kernels: Sequence[TracedKernel]) -> dict[str, int]:
     """Returns how many blocks of each kernel of the build are on the GPU at once."""
     limits = LIMITS.get(job.gpu.compute_capability)
     if limits is None or not job.gpu.sms:
         return {}
-    threads = {kernel.mangled: prod(kernel.block) for kernel in access_trace.read(trace)}
+    threads = {kernel.mangled: prod(kernel.block) for kernel in kernels}
     dynamic = job.variant.dynamic_shared_bytes(limits)
     return {
         kernel.mangled: job.gpu.sms

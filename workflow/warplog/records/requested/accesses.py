@@ -80,6 +80,9 @@ class Instruction(Frozen, frozen=True, kw_only=True):
             Those of wgmma are as if it had no conflicts; those in the memory of another block are left out.
         wavefronts_ideal: without bank conflicts, summed; by the definition of Nsight Compute.
         ways: largest number of distinct words of one bank in one pass of a request; 1 without conflict.
+        same_address: of an atomic, the most operations by lanes that one address receives from this instruction.
+        same_address_lanes: the most of a single request. Both are None if they are not known: for shared memory of
+            other blocks, and where there are too many addresses.
         example: a request whose sectors or wavefronts are the median of all.
     """
 
@@ -102,6 +105,8 @@ class Instruction(Frozen, frozen=True, kw_only=True):
     wavefronts: Count | None = None
     wavefronts_ideal: Count | None = None
     ways: Number | None = None
+    same_address: Number | None = None
+    same_address_lanes: Number | None = None
     example: Request
     ncu: Counted | None = None
 
@@ -130,6 +135,8 @@ class Kernel(Frozen, frozen=True, kw_only=True):
         entries: traced accesses by lanes; lost: those for which the buffer had no room.
         untraced: opcodes of instructions that access memory and that the trace cannot see, with how many of them
             are in the code, such as ("UTMALDG.2D", 4).
+        same_address: the most atomic operations that one address of global memory receives from all instructions;
+            None without any, or if it is not known.
     """
 
     launch: Count
@@ -141,6 +148,7 @@ class Kernel(Frozen, frozen=True, kw_only=True):
     entries: Count
     lost: Count
     untraced: tuple[tuple[Text, Number], ...] = ()
+    same_address: Number | None = None
     reuse: Reuse | None = None
 
 

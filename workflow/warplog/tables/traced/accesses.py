@@ -14,6 +14,7 @@ TABLES: Mapping[str, Mapping[str, Column]] = {"accesses": ACCESSES, "traced_kern
 _SAME = (
     *("launch", "offset", "opcode", "file", "line", "text", "space", "kind", "array", "requests", "lanes"),
     *("bytes", "distinct_bytes", "lines", "sectors_ideal", "wavefronts_ideal", "ways"),
+    *("same_address", "same_address_lanes"),
 )
 _COMPARED = {  # with the counters, by space
     "global": ("sectors", "lines"),
@@ -40,9 +41,7 @@ def rows(record: Accesses | Absent) -> Iterator[tuple[str, Row]]:
         for kernel in kernels.values():
             yield "traced_kernels", {**about, "case": case.case, **_kernel(kernel)}
         for one in case.instructions or ():
-            kernel = kernels[one.launch]
-            counted = {"kernel": kernel.kernel, "agreement": agreement(one, kernel)}
-            yield "accesses", {**row, **_instruction(one, case), **counted}
+            yield "accesses", {**row, **_instruction(one, case, kernels[one.launch])}
 
 
 def _kernel(kernel: Kernel) -> Row:
@@ -54,18 +53,23 @@ def _kernel(kernel: Kernel) -> Row:
         "traced_blocks": kernel.traced_blocks,
         "entries": kernel.entries,
         "lost": kernel.lost,
+        "traced_share": traced_share(kernel),
+        "same_address": kernel.same_address,
         "untraced": ", ".join(f"{opcode} {count}" for opcode, count in kernel.untraced),
         **(structs.asdict(kernel.reuse) if kernel.reuse else {}),
     }
 
 
-def _instruction(one: Instruction, case: AccessCase) -> Row:
+def _instruction(one: Instruction, case: AccessCase, kernel: Kernel) -> Row:
     counted = structs.asdict(one.ncu) if one.ncu else {}
     excess = None
     if one.wavefronts is not None and one.wavefronts_ideal is not None:
         excess = one.wavefronts - one.wavefronts_ideal
     return {
         **{name: getattr(one, name) for name in _SAME},
+        "kernel": kernel.kernel,
+        "traced_share": traced_share(kernel),
+        "agreement": agreement(one, kernel),
         "traced_sectors": one.sectors,
         "traced_wavefronts": one.wavefronts,
         "wavefronts_excess": excess,
@@ -77,6 +81,12 @@ def _instruction(one: Instruction, case: AccessCase) -> Row:
     }
 
 
+def traced_share(kernel: Kernel) -> float:
+    """Returns the share of a kernel's accesses that is in the counts, as far as its blocks access as much."""
+    kept = kernel.entries / (kernel.entries + kernel.lost) if kernel.lost else 1.0
+    return kernel.traced_blocks / prod(kernel.grid) * kept
+
+
 def agreement(one: Instruction, kernel: Kernel) -> str:
     """Returns a code for how the trace of an instruction agrees with its counters."""
     names = _COMPARED[one.space] if one.ncu else ()
@@ -86,7 +96,7 @@ def agreement(one: Instruction, kernel: Kernel) -> str:
         return "not_counted"
     if all(seen is None for seen, _ in counted):
         return "not_traced"
-    if kernel.lost or kernel.traced_blocks < prod(kernel.grid):
+    if traced_share(kernel) < 1:
         return "partly_traced"
     if all(seen == counted for seen, counted in counted):
         return "equal"
