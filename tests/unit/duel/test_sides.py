@@ -75,7 +75,7 @@ def test_a_file_of_no_variant_takes_the_place_of_the_other_sides_source(project:
         ("scale/slow", "right", "no variant 'slow'"),
         ("scales/right", "right", "did you mean 'scale'"),
         ("kernels/scale/right.cu", "scale/fast", "may be scale/right and scale/fast"),
-        ("mine.cu", "other.cu", "one of them must name a variant"),
+        ("mine.cu", "other.cu", "one of them must name a variant or the file of one, or --variant"),
         ("HEAD:right", "right", "not a git repository"),
         ("scale/right", "mine.py", "cannot take the place of"),
     ],

@@ -6,7 +6,7 @@ import platform
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -97,6 +97,50 @@ def find(name: str) -> Tool:
         else:
             return Tool(name, path, version, "")
     return best
+
+
+def compiler(version: str, cache: Path) -> Tool:
+    """Returns the nvcc of a version, 13.0 or 13.0.88: one of this machine, else from wheels.
+
+    Searches where `find` does, and then installs the wheels into a folder of `cache`, once for each version.
+
+    Raises:
+        WarplogError: It is too old, or not here and cannot be installed; the text says where it was looked for.
+    """
+    if _numbers(version)[:2] < OLDEST_NVCC:
+        raise WarplogError(f"nvcc {version} is too old; {_REMEDIES['nvcc']}")
+    if found := _of_version(version, _candidates("nvcc")):
+        return found
+    folder = cache / version
+    cache.mkdir(parents=True, exist_ok=True)
+    with locked(cache / f".{version}.lock", f"waiting: another process is installing nvcc {version}"):
+        try:
+            if not folder.is_dir():
+                wheels.fetch_compiler(version, folder)
+            in_wheels = wheels.program("nvcc", folder)
+            if found := _of_version(version, [in_wheels] if in_wheels else []):
+                return found
+            why = f"{folder} has another one, or none that runs; delete it"
+        except WarplogError as error:
+            why = str(error)
+    others = ", ".join(dict.fromkeys(filter(None, map(_nvcc_version, _candidates("nvcc"))))) or "none"
+    raise WarplogError(
+        f"no nvcc {version}: PATH, CUDA_HOME, CUDA_PATH, /usr/local/cuda* and the installed wheels have {others},"
+        f" and {why}; install CUDA {version} and set CUDA_HOME to its folder"
+    )
+
+
+def _of_version(version: str, candidates: Iterable[Path]) -> Tool | None:
+    """Returns the first nvcc of a version; 13.0 stands for all of its patches."""
+    for path in candidates:
+        found = _nvcc_version(path)
+        if found and f"{found}.".startswith(f"{version}."):
+            return Tool("nvcc", path, found, "")
+    return None
+
+
+def _nvcc_version(path: Path) -> str | None:
+    return _version(path, path.stat().st_mtime_ns, _VERSIONS["nvcc"])
 
 
 def host_compiler() -> Tool:
@@ -213,12 +257,12 @@ def _candidates(name: str) -> Iterator[Path]:
     in_wheels = wheels.program(name)
     if in_wheels and name in ("cuobjdump", "nvdisasm"):
         yield in_wheels
-    if path := shutil.which(name):
-        yield Path(path)
+    on_path = [Path(folder) for folder in os.get_exec_path() if folder]
     named = (os.environ.get(variable) for variable in ("CUDA_HOME", "CUDA_PATH"))
     homes = [Path(home) / "bin" for home in named if home]
     defaults = [folder for pattern in _PLACES.get(name, _CUDA_PLACES) for folder in _newest_first(pattern)]
-    yield from (folder / name for folder in homes + defaults if os.access(folder / name, os.X_OK))
+    files = (folder / name for folder in on_path + homes + defaults)
+    yield from (file for file in files if file.is_file() and os.access(file, os.X_OK))
     if in_wheels:
         yield in_wheels
 
