@@ -1,6 +1,7 @@
 """What a duel loads: the builds of both sides, kept while their sources are the same, and the timing core."""
 
 import dataclasses
+import os
 import re
 import shutil
 import struct
@@ -106,7 +107,8 @@ def make(corner: Corner, gpu: Gpu | Target, project: Path) -> Made:
         return Made(corner, variant.file, None)
     nvcc, cuobjdump = _nvcc(corner, project), toolchain.find("cuobjdump")
     launcher = launcher_source(corner.family, variant)
-    key = sha256_of(variant.fingerprint(), launcher, variant.requires, gpu.arch, nvcc.version)
+    linked = [str(toolchain.linkable(one, nvcc.libraries)) for one in variant.compile.link]
+    key = sha256_of(variant.fingerprint(), launcher, variant.requires, gpu.arch, nvcc.version, linked)
     name = f"{corner.family.name}.{variant.name}.{key[:16]}"
     folder = project / CACHE / "builds" / name
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -120,7 +122,7 @@ def make(corner: Corner, gpu: Gpu | Target, project: Path) -> Made:
 
 def _nvcc(corner: Corner, project: Path) -> Tool:
     if corner.toolkit:
-        return toolchain.compiler(corner.toolkit, project / CACHE / "toolkits")
+        return toolchain.compiler(corner.toolkit, project / CACHE / "toolkits", corner.variant.compile.link)
     toolchain.ensure("cuda")
     return toolchain.find("nvcc")
 
@@ -206,16 +208,28 @@ def why_apart(pair: Sequence[Made]) -> str:
     a, b = pair
     if a.build is None and b.build is None and a.corner.variant.folder != b.corner.variant.folder:
         return "both are Python modules of one name, from two folders"
-    first, second = (_loaded_by(made) for made in pair)
+    first, second = (_shared() | loaded_by(made) for made in pair)
     different = sorted(name for name in first.keys() & second.keys() if first[name] != second[name])
     return f"they load different files as {different[0]}" if different else ""
 
 
-def _loaded_by(made: Made) -> dict[str, str]:
+def own_copy(made: Made) -> str:
+    """Returns the name of the library of which a side links another file than each process loads; "" for none."""
+    own = loaded_by(made)
+    return next((name for name, file in _shared().items() if own.get(name, file) != file), "")
+
+
+def _shared() -> dict[str, str]:
+    """Returns what each process loads for sides that do not link it: cuBLAS, by name."""
+    cublas = toolchain.library("cublas")
+    return {cublas.name: os.path.realpath(cublas)} if cublas else {}
+
+
+def loaded_by(made: Made) -> dict[str, str]:
     """Returns the files that the dynamic linker finds for a side's library, by name."""
     found: dict[str, str] = {}
     for name in (made.file.name, PREBUILT) if made.build else ():
         if (made.file.parent / name).is_file():
             done = run(["ldd", str(made.file.parent / name)], timeout_s=_LDD_S, env=minimal_env())
             found |= dict(_LOADED.findall(done.output_tail))
-    return found
+    return {name: os.path.realpath(file) for name, file in found.items()}

@@ -104,6 +104,7 @@ def side_task(side: Made, folder: Path) -> SideTask:
         family_file=str(side.corner.family.file.resolve()),
         variant=side.corner.variant.name,
         file=str(making.copied(side, folder).resolve()),
+        libraries=tuple(making.loaded_by(side).values()),
         memory=dict(side.corner.variant.memory),
     )
 

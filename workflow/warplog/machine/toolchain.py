@@ -6,7 +6,7 @@ import platform
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -67,13 +67,15 @@ _REMEDIES = {
 class Tool:
     """A program: path is None if it is missing, version is None if it does not run.
 
-    remedy is empty if the program is usable.
+    remedy is empty if the program is usable. libraries are folders whose libraries are linked before those of this
+    environment: those of a compiler that was named.
     """
 
     name: str
     path: Path | None
     version: str | None
     remedy: str
+    libraries: tuple[Path, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -99,10 +101,11 @@ def find(name: str) -> Tool:
     return best
 
 
-def compiler(version: str, cache: Path) -> Tool:
+def compiler(version: str, cache: Path, link: Sequence[str] = ()) -> Tool:
     """Returns the nvcc of a version, 13.0 or 13.0.88: one of this machine, else from wheels.
 
-    Searches where `find` does, and then installs the wheels into a folder of `cache`, once for each version.
+    Searches where `find` does, and then installs the wheels into a folder of `cache`, once for each version, with those
+    of CUDA's libraries among `link`, short names.
 
     Raises:
         WarplogError: It is too old, or not here and cannot be installed; the text says where it was looked for.
@@ -111,12 +114,13 @@ def compiler(version: str, cache: Path) -> Tool:
         raise WarplogError(f"nvcc {version} is too old; {_REMEDIES['nvcc']}")
     if found := _of_version(version, _candidates("nvcc")):
         return found
-    folder = cache / version
+    extras = sorted({wheels.LIBRARIES[name] for name in link if name in wheels.LIBRARIES})
+    folder = cache / "+".join([version, *extras])
     cache.mkdir(parents=True, exist_ok=True)
-    with locked(cache / f".{version}.lock", f"waiting: another process is installing nvcc {version}"):
+    with locked(cache / f".{folder.name}.lock", f"waiting: another process is installing nvcc {version}"):
         try:
             if not folder.is_dir():
-                wheels.fetch_compiler(version, folder)
+                wheels.fetch_toolkit(version, extras, folder)
             in_wheels = wheels.program("nvcc", folder)
             if found := _of_version(version, [in_wheels] if in_wheels else []):
                 return found
@@ -135,7 +139,8 @@ def _of_version(version: str, candidates: Iterable[Path]) -> Tool | None:
     for path in candidates:
         found = _nvcc_version(path)
         if found and f"{found}.".startswith(f"{version}."):
-            return Tool("nvcc", path, found, "")
+            home = path.resolve().parent.parent
+            return Tool("nvcc", path, found, "", (home / "lib64", home / "lib"))
     return None
 
 
@@ -233,10 +238,13 @@ def library(name: str) -> Path | None:
     return next(paths, None)
 
 
-def linkable(name: str) -> Path | None:
-    """Finds a shared library to link by its short name in the wheels; None leaves the search to the linker."""
-    paths = (path for folder in wheels.folders() for path in sorted((folder / "lib").glob(f"lib{name}.so*")))
-    return next(paths, None)
+def linkable(name: str, first: Sequence[Path] = ()) -> Path | None:
+    """Finds a shared library to link by its short name in the folders `first`, else in the wheels.
+
+    None leaves the search to the linker.
+    """
+    places = [*first, *(folder / "lib" for folder in wheels.folders())]
+    return next((path for place in places for path in sorted(place.glob(f"lib{name}.so*"))), None)
 
 
 def snapshot() -> dict[str, str]:

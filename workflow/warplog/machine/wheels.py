@@ -35,7 +35,13 @@ OTHERWISE = {
     "tracer": "install the CUDA toolkit (package cuda-sanitizer)",
 }
 # What compiles and links; the metapackage pins all of them to one release, which nvcc alone does not.
-_COMPILER = "cuda-toolkit[nvcc,cudart,crt,nvvm,cccl]"
+_COMPILER = ("nvcc", "cudart", "crt", "nvvm", "cccl")
+# The extras of the metapackage that have libraries to link, by their short names.
+LIBRARIES = {
+    **{name: name for name in ("cublas", "cufft", "curand", "cusolver", "cusparse", "nvrtc")},
+    "cublasLt": "cublas",
+    "nvJitLink": "nvjitlink",
+}
 _FIRST_COMPILER = (13, 0)  # earlier wheels have no nvcc
 _NO_UV = "uv, which would install it, was not found"
 _FETCH_S = 3600.0
@@ -131,8 +137,8 @@ def fetch(extra: Extra, command: list[str]) -> None:
     importlib.invalidate_caches()
 
 
-def fetch_compiler(version: str, folder: Path) -> None:
-    """Installs the wheels of nvcc of a version, such as 13.0 or 13.0.88, into a new folder, and nothing else.
+def fetch_toolkit(version: str, libraries: Sequence[str], folder: Path) -> None:
+    """Installs the wheels of nvcc of a version, such as 13.0 or 13.0.88, and of libraries, into a new folder.
 
     Raises:
         WarplogError: uv is missing, failed or installed no nvcc; the text quotes uv.
@@ -143,13 +149,15 @@ def fetch_compiler(version: str, folder: Path) -> None:
     uv = _uv()
     if uv is None:
         raise WarplogError(_NO_UV)
-    wanted = [f"{_COMPILER}=={'.'.join(release)}.*"]
+    extras = ",".join((*_COMPILER, *libraries))
+    wanted = [f"cuda-toolkit[{extras}]=={'.'.join(release)}.*"]
     wanted += [f"nvidia-cuda-nvcc=={version}"] if version.count(".") > 1 else []
     with tempfile.TemporaryDirectory(prefix=".new-", dir=folder.parent) as name:
         new = Path(name) / folder.name
         command = [uv, "pip", "install", "--python", sys.executable, "--target", str(new)]
         command += ["--only-binary", ":all:", *wanted]
-        why = _run(f"the CUDA {version} compiler (about 100 MB)", command, folder, {})
+        what = " and ".join([f"the CUDA {version} compiler (about 100 MB)", *libraries])
+        why = _run(what, command, folder, {})
         if why or not program("nvcc", new):
             raise WarplogError(why or "nvcc: still missing after uv installed it")
         new.replace(folder)
