@@ -94,8 +94,8 @@ def find(name: str) -> Tool:
         version = _version(path, path.stat().st_mtime_ns, _VERSIONS[name])
         if version is None:
             best = best if best.path else Tool(name, path, None, f"{path} does not run; {_REMEDIES[name]}")
-        elif name == "nvcc" and _numbers(version)[:2] < OLDEST_NVCC:
-            best = Tool(name, path, version, f"nvcc {version} is too old; {_REMEDIES[name]}")
+        elif name == "nvcc" and (too_old := _too_old(version)):
+            best = Tool(name, path, version, too_old)
         else:
             return Tool(name, path, version, "")
     return best
@@ -110,8 +110,8 @@ def compiler(version: str, cache: Path, link: Sequence[str] = ()) -> Tool:
     Raises:
         WarplogError: It is too old, or not here and cannot be installed; the text says where it was looked for.
     """
-    if _numbers(version)[:2] < OLDEST_NVCC:
-        raise WarplogError(f"nvcc {version} is too old; {_REMEDIES['nvcc']}")
+    if too_old := _too_old(version):
+        raise WarplogError(too_old)
     if found := _of_version(version, _candidates("nvcc")):
         return found
     extras = sorted({wheels.LIBRARIES[name] for name in link if name in wheels.LIBRARIES})
@@ -132,6 +132,10 @@ def compiler(version: str, cache: Path, link: Sequence[str] = ()) -> Tool:
         f"no nvcc {version}: PATH, CUDA_HOME, CUDA_PATH, /usr/local/cuda* and the installed wheels have {others},"
         f" and {why}; install CUDA {version} and set CUDA_HOME to its folder"
     )
+
+
+def _too_old(version: str) -> str:
+    return f"nvcc {version} is too old; {_REMEDIES['nvcc']}" if _numbers(version)[:2] < OLDEST_NVCC else ""
 
 
 def _of_version(version: str, candidates: Iterable[Path]) -> Tool | None:
