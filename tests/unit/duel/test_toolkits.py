@@ -10,13 +10,15 @@ import pytest
 
 from host_family import make_family
 from made_up_records import gpu
+from warplog.cli.duelling import NO_VERDICT, USAGE
+from warplog.cli.main import main
 from warplog.core.errors import WarplogError
 from warplog.duel import bout, making
 from warplog.duel.making import Made, Target
 from warplog.duel.match import Match, Options
 from warplog.duel.sides import Corner
 from warplog.duel.task import DuelTask, Failed, SideTask
-from warplog.machine import toolchain, wheels
+from warplog.machine import device, toolchain, wheels
 from warplog.measure.worker import backend
 
 NVCC = """#!/bin/sh
@@ -86,6 +88,21 @@ def test_a_toolkit_that_is_nowhere_is_an_error(machine: Path) -> None:
         WarplogError, match=r"no nvcc 12\.9: .* have 13\.0\.88, 13\.1\.88, and .*; install CUDA 12\.9"
     ):
         making.make(corner, Target("sm_90"), machine)
+
+
+def test_the_command_takes_two_compilers_and_the_variant_that_they_compile(
+    machine: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_family(machine / "kernels")
+    monkeypatch.chdir(machine)
+    monkeypatch.setattr(device, "boards", list)
+    for words, status, why in (
+        (("ab", "nvcc:13.0", "nvcc:13.1", "--variant", "scale/right"), NO_VERDICT, "no GPU"),
+        (("ab", "nvcc:13.0", "nvcc:13.1"), USAGE, "must name a variant or the file of one, or --variant"),
+        (("watch", "nvcc:13.1:scale/right"), USAGE, "no commit, compiler or Python variant can be watched"),
+    ):
+        assert main(words) == status
+        assert why in capsys.readouterr().err
 
 
 def test_a_sides_own_copy_of_cublas_serves_its_process(

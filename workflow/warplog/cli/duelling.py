@@ -287,8 +287,10 @@ def run_watch(options: argparse.Namespace, project: Path) -> int:
         case = options.case or corner.family.headline_case
         if why := sides.why_other_work(corner, corner, case):
             raise WarplogError(why)
-        if corner.commit or corner.variant.is_python:
-            raise WarplogError(f"{options.variant}: only CUDA sources of the working tree; see `warplog ab`")
+        if corner.commit or corner.toolkit or corner.variant.is_python:
+            raise WarplogError(
+                f"{options.variant}: no commit, compiler or Python variant can be watched; see `warplog ab`"
+            )
     except WarplogError as error:
         say(f"error: {error}")
         return USAGE
