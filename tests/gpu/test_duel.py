@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from warplog.core.errors import WarplogError
 from warplog.duel import match, sides, words
 from warplog.duel.match import Options
 from warplog.machine import toolchain
@@ -106,6 +107,18 @@ def test_the_counters_of_both_sides_say_that_more_instructions_ran(project: Path
         pytest.skip(found.no_counters)
     (instructions,) = [one for one in found.counters if one.name == "instructions_executed"]
     assert instructions.b / instructions.a == pytest.approx(2, rel=0.1)
+
+
+def test_two_compilers_of_one_source_duel_in_one_process(project: Path) -> None:
+    try:
+        toolchain.compiler("13.3", project / sides.CACHE / "toolkits")
+    except WarplogError as error:
+        pytest.skip(str(error))
+    found = duel(project, "planted_chain/base", "nvcc:13.3", "100us")
+    assert found.b.nvcc.startswith("13.3.")
+    assert found.differs == (() if found.a.nvcc == found.b.nvcc else ("compiler",))
+    assert not found.apart
+    assert at_rest(found).time.ratio == pytest.approx(1, abs=0.1)
 
 
 def test_a_kernel_at_the_power_limit_also_duels_sustained(project: Path) -> None:

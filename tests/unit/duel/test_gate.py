@@ -61,10 +61,10 @@ def judged(project: Path, duels: dict[str, Duel], options: GateOptions | None = 
 
 def test_what_differs_duels_with_itself_and_what_does_not_is_the_control(project: Path) -> None:
     said = judged(project, {})
-    assert [(one.variant, one.control, one.method) for one in said.cases] == [
-        ("third", True, ""),
-        ("right", False, ""),
-        ("second", False, "options of the compiler"),
+    assert [(one.variant, one.control, one.differs) for one in said.cases] == [
+        ("third", True, ()),
+        ("right", False, ("sources",)),
+        ("second", False, ("options",)),
     ]
     assert (said.word, said.unchanged, said.added) == ("same", 1, ("scale/fourth",))
 

@@ -12,13 +12,13 @@ from warplog.duel.making import Made, same_code
 from warplog.duel.sides import Corner
 
 
-def made(folder: Path, source: str, listing: str = "the listing") -> Made:
+def made(folder: Path, source: str, listing: str = "identifier = {}/launcher.cu\nthe listing") -> Made:
     folder.mkdir()
     family = make_family(folder)
     file = folder / "source.c"
     file.write_text(source)
     compile_c(file, folder / "kernel.so")
-    (folder / "kernel.sass").write_text(listing)
+    (folder / "kernel.sass").write_text(listing.format(folder))
     record = structs.replace(build(), library_sha256=sha256_file(folder / "kernel.so"))
     return Made(Corner("x", family, family.variant("right")), folder / "kernel.so", record)
 

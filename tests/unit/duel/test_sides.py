@@ -11,10 +11,16 @@ from host_family import REFERENCE, YAML
 from warplog.core.errors import WarplogError
 from warplog.duel import making
 from warplog.duel.making import Made
-from warplog.duel.sides import Corner, resolve, why_other_work
+from warplog.duel.match import side_task
+from warplog.duel.sides import Corner, differences, resolve, why_other_work
+from warplog.machine import toolchain
 from warplog.measure.building.launcher import PREBUILT
 
-OTHER = "  - {name: fast, file: right.cu, idea: a setting of the same source, parameters: {WIDE: 2}}\n"
+OTHER = """\
+  - {name: fast, file: right.cu, idea: a setting of the same source, parameters: {WIDE: 2}}
+  - {name: module, language: cupy, idea: in Python}
+  - {name: compiled, library: own.so, idea: compiled elsewhere}
+"""
 
 
 def write_family(project: Path, name: str, variants: str = "") -> Path:
@@ -32,7 +38,9 @@ def write_family(project: Path, name: str, variants: str = "") -> Path:
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Returns a project with two families that both have a variant `right`."""
     place = tmp_path / "project"
-    write_family(place, "scale", OTHER)
+    scale = write_family(place, "scale", OTHER)
+    (scale / "module.py").write_text("def launch(arrays, scalars, stream): ...\n")
+    (scale / "own.so").touch()
     write_family(place, "shift", "  - {name: slow, idea: another source}\n")
     (place / "kernels" / "shift" / "slow.cu").write_text("// slow\n")
     monkeypatch.chdir(place)
@@ -50,6 +58,8 @@ def names(corners: tuple[Corner, Corner]) -> list[str]:
         ("right", "slow", ["shift/right", "shift/slow"]),  # the other side says which family
         ("fast", "right", ["scale/fast", "scale/right"]),
         ("kernels/shift/slow.cu", "right", ["shift/slow", "shift/right"]),
+        ("slow", "nvcc:13.3", ["shift/slow", "shift/slow"]),
+        ("nvcc:13.0:slow", "nvcc:13.3:right", ["shift/slow", "shift/right"]),
     ],
 )
 def test_a_name_that_several_families_have_is_that_of_the_other_side(
@@ -75,9 +85,14 @@ def test_a_file_of_no_variant_takes_the_place_of_the_other_sides_source(project:
         ("scale/slow", "right", "no variant 'slow'"),
         ("scales/right", "right", "did you mean 'scale'"),
         ("kernels/scale/right.cu", "scale/fast", "may be scale/right and scale/fast"),
-        ("mine.cu", "other.cu", "one of them must name a variant"),
+        ("mine.cu", "other.cu", "one of them must name a variant or the file of one, or --variant"),
         ("HEAD:right", "right", "not a git repository"),
         ("scale/right", "mine.py", "cannot take the place of"),
+        ("nvcc:13.0", "nvcc:13.3", "or --variant"),
+        ("nvcc:13", "scale/right", "'13' is no version of nvcc; write nvcc:13.0"),
+        ("nvcc:scale/right", "scale/right", "not a git repository"),  # a branch of that name
+        ("scale/module", "nvcc:13.3", "nvcc does not compile .*module.py; name a variant of CUDA sources"),
+        ("nvcc:13.3:scale/compiled", "scale/right", "nvcc does not compile .*own.so"),
     ],
 )
 def test_what_cannot_be_told_is_an_error(project: Path, a: str, b: str, why: str) -> None:
@@ -87,6 +102,19 @@ def test_what_cannot_be_told_is_an_error(project: Path, a: str, b: str, why: str
         resolve(a, b, project, [])
 
 
+def test_sides_that_name_no_variant_are_the_one_of_the_option(project: Path) -> None:
+    (project / "mine.cu").write_text("// mine\n")
+    for a, b in (("nvcc:13.0", "nvcc:13.3.73"), ("nvcc:13.0:mine.cu", "nvcc:13.3.73:mine.cu")):
+        pair = resolve(a, b, project, [], "scale/fast")
+        assert names(pair) == ["scale/fast", "scale/fast"]
+        assert [one.toolkit for one in pair] == ["13.0", "13.3.73"]
+        assert differences(*pair) == ()
+    before, after = resolve("scale/right", "nvcc:13.3:mine.cu", project, [], "scale/fast")
+    assert (before.toolkit, before.name, after.toolkit) == ("", "scale/right", "13.3")
+    assert differences(before, after) == ("sources", "parameters")
+    assert resolve("nvcc:13.0", "nvcc:13.3", project, [], "scale/fast")[1].name == "nvcc:13.3:scale/fast"
+
+
 def test_a_commit_has_its_own_sources_settings_and_headers(project: Path) -> None:
     git = ("git", "-C", project, "-c", "user.name=T", "-c", "user.email=t@example.com")
     for words in (("init", "-q"), ("add", "-A"), ("commit", "-q", "-m", "first")):
@@ -94,7 +122,8 @@ def test_a_commit_has_its_own_sources_settings_and_headers(project: Path) -> Non
     family = project / "kernels" / "scale" / "family.yaml"
     family.write_text(family.read_text().replace("WIDE: 2", "WIDE: 4"))
     (project / "kernels" / "scale" / "right.cu").write_text("// changed\n")
-    before, after = resolve("HEAD:", "fast", project, [])
+    before, after = resolve("nvcc:13.0:HEAD:", "fast", project, [])
+    assert (before.name, before.toolkit) == ("nvcc:13.0:HEAD:scale/fast", "13.0")
     assert (before.variant.parameters, after.variant.parameters) == ({"WIDE": 2}, {"WIDE": 4})
     assert before.variant.file.read_text() == "// of scale\n"
     assert before.commit
@@ -145,6 +174,19 @@ def test_two_libraries_of_one_name_share_no_process(project: Path, tmp_path: Pat
     assert "different files as libneeded.so.1" in making.why_apart((a, b))
     assert making.why_apart((a, a)) == ""
     assert making.why_apart((a, made(tmp_path / "c", corner, "1", "libother.so.1"))) == ""
+
+
+def test_a_library_of_another_file_than_every_process_loads_is_loaded_apart(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A side that looks for cuBLAS in its process would find the one that the other side links."""
+    corner, _ = resolve("scale/right", "scale/fast", project, [])
+    a, b = made(tmp_path / "a", corner, "1"), made(tmp_path / "b", corner, "2", "libother.so.1")
+    assert (making.why_apart((a, b)), making.own_copy(a)) == ("", "")
+    monkeypatch.setattr(toolchain, "library", lambda _: tmp_path / "elsewhere" / "libneeded.so.1")
+    assert "different files as libneeded.so.1" in making.why_apart((a, b))
+    assert (making.own_copy(a), making.own_copy(b)) == ("libneeded.so.1", "")
+    assert str(tmp_path / "a" / "libneeded.so.1") in side_task(a, tmp_path / "copy").libraries
 
 
 def test_a_library_is_copied_with_the_one_beside_it(project: Path, tmp_path: Path) -> None:

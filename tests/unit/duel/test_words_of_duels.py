@@ -41,6 +41,7 @@ DUEL = Duel(
     case="2048",
     a=structs.replace(SIDE, name="HEAD:warptile", registers=(("k", 96),), sass=400),
     b=structs.replace(SIDE, library_sha256="b" * 64, registers=(("k", 104),), sass=420),
+    differs=("sources",),
     margin=0.005,
     apart="",
     same_arrays=True,
@@ -78,6 +79,18 @@ def test_notes_say_what_changed_in_the_code_and_what_the_clock_resolves() -> Non
     assert "  machine instructions: 400 to 420" in notes
     assert "  rest: the clock's step of 0.032 us is 0.032 % of a launch, 0.0004 % of their mean" in notes
     assert len(notes) == 3
+
+
+def test_notes_name_two_compilers_and_say_if_they_made_the_same_code() -> None:
+    a = structs.replace(SIDE, name="nvcc:13.0", nvcc="13.0.88", sass_sha256="c" * 64)
+    b = structs.replace(a, name="nvcc:13.3", nvcc="13.3.73", library_sha256="b" * 64)
+    same = structs.replace(DUEL, a=a, b=b, differs=("compiler",))
+    assert words.lines(same)[1:3] == [
+        "  the machine code of the kernels is the same",
+        "  nvcc: 13.0.88 to 13.3.73",
+    ]
+    other = structs.replace(same, b=structs.replace(b, sass_sha256="d" * 64))
+    assert words.lines(other)[1] == "  nvcc: 13.0.88 to 13.3.73"
 
 
 def test_notes_name_the_counters_that_differ_or_why_they_are_unknown() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from warplog.core.errors import WarplogError
 from warplog.machine import toolchain, wheels
-from warplog.machine.toolchain import Tool, ensure, find, host_compiler, nvcc_command, snapshot
+from warplog.machine.toolchain import Tool, compiler, ensure, find, host_compiler, nvcc_command, snapshot
 
 SAYS = {
     "nvcc": "nvcc: NVIDIA (R) Cuda compiler driver\nCuda compilation tools, release {0}, V{0}.88",
@@ -110,6 +110,38 @@ def test_the_wheels_nvcc_is_used_when_complete_and_is_told_where_its_libraries_a
     assert nvcc_command(find("nvcc")) == [str(home / "bin" / "nvcc"), f"-L{home / 'lib'}"]
     (home / "nvvm" / "bin" / "cicc").unlink()  # as during the installation of the wheels
     assert find("nvcc").path is None
+
+
+def test_a_named_version_is_the_one_that_is_installed_wherever_it_is(bare, monkeypatch):
+    on_path = program(bare / "bin", "nvcc", "13.0")
+    later = program(bare / "later" / "bin", "nvcc", "13.1")
+    monkeypatch.setenv("PATH", f"{os.environ['PATH']}:{later.parent}")
+    home = program(bare / "home" / "bin", "nvcc", "13.30")
+    monkeypatch.setenv("CUDA_HOME", str(home.parents[1]))
+    default = program(bare / "usr/local/cuda-12.8/bin", "nvcc", "12.8")
+    in_wheels = program(wheel_compiler(bare / "site") / "bin", "nvcc", "13.3")
+    found = {"13.0": on_path, "13.0.88": on_path, "13.1": later, "13.30": home, "12.8": default}
+    for version, path in (found | {"13.3": in_wheels}).items():
+        tool = compiler(version, bare / "cache")
+        assert (tool.path, tool.ok) == (path, True)
+        assert f"{tool.version}.".startswith(f"{version}.")
+    assert find("nvcc").path == on_path
+    assert not (bare / "cache").exists()
+    with pytest.raises(WarplogError, match=r"nvcc 11\.8 is too old"):
+        compiler("11.8", bare / "cache")
+
+
+def test_the_libraries_of_a_named_toolkit_are_linked_before_those_of_the_environment(bare):
+    program(bare / "usr/local/cuda-13.1/bin", "nvcc", "13.1")
+    files = [bare / "usr/local/cuda-13.1/lib64/libcublas.so", bare / "site/nvidia/cu13/lib/libcublas.so.13"]
+    for file in files:
+        file.parent.mkdir(parents=True)
+        file.touch()
+    (files[1].parent / "libcufft.so.12").touch()
+    own = compiler("13.1", bare / "cache").libraries
+    assert toolchain.linkable("cublas", own) == files[0]
+    assert toolchain.linkable("cufft", own) == files[1].parent / "libcufft.so.12"
+    assert toolchain.linkable("cublas", find("nvcc").libraries) == files[1]
 
 
 def test_a_toolkits_nvcc_needs_no_library_path(bare):
@@ -257,3 +289,55 @@ def test_a_fetch_that_brings_nothing_is_an_error_and_the_next_job_does_not_try_a
     assert calls(project) == ["call"]
     program(project / "bin", "nvcc", "13.0")
     ensure("cuda", project)
+
+
+@pytest.fixture
+def index(bare):
+    """A uv that records its call and installs the wheels of nvcc 13.3 into the folder that it is given."""
+    home = wheel_compiler(bare / "index")
+    program(home / "bin", "nvcc", "13.3")
+    script = f"""echo "$*" >> {bare}/calls; while [ "$1" != --target ]; do shift; done; /bin/cp -r {bare}/index "$2\""""
+    program(bare / "bin", "uv", script=script)
+    return bare
+
+
+def test_a_version_that_is_not_here_is_fetched_once_and_its_parts_are_of_one_release(index, capsys):
+    program(index / "usr/local/cuda-13.0/bin", "nvcc", "13.0")
+    for _ in range(2):
+        tool = compiler("13.3", index / "cache")
+        assert (tool.path, tool.version) == (index / "cache/13.3/nvidia/cu13/bin/nvcc", "13.3.88")
+    (call,) = calls(index)
+    assert call.startswith(f"pip install --python {sys.executable} --target {index / 'cache'}/")
+    assert call.endswith("--only-binary :all: cuda-toolkit[nvcc,cudart,crt,nvvm,cccl]==13.3.*")
+    assert capsys.readouterr().err.count("installing the CUDA 13.3 compiler") == 1
+    assert find("nvcc").version == "13.0.88"  # the compiler of the project stays as it is
+
+
+def test_a_patch_is_pinned_and_the_libraries_that_are_linked_come_with_the_compiler(index):
+    tool = compiler("13.3.88", index / "cache", ["cublasLt", "cublas", "cuda", "own"])
+    assert tool.path == index / "cache/13.3.88+cublas/nvidia/cu13/bin/nvcc"
+    wanted = "cuda-toolkit[nvcc,cudart,crt,nvvm,cccl,cublas]==13.3.* nvidia-cuda-nvcc==13.3.88"
+    assert calls(index)[0].endswith(wanted)
+
+
+def test_a_version_that_cannot_be_had_is_an_error_with_what_is_here_and_the_remedy(index):
+    program(index / "bin", "nvcc", "13.0")
+    remedy = "install CUDA {0} and set CUDA_HOME to its folder"
+    with pytest.raises(WarplogError) as caught:
+        compiler("12.4", index / "cache")
+    assert "/usr/local/cuda* and the installed wheels have 13.0.88" in str(caught.value)
+    assert "wheels on PyPI have nvcc from CUDA 13.0 on" in str(caught.value)
+    assert str(caught.value).endswith(remedy.format("12.4"))
+    assert calls(index) == []
+    words = "error: No solution found\\n  cause: only cuda-toolkit<=13.5.0 is available"
+    program(index / "bin", "uv", script=f"echo '{words}'; exit 1")
+    with pytest.raises(WarplogError, match=r"No solution found cause: only cuda-toolkit<=13\.5\.0") as caught:
+        compiler("13.9", index / "cache")
+    assert str(caught.value).endswith(remedy.format("13.9"))
+    program(index / "bin", "uv", script="exit 0")
+    with pytest.raises(WarplogError, match="still missing after uv installed it"):
+        compiler("13.9", index / "cache")
+    (index / "bin" / "uv").unlink()
+    with pytest.raises(WarplogError, match="uv, which would install it, was not found"):
+        compiler("13.9", index / "cache")
+    assert [path for path in (index / "cache").iterdir() if path.suffix != ".lock"] == []

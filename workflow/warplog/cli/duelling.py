@@ -18,19 +18,22 @@ _ABOUT = """\
 Is B faster than A, now? Both are compiled and loaded in one process, checked, and launched in turns on the same arrays,
 in at least three processes with other addresses, until the verdict is clear or --seconds are spent.
 
-A and B are variants of one family: FAMILY/VARIANT, VARIANT if its name is that of one family only, a source FILE,
-COMMIT:VARIANT or COMMIT:FILE for those at a commit, tag or branch, or COMMIT: for the other side's variant there. A
-file that is the source of no variant takes the place of the other side's.
+A and B are variants of one family: FAMILY/VARIANT, VARIANT if its name is that of one family only, or a source FILE. A
+file that is the source of no variant takes the place of the other side's. COMMIT: in front names a commit, tag or
+branch, nvcc:VERSION: in front of that the compiler; either may stand alone for the other side's variant, or for that of
+--variant. A compiler is one of this machine if it has that version, else the wheels of PyPI are installed.
 
 FASTER, SLOWER: the gap is larger than what the same code shows, with p = 0.002 for all looks at the data together.
 SAME: the 95 % interval of the ratio lies within --margin. AMBIGUOUS: neither; the interval states what is not excluded.
 Exit status 0: there is a verdict, whatever it is. 2: A, B or an option is wrong. 3: there is none, because there is no
-GPU, or a side does not compile, is wrong or crashes.
+GPU, or a side does not compile, is wrong or crashes, or its compiler is missing.
 """
 _EXAMPLES = """\
 examples:
   warplog ab HEAD:warptile warptile                the working tree against the last commit
   warplog ab main:sgemm/warptile mine.cu           a file in place of that variant
+  warplog ab sgemm/warptile nvcc:13.3              the compiler of the project against another one
+  warplog ab nvcc:13.0 nvcc:13.3 --variant sgemm/warptile
   warplog ab sgemm/vectorized sgemm/warptile --case 4096 --json
 """
 
@@ -216,6 +219,7 @@ def _add_ab(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
     )
     ab.add_argument("a", metavar="A", help="what B is compared with")
     ab.add_argument("b", metavar="B", help="FASTER and SLOWER are said of it")
+    ab.add_argument("--variant", metavar="FAMILY/VARIANT", default="", help="of a side that names none")
     _add_case(ab)
     _add_precision(ab)
     ab.add_argument(
@@ -254,7 +258,7 @@ def run(options: argparse.Namespace, project: Path) -> int:
     from warplog.records import door
 
     try:
-        corners = sides.resolve(options.a, options.b, project, options.kernels)
+        corners = sides.resolve(options.a, options.b, project, options.kernels, options.variant)
         case = options.case or corners[0].family.headline_case
         if why := sides.why_other_work(*corners, case):
             raise WarplogError(why)
@@ -283,8 +287,10 @@ def run_watch(options: argparse.Namespace, project: Path) -> int:
         case = options.case or corner.family.headline_case
         if why := sides.why_other_work(corner, corner, case):
             raise WarplogError(why)
-        if corner.commit or corner.variant.is_python:
-            raise WarplogError(f"{options.variant}: only CUDA sources of the working tree; see `warplog ab`")
+        if corner.commit or corner.toolkit or corner.variant.is_python:
+            raise WarplogError(
+                f"{options.variant}: no commit, compiler or Python variant can be watched; see `warplog ab`"
+            )
     except WarplogError as error:
         say(f"error: {error}")
         return USAGE

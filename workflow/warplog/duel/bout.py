@@ -3,6 +3,7 @@
 Its context, arrays and libraries stay for the next duel, if there is one.
 """
 
+import ctypes
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -68,6 +69,8 @@ class Bout:
             open_: is closed when the process is done.
         """
         self._number, self._sides = number, sides
+        for file in (file for side in sides for file in task.sides[side].libraries):
+            ctypes.CDLL(file)
         self._backend: Backend = make_backend(task.backend)
         name = f"{task.seed}/{number}" + (f"/{NAMES[sides[0]]}" if task.apart else "")
         self.seed = open_.enter_context(scattered(self._backend, name))

@@ -7,7 +7,7 @@ from pathlib import Path
 from warplog.analysis.counters import counted, totals
 from warplog.core import paths
 from warplog.core.errors import WarplogError, say
-from warplog.duel.making import Made
+from warplog.duel.making import Made, own_copy
 from warplog.machine import toolchain
 from warplog.measure.job import Job
 from warplog.measure.stages.capture import NcuStage, diagnose
@@ -39,6 +39,8 @@ def compare(sides: Sequence[Made], case: str, gpu: Gpu, backend: str, folder: Pa
     for side, name in zip(sides, "ab", strict=True):
         if side.build is None:
             return Counted(why_not=f"{side.corner.name} is a Python module, which only a campaign profiles")
+        if own := own_copy(side):
+            return Counted(why_not=f"{side.corner.name} links another {own} than a profiled process loads")
         say(f"  counters of {side.corner.name}")
         job = Job(
             family=side.corner.family,

@@ -1,11 +1,13 @@
 """What a duel loads: the builds of both sides, kept while their sources are the same, and the timing core."""
 
 import dataclasses
+import os
 import re
 import shutil
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -15,22 +17,25 @@ from warplog.core import locks
 from warplog.core.errors import WarplogError, say
 from warplog.core.hashing import sha256_file, sha256_of
 from warplog.core.process import minimal_env, run
+from warplog.duel import sides
 from warplog.duel.sides import CACHE, Corner
 from warplog.duel.timer import SOURCE
 from warplog.machine import toolchain
+from warplog.machine.toolchain import Tool
 from warplog.measure.building import build
 from warplog.measure.building.job import is_kept
 from warplog.measure.building.launcher import PREBUILT, launcher_source
 from warplog.records import door
 from warplog.records.build import Build
 from warplog.records.campaign import Gpu
-from warplog.records.requested.duel import Side
+from warplog.records.requested.duel import Difference, Side
 
 _LDD_S = 60.0
 _ELF_HEADER = struct.Struct(
     "<40xQ10xHHH"
 )  # the table of sections: place, size, count, and which one holds names
 _SECTION = struct.Struct("<I20xQQ")  # name, place and size
+_SOURCE = re.compile(rb"^identifier = .*$", re.MULTILINE)
 _LOADED = re.compile(r"^\s*(\S+) => (/\S+)", re.MULTILINE)
 
 
@@ -51,6 +56,11 @@ class Made:
         """Returns why it cannot be loaded; "" if it can."""
         return f"its build: {self.build.reason}" if self.build and self.build.status != "ok" else ""
 
+    @property
+    def nvcc(self) -> str:
+        """Version of the compiler; "" for a Python variant."""
+        return (self.build.tools.get("nvcc") or "") if self.build else ""
+
     def record(self) -> Side:
         """Returns what the record of the duel says of the side."""
         corner, kernels = self.corner, self.build.kernels if self.build else ()
@@ -61,8 +71,10 @@ class Made:
             commit=corner.commit,
             source_sha256=corner.variant.fingerprint(),
             library_sha256=self.build.library_sha256 if self.build else "",
+            nvcc=self.nvcc,
             registers=tuple((kernel.kernel, kernel.registers_per_thread) for kernel in kernels),
             sass=sum(kernel.sass_instructions for kernel in kernels),
+            sass_sha256=sha256(_listing(self)).hexdigest() if kernels else "",
         )
 
 
@@ -93,10 +105,10 @@ def make(corner: Corner, gpu: Gpu | Target, project: Path) -> Made:
     corner = dataclasses.replace(corner, variant=variant)
     if variant.is_python:
         return Made(corner, variant.file, None)
-    toolchain.ensure("cuda")
-    nvcc, cuobjdump = toolchain.find("nvcc"), toolchain.find("cuobjdump")
+    nvcc, cuobjdump = _nvcc(corner, project), toolchain.find("cuobjdump")
     launcher = launcher_source(corner.family, variant)
-    key = sha256_of(variant.fingerprint(), launcher, variant.requires, gpu.arch, nvcc.version)
+    linked = [str(toolchain.linkable(one, nvcc.libraries)) for one in variant.compile.link]
+    key = sha256_of(variant.fingerprint(), launcher, variant.requires, gpu.arch, nvcc.version, linked)
     name = f"{corner.family.name}.{variant.name}.{key[:16]}"
     folder = project / CACHE / "builds" / name
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -106,6 +118,13 @@ def make(corner: Corner, gpu: Gpu | Target, project: Path) -> Made:
             made = build.build_variant(corner.family, variant, gpu.arch, nvcc, cuobjdump, folder)
             door.write(folder / "record.json", replace(made, inputs_sha256=key))
     return Made(corner, folder / "kernel.so", door.read(folder / "record.json", Build))
+
+
+def _nvcc(corner: Corner, project: Path) -> Tool:
+    if corner.toolkit:
+        return toolchain.compiler(corner.toolkit, project / CACHE / "toolkits", corner.variant.compile.link)
+    toolchain.ensure("cuda")
+    return toolchain.find("nvcc")
 
 
 def make_timer(gpu: Gpu | Target, project: Path) -> Path:
@@ -141,6 +160,12 @@ def copied(made: Made, folder: Path) -> Path:
     return folder / made.file.name
 
 
+def differences(a: Made, b: Made) -> tuple[Difference, ...]:
+    """Returns what differs between two sides that may make a difference to their times."""
+    found = sides.differences(a.corner, b.corner)
+    return (*found, "compiler") if a.nvcc and b.nvcc and a.nvcc != b.nvcc else found
+
+
 def same_code(a: Made, b: Made) -> bool:
     """Returns whether the machine code of two builds is the same; of a comment, for example, it is."""
     if a.build is None or b.build is None:
@@ -149,8 +174,12 @@ def same_code(a: Made, b: Made) -> bool:
         return False
     if a.build.library_sha256 == b.build.library_sha256:
         return True
-    listings = [made.file.with_name("kernel.sass").read_bytes() for made in (a, b)]
-    return listings[0] == listings[1] != b"" and _host_code(a) == _host_code(b)
+    return _listing(a) == _listing(b) != b"" and _host_code(a) == _host_code(b)
+
+
+def _listing(made: Made) -> bytes:
+    """Returns the machine code of a build's kernels without the path of its source, which depends on the folder."""
+    return _SOURCE.sub(b"", made.file.with_name("kernel.sass").read_bytes())
 
 
 def _host_code(made: Made) -> list[bytes]:
@@ -171,24 +200,36 @@ def _host_sections(elf: bytes) -> list[bytes]:
     ]
 
 
-def why_apart(sides: Sequence[Made]) -> str:
+def why_apart(pair: Sequence[Made]) -> str:
     """Returns why two sides cannot share a process; "" if they can.
 
     A process has one module of a name, and loads a shared library by its name once.
     """
-    a, b = sides
+    a, b = pair
     if a.build is None and b.build is None and a.corner.variant.folder != b.corner.variant.folder:
         return "both are Python modules of one name, from two folders"
-    first, second = (_loaded_by(made) for made in sides)
+    first, second = (_shared() | loaded_by(made) for made in pair)
     different = sorted(name for name in first.keys() & second.keys() if first[name] != second[name])
     return f"they load different files as {different[0]}" if different else ""
 
 
-def _loaded_by(made: Made) -> dict[str, str]:
+def own_copy(made: Made) -> str:
+    """Returns the name of the library of which a side links another file than each process loads; "" for none."""
+    own = loaded_by(made)
+    return next((name for name, file in _shared().items() if own.get(name, file) != file), "")
+
+
+def _shared() -> dict[str, str]:
+    """Returns what each process loads for sides that do not link it: cuBLAS, by name."""
+    cublas = toolchain.library("cublas")
+    return {cublas.name: os.path.realpath(cublas)} if cublas else {}
+
+
+def loaded_by(made: Made) -> dict[str, str]:
     """Returns the files that the dynamic linker finds for a side's library, by name."""
     found: dict[str, str] = {}
     for name in (made.file.name, PREBUILT) if made.build else ():
         if (made.file.parent / name).is_file():
             done = run(["ldd", str(made.file.parent / name)], timeout_s=_LDD_S, env=minimal_env())
             found |= dict(_LOADED.findall(done.output_tail))
-    return found
+    return {name: os.path.realpath(file) for name, file in found.items()}

@@ -104,6 +104,7 @@ def side_task(side: Made, folder: Path) -> SideTask:
         family_file=str(side.corner.family.file.resolve()),
         variant=side.corner.variant.name,
         file=str(making.copied(side, folder).resolve()),
+        libraries=tuple(making.loaded_by(side).values()),
         memory=dict(side.corner.variant.memory),
     )
 
@@ -166,8 +167,6 @@ class Match:
                 windows.setdefault(one.regime, []).append(one.window)
         a, b = (side.record() for side in self.sides)
         memories = [dict(side.corner.variant.memory) for side in self.sides]
-        builds = [side.build.tools.get("nvcc") for side in self.sides if side.build]
-        tools = {"nvcc": (builds or [toolchain.find("nvcc").version])[0]}
         commit = provenance.commit_of(self.project)
         return Duel(
             status=failed.status if failed else "ok",
@@ -175,6 +174,7 @@ class Match:
             case=self.options.case,
             a=a,
             b=b,
+            differs=making.differences(*self.sides),
             margin=self.options.margin,
             apart="" if failed else self.apart,
             same_arrays=memories[0] == memories[1] and not failed and not self.apart,
@@ -182,7 +182,7 @@ class Match:
             judged=()
             if failed
             else tuple(_judged(name, self.rules[name], windows[name]) for name in windows),
-            provenance=provenance.of_job(self.gpu, tools, commit, "", session),
+            provenance=provenance.of_job(self.gpu, {}, commit, "", session),
         )
 
 

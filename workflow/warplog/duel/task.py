@@ -16,12 +16,14 @@ class SideTask(Frozen, frozen=True, kw_only=True):
 
     Attributes:
         file: what is loaded: the library, or the module of a Python variant.
+        libraries: shared libraries that it links; they are loaded first, so that no other one of the name serves it.
         memory: kinds of memory of its arrays, by argument name.
     """
 
     family_file: str
     variant: str
     file: str
+    libraries: tuple[str, ...] = ()
     memory: Mapping[str, str]
 
     def load(self) -> tuple[Family, Variant]:

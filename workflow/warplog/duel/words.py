@@ -86,14 +86,7 @@ def _ratio(ratio: Ratio | Verdict) -> str:
 
 
 def _notes(duel: Duel) -> Iterator[str]:
-    if duel.a.library_sha256 and duel.a.library_sha256 == duel.b.library_sha256:
-        yield "both libraries are equal, byte by byte"
-    for name, before, after in (
-        ("registers per thread", _registers(duel.a), _registers(duel.b)),
-        ("machine instructions", str(duel.a.sass), str(duel.b.sass)),
-    ):
-        if before != after:
-            yield f"{name}: {before} to {after}"
+    yield from _of_code(duel)
     for counter in duel.counters:
         yield f"{counter.name}: {counter.a:.6g} to {counter.b:.6g}" + (
             f" ({signed_percent(counter.b / counter.a)})" if counter.a else ""
@@ -106,6 +99,21 @@ def _notes(duel: Duel) -> Iterator[str]:
         yield "with arrays of their own, since these are in different kinds of memory"
     for judged in duel.judged:
         yield from _of_regime(judged)
+
+
+def _of_code(duel: Duel) -> Iterator[str]:
+    if duel.a.library_sha256 and duel.a.library_sha256 == duel.b.library_sha256:
+        yield "both libraries are equal, byte by byte"
+    elif duel.a.sass_sha256 and duel.a.sass_sha256 == duel.b.sass_sha256:
+        yield "the machine code of the kernels is the same"
+    if "compiler" in duel.differs:
+        yield f"nvcc: {duel.a.nvcc} to {duel.b.nvcc}"
+    for name, before, after in (
+        ("registers per thread", _registers(duel.a), _registers(duel.b)),
+        ("machine instructions", str(duel.a.sass), str(duel.b.sass)),
+    ):
+        if before != after:
+            yield f"{name}: {before} to {after}"
 
 
 def _of_regime(judged: Judged) -> Iterator[str]:

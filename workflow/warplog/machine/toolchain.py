@@ -6,7 +6,7 @@ import platform
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -67,13 +67,15 @@ _REMEDIES = {
 class Tool:
     """A program: path is None if it is missing, version is None if it does not run.
 
-    remedy is empty if the program is usable.
+    remedy is empty if the program is usable. libraries are folders whose libraries are linked before those of this
+    environment: those of a compiler that was named.
     """
 
     name: str
     path: Path | None
     version: str | None
     remedy: str
+    libraries: tuple[Path, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -92,11 +94,62 @@ def find(name: str) -> Tool:
         version = _version(path, path.stat().st_mtime_ns, _VERSIONS[name])
         if version is None:
             best = best if best.path else Tool(name, path, None, f"{path} does not run; {_REMEDIES[name]}")
-        elif name == "nvcc" and _numbers(version)[:2] < OLDEST_NVCC:
-            best = Tool(name, path, version, f"nvcc {version} is too old; {_REMEDIES[name]}")
+        elif name == "nvcc" and (too_old := _too_old(version)):
+            best = Tool(name, path, version, too_old)
         else:
             return Tool(name, path, version, "")
     return best
+
+
+def compiler(version: str, cache: Path, link: Sequence[str] = ()) -> Tool:
+    """Returns the nvcc of a version, 13.0 or 13.0.88: one of this machine, else from wheels.
+
+    Searches where `find` does, and then installs the wheels into a folder of `cache`, once for each version, with those
+    of CUDA's libraries among `link`, short names.
+
+    Raises:
+        WarplogError: It is too old, or not here and cannot be installed; the text says where it was looked for.
+    """
+    if too_old := _too_old(version):
+        raise WarplogError(too_old)
+    if found := _of_version(version, _candidates("nvcc")):
+        return found
+    extras = sorted({wheels.LIBRARIES[name] for name in link if name in wheels.LIBRARIES})
+    folder = cache / "+".join([version, *extras])
+    cache.mkdir(parents=True, exist_ok=True)
+    with locked(cache / f".{folder.name}.lock", f"waiting: another process is installing nvcc {version}"):
+        try:
+            if not folder.is_dir():
+                wheels.fetch_toolkit(version, extras, folder)
+            in_wheels = wheels.program("nvcc", folder)
+            if found := _of_version(version, [in_wheels] if in_wheels else []):
+                return found
+            why = f"{folder} has another one, or none that runs; delete it"
+        except WarplogError as error:
+            why = str(error)
+    others = ", ".join(dict.fromkeys(filter(None, map(_nvcc_version, _candidates("nvcc"))))) or "none"
+    raise WarplogError(
+        f"no nvcc {version}: PATH, CUDA_HOME, CUDA_PATH, /usr/local/cuda* and the installed wheels have {others},"
+        f" and {why}; install CUDA {version} and set CUDA_HOME to its folder"
+    )
+
+
+def _too_old(version: str) -> str:
+    return f"nvcc {version} is too old; {_REMEDIES['nvcc']}" if _numbers(version)[:2] < OLDEST_NVCC else ""
+
+
+def _of_version(version: str, candidates: Iterable[Path]) -> Tool | None:
+    """Returns the first nvcc of a version; 13.0 stands for all of its patches."""
+    for path in candidates:
+        found = _nvcc_version(path)
+        if found and f"{found}.".startswith(f"{version}."):
+            home = path.resolve().parent.parent
+            return Tool("nvcc", path, found, "", (home / "lib64", home / "lib"))
+    return None
+
+
+def _nvcc_version(path: Path) -> str | None:
+    return _version(path, path.stat().st_mtime_ns, _VERSIONS["nvcc"])
 
 
 def host_compiler() -> Tool:
@@ -189,10 +242,13 @@ def library(name: str) -> Path | None:
     return next(paths, None)
 
 
-def linkable(name: str) -> Path | None:
-    """Finds a shared library to link by its short name in the wheels; None leaves the search to the linker."""
-    paths = (path for folder in wheels.folders() for path in sorted((folder / "lib").glob(f"lib{name}.so*")))
-    return next(paths, None)
+def linkable(name: str, first: Sequence[Path] = ()) -> Path | None:
+    """Finds a shared library to link by its short name in the folders `first`, else in the wheels.
+
+    None leaves the search to the linker.
+    """
+    places = [*first, *(folder / "lib" for folder in wheels.folders())]
+    return next((path for place in places for path in sorted(place.glob(f"lib{name}.so*"))), None)
 
 
 def snapshot() -> dict[str, str]:
@@ -213,12 +269,12 @@ def _candidates(name: str) -> Iterator[Path]:
     in_wheels = wheels.program(name)
     if in_wheels and name in ("cuobjdump", "nvdisasm"):
         yield in_wheels
-    if path := shutil.which(name):
-        yield Path(path)
+    on_path = [Path(folder) for folder in os.get_exec_path() if folder]
     named = (os.environ.get(variable) for variable in ("CUDA_HOME", "CUDA_PATH"))
     homes = [Path(home) / "bin" for home in named if home]
     defaults = [folder for pattern in _PLACES.get(name, _CUDA_PLACES) for folder in _newest_first(pattern)]
-    yield from (folder / name for folder in homes + defaults if os.access(folder / name, os.X_OK))
+    files = (folder / name for folder in on_path + homes + defaults)
+    yield from (file for file in files if file.is_file() and os.access(file, os.X_OK))
     if in_wheels:
         yield in_wheels
 

@@ -13,8 +13,9 @@ import os
 import re
 import shutil
 import sys
+import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -33,6 +34,16 @@ OTHERWISE = {
     "gpu": "pip install cupy-cuda13x nvidia-cublas nvidia-cuda-nvrtc",
     "tracer": "install the CUDA toolkit (package cuda-sanitizer)",
 }
+# What compiles and links; the metapackage pins all of them to one release, which nvcc alone does not.
+_COMPILER = ("nvcc", "cudart", "crt", "nvvm", "cccl")
+# The extras of the metapackage that have libraries to link, by their short names.
+LIBRARIES = {
+    **{name: name for name in ("cublas", "cufft", "curand", "cusolver", "cusparse", "nvrtc")},
+    "cublasLt": "cublas",
+    "nvJitLink": "nvjitlink",
+}
+_FIRST_COMPILER = (13, 0)  # earlier wheels have no nvcc
+_NO_UV = "uv, which would install it, was not found"
 _FETCH_S = 3600.0
 # Offline, dozens of jobs would retry one after the other: for this time they reuse the first failure.
 _RETRY_AFTER_S = 120.0
@@ -51,11 +62,11 @@ _COMPILER_PARTS = (
 )
 
 
-def folders() -> list[Path]:
-    """Returns the folders of NVIDIA's wheels on sys.path, newest CUDA first (nvidia/cu13, nvidia/cublas)."""
+def folders(place: Path | None = None) -> list[Path]:
+    """Returns the folders of NVIDIA's wheels on sys.path, or in `place`, newest CUDA first (nvidia/cu13)."""
     wheels = [
         folder
-        for entry in _entries()
+        for entry in ([place] if place else _entries())
         if (home := entry / "nvidia").is_dir()
         for folder in home.iterdir()
         if folder.is_dir()
@@ -67,9 +78,13 @@ def _entries() -> list[Path]:
     return [Path(entry or ".") for entry in dict.fromkeys(sys.path)]
 
 
-def program(name: str) -> Path | None:
-    """Finds a program in the wheels; nvcc counts only if all parts that it calls are installed."""
-    for folder in folders():
+def program(name: str, place: Path | None = None) -> Path | None:
+    """Finds a program in the wheels; nvcc counts only if all parts that it calls are installed.
+
+    Args:
+        place: a folder that wheels were installed into; None for this environment.
+    """
+    for folder in folders(place):
         path = folder / "bin" / name
         if path.is_file() and (name != "nvcc" or all((folder / part).exists() for part in _COMPILER_PARTS)):
             return path
@@ -92,9 +107,9 @@ def fetch_command(extra: Extra, project: Path | None) -> list[str]:
     Raises:
         WarplogError: uv, the lock file or a writable virtual environment is missing; the text gives the remedy.
     """
-    uv = os.environ.get("UV") or shutil.which("uv")
-    if uv is None or not Path(uv).is_file():
-        raise _refusal(extra, "uv, which would install it, was not found")
+    uv = _uv()
+    if uv is None:
+        raise _refusal(extra, _NO_UV)
     places = [project] if project else [paths.WORKFLOW.parent, Path.cwd()]
     home = next((place for place in places if (place / "uv.lock").is_file()), None)
     if home is None:
@@ -115,16 +130,53 @@ def fetch(extra: Extra, command: list[str]) -> None:
     failure = _failure(extra)
     if failure.is_file() and time.time() - failure.stat().st_mtime < _RETRY_AFTER_S:
         raise _refusal(extra, failure.read_text(errors="replace"))
-    print(f"warplog: installing {WHAT[extra]} into {sys.prefix} (once)", file=sys.stderr, flush=True)
-    start = time.monotonic()
-    done = process.run(command, timeout_s=_FETCH_S, env=os.environ | {"UV_PROJECT_ENVIRONMENT": sys.prefix})
-    if not done.ok:
-        why = f"uv could not install it ({process.explain_exit(done)}: {_error_of(done.output_tail)})"
+    if why := _run(WHAT[extra], command, Path(sys.prefix), {"UV_PROJECT_ENVIRONMENT": sys.prefix}):
         failure.write_text(why)
         raise _refusal(extra, why)
     failure.unlink(missing_ok=True)
     importlib.invalidate_caches()
+
+
+def fetch_toolkit(version: str, libraries: Sequence[str], folder: Path) -> None:
+    """Installs the wheels of nvcc of a version, such as 13.0 or 13.0.88, and of libraries, into a new folder.
+
+    Raises:
+        WarplogError: uv is missing, failed or installed no nvcc; the text quotes uv.
+    """
+    release = version.split(".")[:2]
+    if tuple(map(int, release)) < _FIRST_COMPILER:
+        raise WarplogError("the wheels on PyPI have nvcc from CUDA 13.0 on")
+    uv = _uv()
+    if uv is None:
+        raise WarplogError(_NO_UV)
+    extras = ",".join((*_COMPILER, *libraries))
+    wanted = [f"cuda-toolkit[{extras}]=={'.'.join(release)}.*"]
+    wanted += [f"nvidia-cuda-nvcc=={version}"] if version.count(".") > 1 else []
+    with tempfile.TemporaryDirectory(prefix=".new-", dir=folder.parent) as name:
+        new = Path(name) / folder.name
+        command = [uv, "pip", "install", "--python", sys.executable, "--target", str(new)]
+        command += ["--only-binary", ":all:", *wanted]
+        what = " and ".join([f"the CUDA {version} compiler (about 100 MB)", *libraries])
+        why = _run(what, command, folder, {})
+        if why or not program("nvcc", new):
+            raise WarplogError(why or "nvcc: still missing after uv installed it")
+        new.replace(folder)
+
+
+def _uv() -> str | None:
+    uv = os.environ.get("UV") or shutil.which("uv")
+    return uv if uv and Path(uv).is_file() else None
+
+
+def _run(what: str, command: Sequence[str], into: Path, settings: Mapping[str, str]) -> str:
+    """Runs uv and says so; returns why it failed, in its own words; "" if it did not."""
+    print(f"warplog: installing {what} into {into} (once)", file=sys.stderr, flush=True)
+    start = time.monotonic()
+    done = process.run(command, timeout_s=_FETCH_S, env={**os.environ, **settings})
+    if not done.ok:
+        return f"uv could not install it ({process.explain_exit(done)}: {_error_of(done.output_tail)})"
     print(f"warplog: installed in {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
+    return ""
 
 
 def useless(extra: Extra, missing: Sequence[str]) -> WarplogError:

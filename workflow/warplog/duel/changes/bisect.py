@@ -23,7 +23,7 @@ def only_variant(good: str, bad: str, project: Path) -> str:
     Raises:
         WarplogError: None differs, or several do.
     """
-    names = [f"{b.family.name}/{b.variant.name}" for _, b, _ in compared(good, bad, project).pairs]
+    names = [f"{b.family.name}/{b.variant.name}" for _, b in compared(good, bad, project).pairs]
     if len(names) != 1:
         differ = f"{len(names)} variants differ ({', '.join(names)})" if names else "no variant differs"
         raise WarplogError(f"{differ} between {good} and {bad}; name one with --variant")

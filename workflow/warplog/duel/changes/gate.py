@@ -13,7 +13,7 @@ from warplog.analysis.verdicts import FASTER, SAME, SLOWER
 from warplog.catalog.family import Family
 from warplog.core.errors import WarplogError, say
 from warplog.core.schema import suggest
-from warplog.duel import making
+from warplog.duel import making, sides
 from warplog.duel.making import Target
 from warplog.duel.match import Options, duel
 from warplog.duel.sides import Corner, families_at, families_of, why_other_work
@@ -53,7 +53,7 @@ class Found:
     Attributes:
         base, head: as the command line names them; head is "" for the working tree.
         commits: of base and head; "" for the working tree.
-        pairs: variants that may differ, with what changed besides sources.
+        pairs: variants that may differ.
         same: those whose sources and options are equal.
         added, removed: those that one side lacks.
     """
@@ -61,7 +61,7 @@ class Found:
     base: str
     head: str
     commits: tuple[str, str]
-    pairs: list[tuple[Corner, Corner, str]] = field(default_factory=list)
+    pairs: list[tuple[Corner, Corner]] = field(default_factory=list)
     same: list[tuple[Corner, Corner]] = field(default_factory=list)
     added: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
@@ -118,7 +118,7 @@ def differences(
             if _sources(a) == _sources(b):
                 found.same.append((a, b))
             else:
-                found.pairs.append((a, b, _method(a, b)))
+                found.pairs.append((a, b))
     return found
 
 
@@ -133,14 +133,14 @@ def gate(found: Found, options: GateOptions, project: Path, fight: Fight = duel)
     if found.pairs and not boards:
         raise WarplogError(f"no GPU: {device.why_not()}; run on a machine with a GPU")
     changed, controls = chosen(found, boards[0], project) if found.pairs else ([], [])
-    planned = [(a, b, case, "", True) for a, b, case in controls[:1]]
-    planned += [(a, b, case, method, False) for a, b, method in changed for case in _cases(b, options)]
-    planned += [(a, b, case, "", True) for a, b, case in controls[1:]]
+    planned = [(a, b, case, True) for a, b, case in controls[:1]]
+    planned += [(a, b, case, False) for a, b in changed for case in _cases(b, options)]
+    planned += [(a, b, case, True) for a, b, case in controls[1:]]
     cases: list[GateCase] = []
-    for a, b, case, method, control in planned:
+    for a, b, case, control in planned:
         left = begin + 60 * options.minutes - time.monotonic()
         one = _case(a, b, case, options, project, fight if left > 0 else None)
-        cases.append(_as_case(b, case, one, options.margin, method, control))
+        cases.append(_as_case((a, b), case, one, options.margin, control))
         say(f"  gate    {b.family.name}/{b.variant.name} {case}: {cases[-1].word}")
     return Gate(
         base=found.base,
@@ -159,26 +159,19 @@ def gate(found: Found, options: GateOptions, project: Path, fight: Fight = duel)
 
 def chosen(
     found: Found, gpu: Gpu | Target, project: Path
-) -> tuple[list[tuple[Corner, Corner, str]], list[tuple[Corner, Corner, str]]]:
+) -> tuple[list[tuple[Corner, Corner]], list[tuple[Corner, Corner, str]]]:
     """Builds the variants that may differ; returns those that do, and the controls, each with its case.
 
     Raises:
         WarplogError: A tool is missing.
     """
-    changed = [pair for pair in found.pairs if not _same_code(pair[:2], gpu, project)]
-    return changed, _controls(found.same, {a.family.name for a, _, _ in changed}) if changed else []
+    changed = [pair for pair in found.pairs if not _same_code(pair, gpu, project)]
+    return changed, _controls(found.same, {a.family.name for a, _ in changed}) if changed else []
 
 
 def _sources(corner: Corner) -> tuple[str, str]:
     launcher = "" if corner.variant.is_python else launcher_source(corner.family, corner.variant)
     return corner.variant.fingerprint(), launcher
-
-
-def _method(a: Corner, b: Corner) -> str:
-    """Returns what differs besides sources."""
-    options = a.variant.compile.record() != b.variant.compile.record()
-    parameters = dict(a.variant.parameters) != dict(b.variant.parameters)
-    return ", ".join([*["options of the compiler"] * options, *["parameters"] * parameters])
 
 
 def _same_code(pair: Sequence[Corner], gpu: Gpu | Target, project: Path) -> bool:
@@ -217,16 +210,16 @@ def _case(
 
 
 def _as_case(
-    corner: Corner, case: str, found: Duel | str, margin: float, method: str, control: bool
+    pair: tuple[Corner, Corner], case: str, found: Duel | str, margin: float, control: bool
 ) -> GateCase:
     word, reason = case_word(found, margin)
     return GateCase(
-        family=corner.family.name,
-        variant=corner.variant.name,
+        family=pair[1].family.name,
+        variant=pair[1].variant.name,
         case=case,
         control=control,
         word=word,
-        method=method,
+        differs=sides.differences(*pair),
         reason=reason,
         duel=None if isinstance(found, str) else found,
     )

@@ -16,6 +16,8 @@ _MEANS = {
     "not enough data": "some variants that differ have no clear verdict",
     "nothing to measure": "no machine code differs",
 }
+# What differs besides sources.
+_METHODS = {"options": "options of the compiler", "parameters": "parameters", "compiler": "compiler"}
 _TITLES = ("verdict", "variant", "case", "time", "interval", "in cycles", "notes")
 
 
@@ -60,7 +62,8 @@ def _cells(one: GateCase) -> tuple[str, ...]:
         interval = f"{signed_percent(judged.time.low)} to {signed_percent(judged.time.high)}"
         cycles = signed_percent(judged.cycles.ratio) if judged.cycles else ""
         numbers = [signed_percent(judged.time.ratio), interval, cycles]
-    method = f"method changed: {one.method}" if one.method else ""
+    methods = [_METHODS[what] for what in one.differs if what in _METHODS]
+    method = f"method changed: {', '.join(methods)}" if methods else ""
     counters = [f"{each.name} {signed_percent(each.b / each.a)}" for each in _counters(one) if each.a]
     notes = join_notes("control" if one.control else "", method, one.reason, ", ".join(counters))
     return (one.word, f"{one.family}/{one.variant}", one.case, *numbers, notes)

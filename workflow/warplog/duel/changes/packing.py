@@ -33,7 +33,7 @@ def pack(found: Found, families: tuple[str, ...], target: Gpu | Target, project:
     """
     _, controls = chosen(found, target, project)
     files = {f"{_TOP}/builds/{TIMER}": making.make_timer(target, project).read_bytes()}
-    for corner in (one for a, b, _ in (*found.pairs, *controls) for one in (a, b)):
+    for corner in (one for pair in (*found.pairs, *((a, b) for a, b, _ in controls)) for one in pair):
         if not corner.variant.is_python:
             built = making.make(corner, target, project).file.parent
             here = [built / name for name in _BUILD if (built / name).is_file()]

@@ -72,7 +72,8 @@ def build_variant(
     if unsupported := variant.requires.why_not(capability_of(arch)):
         record = replace(head, status="unsupported", reason=unsupported)
     else:
-        record = _compile(head, command, family, variant, folder, places, cuobjdump)
+        linking = link_options(variant.compile.link, folder, nvcc.libraries)
+        record = _compile(head, command, linking, family, variant, folder, places, cuobjdump)
     if variant.fingerprint() != head.source_sha256:
         raise WarplogError(f"{variant.file}: it or a header changed while nvcc compiled it; run again")
     if record.status != "ok":
@@ -98,6 +99,7 @@ def places_of(nvcc: Tool, variant: Variant, folder: Path) -> Places:
 def _compile(
     head: Build,
     command: list[str],
+    linking: list[str],
     family: Family,
     variant: Variant,
     folder: Path,
@@ -109,8 +111,8 @@ def _compile(
     compile.log, which is published with the record, quotes the same as the record.
     """
     source, log = folder / SOURCE, folder / "compile.log"
-    linking = [*command, *link_options(variant.compile.link, folder), *_device_link_options(variant)]
-    commands = [*_further_commands(command, variant, folder), linking]
+    last = [*command, *linking, *_device_link_options(variant)]
+    commands = [*_further_commands(command, variant, folder), last]
     listings = [folder / f"{number}.d" for number in range(len(commands))]
     done = _run_all(zip(commands, listings, strict=True), log)
     output = places.quoted(log.read_text(errors="replace"))

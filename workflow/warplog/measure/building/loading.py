@@ -56,11 +56,16 @@ _REMEDY = (
 )
 
 
-def link_options(names: Sequence[str], folder: Path) -> list[str]:
+def link_options(names: Sequence[str], folder: Path, first: Sequence[Path] = ()) -> list[str]:
     """Returns nvcc's options that link shared libraries by their short names.
 
     A library in a wheel has no name that the linker looks for, so it gets one in `folder`/link. The driver's library
     need not be installed: an empty one with its name is linked, and the real one is loaded at run time.
+
+    Args:
+        names: of the libraries.
+        folder: of the build.
+        first: folders that are searched before the wheels.
 
     Raises:
         WarplogError: the empty library cannot be made.
@@ -74,7 +79,7 @@ def link_options(names: Sequence[str], folder: Path) -> list[str]:
         link.unlink(missing_ok=True)
         if name == "cuda":
             _make_driver_stub(link)
-        elif library := toolchain.linkable(name):
+        elif library := toolchain.linkable(name, first):
             link.symlink_to(library)
             places.append(library.parent)
     paths = [word for place in dict.fromkeys(places) for word in ("-Xlinker", f"-rpath={place}")]

@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import importlib
+import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -160,8 +161,14 @@ _BACKENDS: Mapping[str, Callable[[], Backend]] = {
 
 
 def _preload_cublas() -> None:
-    """Loads the cuBLAS that CuPy uses, so that launchers that look for it in the process find this copy."""
+    """Loads the cuBLAS that CuPy uses, so that launchers that look for it in the process find this copy.
+
+    A launcher's own copy, if it is loaded already, is the one of the process.
+    """
     if cublas := toolchain.library("cublas"):
+        with contextlib.suppress(OSError):
+            ctypes.CDLL(cublas.name, mode=ctypes.RTLD_GLOBAL | os.RTLD_NOLOAD)
+            return
         with contextlib.suppress(OSError):
             ctypes.CDLL(str(cublas), mode=ctypes.RTLD_GLOBAL)
 

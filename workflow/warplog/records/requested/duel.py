@@ -9,6 +9,7 @@ from warplog.records.measured import Provenance
 
 Word = Literal["FASTER", "SLOWER", "SAME", "AMBIGUOUS"]
 Regime = Literal["rest", "sustained"]
+Difference = Literal["sources", "options", "parameters", "compiler"]
 
 
 class Estimate(Frozen, frozen=True, kw_only=True):
@@ -105,8 +106,10 @@ class Side(Frozen, frozen=True, kw_only=True):
     Attributes:
         name: as the command line names it.
         commit: of the sources; "" for those of the working tree.
+        nvcc: version of the compiler; "" for a Python variant.
         registers: of its kernels, by name; empty if unknown.
         sass: number of machine instructions of its kernels.
+        sass_sha256: of the listing of their machine code; "" if unknown.
     """
 
     name: Text
@@ -115,14 +118,18 @@ class Side(Frozen, frozen=True, kw_only=True):
     commit: Text
     source_sha256: Sha256
     library_sha256: Sha256
+    nvcc: Text = ""
     registers: tuple[tuple[Text, Count], ...] = ()
     sass: Count = 0
+    sass_sha256: Sha256 = ""
 
 
 class Duel(Frozen, frozen=True, kw_only=True):
     """A duel.
 
     Attributes:
+        differs: in what the sides differ: source files with their headers, options of the compiler, compile-time
+            parameters, the version of the compiler; empty for the same code, compiled alike.
         status, reason: of the side that could not be measured, else ok.
         apart: why the sides ran in processes of their own, in turns; "" if they shared each process.
         same_arrays: whether both sides used the same arrays at the same addresses.
@@ -137,6 +144,7 @@ class Duel(Frozen, frozen=True, kw_only=True):
     case: CaseName
     a: Side
     b: Side
+    differs: tuple[Difference, ...]
     margin: float
     apart: Text
     same_arrays: bool

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from warplog.records.fields import CaseName, Frozen, Name, Sha256, Text
-from warplog.records.requested.duel import Duel
+from warplog.records.requested.duel import Difference, Duel
 
 CaseWord = Literal["gain", "loss", "same", "unclear", "no verdict", "not measured"]
 ChangeWord = Literal["gain", "loss", "same", "machine", "not enough data", "nothing to measure"]
@@ -15,7 +15,7 @@ class GateCase(Frozen, frozen=True, kw_only=True):
 
     Attributes:
         control: whether nothing about the variant has changed, so that only the machine can move it.
-        method: what changed besides sources: options of the compiler, parameters; "" for nothing.
+        differs: what changed; empty for a control.
         reason: why there is no clear word; "" if there is one.
         duel: None if it was not measured.
     """
@@ -25,7 +25,7 @@ class GateCase(Frozen, frozen=True, kw_only=True):
     case: CaseName
     control: bool
     word: CaseWord
-    method: Text = ""
+    differs: tuple[Difference, ...] = ()
     reason: Text = ""
     duel: Duel | None = None
 
