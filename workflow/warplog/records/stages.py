@@ -340,9 +340,15 @@ LIST_ACCESSES = Stage(
 TUNE = Recorded(
     rule="tune_variant",
     word="tune",
-    about="the best parameters of a variant are searched",
-    code=("measure.tuning.search", "measure.tuning.record", "measure.worker.tune_setting"),
-    version=1,
+    about="the best parameters of a variant are searched, and those that come closest duel",
+    code=(
+        "measure.tuning.search",
+        "measure.tuning.record",
+        "measure.worker.tune_setting",
+        "duel.match",
+        "duel.worker",
+    ),
+    version=2,
     file="tune/{gpu}/{family}/{variant}.json",
     record=Tune,
     seconds=600,
