@@ -1,9 +1,15 @@
-"""A made-up duel, and what it says if its verdict is another one."""
+"""A made-up duel, what it says if its verdict is another one, and a table of steps that duels may decide."""
+
+from math import nan
+from pathlib import Path
 
 from msgspec import structs
 
 import made_up_records
 from warplog.records.requested.duel import Duel, Estimate, Judged, Ratio, Side, Window
+from warplog.tables import conclusions
+from warplog.tables.conclusions import Step
+from warplog.tables.files import write_parquet
 
 SIDE = Side(
     name="warptile", family="sgemm", variant="warptile", commit="", source_sha256="", library_sha256="a" * 64
@@ -57,3 +63,11 @@ def found(word: str, ratio: float, in_cycles: str = "", floor: float = 0.001) ->
 def failed(status: str, reason: str) -> Duel:
     """Returns the duel if a side cannot be measured."""
     return structs.replace(DUEL, status=status, reason=reason, judged=())
+
+
+def write_steps(folder: Path, *steps: dict[str, str]) -> None:
+    """Writes the table `steps` with these columns; the others are empty."""
+    columns = conclusions.columns(Step)
+    empty = {"str": "", "float": nan, "int": -1, "bool": False}
+    blank = {name: empty[column.kind] for name, column in columns.items()}
+    write_parquet([{**blank, **step} for step in steps], columns, folder / Step.TABLE)
