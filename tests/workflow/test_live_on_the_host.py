@@ -302,7 +302,16 @@ def test_on_request_open_steps_duel_and_every_right_variant_is_traced(place: Pat
     steps = read_table(file.parent, "steps")
     steps["word"] = steps["variant"].map({"slow": "SAME"}).fillna("FASTER")
     file.write_bytes(as_parquet(steps))
-    snakemake(place, "accesses", "duels")
+    rules = (
+        "build_tracer",
+        "trace_accesses",
+        "list_accesses",
+        "duel_steps",
+        "list_duels",
+        "accesses",
+        "duels",
+    )
+    snakemake(place, "accesses", "duels", "--allowed-rules", *rules)  # the table stays as it is
     (duel,) = pd.read_csv(place / "results" / "tables" / "duels.csv").itertuples()
     assert (duel.variant, duel.against, duel.status) == ("slow", "right", "ok")
     assert duel.low_pct < duel.gain_pct < duel.high_pct

@@ -8,7 +8,7 @@ from warplog.plan.plan import Plan
 from warplog.plan.script import job
 
 with job(snakemake.log[0]):
-    plan, records = Plan.made_of(snakemake.params.plan), map(Path, snakemake.input.records)
-    rows = evaluate.write_duels(plan, plan.source(), records, Path(snakemake.output.csv).parent)
+    plan = Plan.made_of(snakemake.params.plan)
+    rows = evaluate.write_duels(plan, plan.source(), Path(snakemake.output.csv).parent)
     decided = sum(row.word in ("FASTER", "SLOWER", "SAME") for row in rows)
     say(f"  duels   {decided} of {len(rows)} steps within noise are decided")

@@ -55,8 +55,8 @@ def write_all(plan: Plan, source: Source, folder: Path) -> None:
         write_oracle(probes, source, folder)
     if sanitized := [*Files(plan).records(stages.SANITIZE), *Files(probes).records(stages.SANITIZE)]:
         write_findings(plan, source, sanitized, folder)
-    if duels := Files(plan).records(stages.DUELS):
-        write_duels(plan, source, duels, folder)
+    if Files(plan).records(stages.DUELS):
+        write_duels(plan, source, folder)
     if built := stages.FOR_CHIPS.files(plan.root):
         write_chips(plan, source, built, folder)
 
@@ -197,10 +197,10 @@ def write_accesses(plan: Plan, source: Source, folder: Path) -> list[Row]:
     return rows["accesses"]
 
 
-def write_duels(plan: Plan, source: Source, records: Iterable[Path], folder: Path) -> list[conclusions.Duel]:
-    """Writes the verdicts of these duels between chosen variants, and returns the rows."""
+def write_duels(plan: Plan, source: Source, folder: Path) -> list[conclusions.Duel]:
+    """Writes the verdicts of the duels between chosen variants, and returns the rows."""
     chosen = set(plan.pairs())
-    made = steps.rows(door.read(path, StepDuels) for path in records)
+    made = steps.rows(door.read(path, StepDuels) for path in Files(plan).records(stages.DUELS))
     shown = [row for row in made if {(row.family, row.variant), (row.family, row.against)} <= chosen]
     labelled = [{**conclusions.cells(row), **source.labels()} for row in shown]
     write_table(labelled, conclusions.columns(conclusions.Duel), folder / conclusions.Duel.TABLE)
