@@ -359,7 +359,7 @@ TUNED = Stage(
     word="heat map",
     about="the best time of each pair of parameter values",
     code=("measure.tuning.figure",),
-    version=1,
+    version=2,
     file="tune/{gpu}/{family}/{variant}.png",
 )
 DUELS = Recorded(
