@@ -7,12 +7,17 @@ import shutil
 from pathlib import Path
 
 import pytest
+from gpu_jobs import build_variant, gpu_job
 
+from made_up_duels import write_steps
+from warplog.catalog.family import load_family
 from warplog.core.errors import WarplogError
-from warplog.duel import match, sides, words
+from warplog.duel import match, sides, steps, words
 from warplog.duel.match import Options
 from warplog.machine import toolchain
+from warplog.records import door
 from warplog.records.requested.duel import Duel, Judged
+from warplog.records.requested.step_duels import StepDuels
 
 PROJECT = Path(__file__).parents[2]
 FOLDER = PROJECT / "tests" / "benchmarks" / "duels"
@@ -136,3 +141,21 @@ def test_a_python_variant_duels_in_one_process(project: Path, variant: str) -> N
     found = duel(project, f"softmax/{variant}", "softmax/vectorized", "4096x4096")
     assert not found.apart
     assert at_rest(found).time.word in ("FASTER", "SLOWER", *SAME_CODE)
+
+
+def test_a_step_that_the_times_leave_open_is_decided_from_the_builds_of_the_campaign(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
+    family, jobs = load_family(FOLDER / "planted_chain" / "family.yaml"), []
+    for name in ("base", "plus_1"):
+        build_variant(family, name, tmp_path / name)
+        jobs.append(gpu_job(family, name, tmp_path / name, tmp_path / "record.json", None))
+    step = {"family": family.name, "variant": "plus_1", "parent": "base", "case": "100us", "word": "SAME"}
+    write_steps(tmp_path, step)
+    steps.duel_steps(jobs, tmp_path)
+    (row,) = steps.rows([door.read(tmp_path / "record.json", StepDuels)])
+    print(row)
+    assert (row.variant, row.against, row.word) == ("plus_1", "base", "SLOWER")
+    assert row.gain_pct == pytest.approx(-1, abs=0.3)
+    assert row.low_pct < row.gain_pct < row.high_pct < 0

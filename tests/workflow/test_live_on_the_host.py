@@ -19,6 +19,7 @@ from warplog.records.check import Check
 from warplog.records.family_file import FamilyRecord
 from warplog.records.profile import Profile
 from warplog.records.time import Time
+from warplog.tables.files import as_parquet, read_table
 
 PROJECT = Path(__file__).parents[2]
 CONFIG = (
@@ -36,7 +37,11 @@ def launch(arrays, scalars, stream):
     arrays["y"][:] = arrays["x"] * scalars["factor"]
 """
 VARIANTS = {"right": RIGHT, "slow": RIGHT * 3, "bad": RIGHT + "a->y[0] += 1;", "deadly": "abort();"}
-
+QUICK_DUELS = """
+from warplog.duel import evidence
+match._WINDOW_S = match._WINDOW_APART_S = 0.06
+evidence.looks_within = lambda *_: 1
+"""
 
 STRICT = ("strict=true",)
 
@@ -100,7 +105,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy_project(place, families=())
     (place / "site").mkdir()
     pretended = (PROJECT / "tests" / "workflow" / "pretended_gpu.py").read_text()
-    (place / "site" / "sitecustomize.py").write_text(f"{pretended}os.umask(0o077)\n")
+    (place / "site" / "sitecustomize.py").write_text(f"{pretended}{QUICK_DUELS}os.umask(0o077)\n")
     family = place / "host" / "scale"
     family.mkdir(parents=True)
     entries = "".join(f"  - {{name: {name}, parent: right, idea: an idea}}\n" for name in list(VARIANTS)[1:])
@@ -292,8 +297,24 @@ def test_every_variant_is_sanitized_and_a_crash_affects_no_other(place: Path) ->
     assert set(table.loc[["right", "slow", "bad", "module"], "status"]) == {"ok"}
 
 
-def test_every_right_variant_is_traced_and_rows_say_why_others_are_not(place: Path) -> None:
-    snakemake(place, "accesses")
+def test_on_request_open_steps_duel_and_every_right_variant_is_traced(place: Path) -> None:
+    file = place / "results" / "tables" / "steps.parquet"
+    steps = read_table(file.parent, "steps")
+    steps["word"] = steps["variant"].map({"slow": "SAME"}).fillna("FASTER")
+    file.write_bytes(as_parquet(steps))
+    rules = (
+        "build_tracer",
+        "trace_accesses",
+        "list_accesses",
+        "duel_steps",
+        "list_duels",
+        "accesses",
+        "duels",
+    )
+    snakemake(place, "accesses", "duels", "--allowed-rules", *rules)  # the table stays as it is
+    (duel,) = pd.read_csv(place / "results" / "tables" / "duels.csv").itertuples()
+    assert (duel.variant, duel.against, duel.status) == ("slow", "right", "ok")
+    assert duel.low_pct < duel.gain_pct < duel.high_pct
     table = pd.read_csv(place / "results" / "tables" / "accesses.csv").set_index("variant")
     assert set(table.loc[["right", "slow", "module"], "status"]) == {"ok"}
     assert table.loc["right", "traced_sectors"] == 32

@@ -51,6 +51,7 @@ rule write_worklog:
         claims=rules.judge_claims.output.parquet,
         analysis=rules.analyse.output,
         chips=files.chips_on_pages,
+        duels=files.duels_on_pages,
         figures="results/figures/{family}",
         library=rules.bundle_charts.output[0],
         sources=files.page_sources,
@@ -65,6 +66,7 @@ rule write_worklog:
     params:
         version=stages.PAGE.version,
         chips=parameters.chips_listed,
+        duels=parameters.duels_listed,
         plan=plan.decisions(),
     script:
         "../scripts/publish/write_worklog.py"
@@ -82,6 +84,7 @@ rule write_site:
         claims=rules.judge_claims.output.parquet,
         analysis=rules.analyse.output,
         chips=files.chips_on_pages,
+        duels=files.duels_on_pages,
         figures=files.figures(),
         library=rules.bundle_charts.output[0],
         sources=files.all_page_sources(),
@@ -93,6 +96,7 @@ rule write_site:
     params:
         version=stages.SITE.version,
         chips=parameters.chips_listed,
+        duels=parameters.duels_listed,
         plan=plan.decisions(),
     script:
         "../scripts/publish/write_site.py"

@@ -5,10 +5,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from msgspec import structs
-from test_words_of_duels import DUEL, JUDGED, TIME
 
 from host_family import REFERENCE, YAML
+from made_up_duels import found as made_up
 from warplog.duel import making, words
 from warplog.duel.changes.bisect import bisect, corner_at
 from warplog.duel.making import Made
@@ -43,8 +42,7 @@ def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Search:
         def fight(corners: Sequence[Corner], options: Options, _: Path) -> Duel:
             a, b = (times[int(one.variant.file.read_text())] for one in corners)
             word = "SAME" if b <= 1.005 * a else "SLOWER"
-            time = structs.replace(TIME, word=word, ratio=b / a)
-            return structs.replace(DUEL, judged=(structs.replace(JUDGED, time=time, cycles=time),))
+            return made_up(word, b / a)
 
         refs = "HEAD~4", "HEAD"
         commits = commits_between(*refs, tmp_path)

@@ -4,10 +4,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from msgspec import structs
-from test_words_of_duels import DUEL, JUDGED, TIME
 
 from host_family import REFERENCE, YAML
+from made_up_duels import failed, found
 from warplog.core.errors import WarplogError
 from warplog.duel.changes import gate as gates
 from warplog.duel.changes import gate_words
@@ -20,12 +19,6 @@ VARIANTS = """
   - {name: third, idea: one that stays}
   - {name: draft, idea: not yet, draft: true}
 """
-
-
-def found(word: str, ratio: float, in_cycles: str = "") -> Duel:
-    time = structs.replace(TIME, word=word, ratio=ratio)
-    cycles = structs.replace(time, word=in_cycles or word)
-    return structs.replace(DUEL, judged=(structs.replace(JUDGED, time=time, cycles=cycles),))
 
 
 SAME, SLOWER, FASTER = found("SAME", 1.001), found("SLOWER", 1.02), found("FASTER", 0.98)
@@ -78,7 +71,7 @@ def test_what_differs_duels_with_itself_and_what_does_not_is_the_control(project
         ({"right": found("SLOWER", 1.02, "SAME")}, "not enough data"),  # only the clock was lower
         ({"right": found("SLOWER", 1.004)}, "same"),  # certain, and within the margin
         ({"right": found("AMBIGUOUS", 1.004)}, "not enough data"),
-        ({"right": structs.replace(DUEL, status="wrong", reason="B: y", judged=())}, "not enough data"),
+        ({"right": failed("wrong", "B: y")}, "not enough data"),
     ],
 )
 def test_the_verdict_on_a_change_is_that_of_its_worst_case(

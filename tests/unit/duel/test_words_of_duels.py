@@ -2,53 +2,11 @@
 
 from msgspec import structs
 
+from made_up_duels import DUEL, JUDGED, SIDE, WINDOW, failed
 from warplog.analysis.verdicts import Verdict
 from warplog.duel import words
 from warplog.duel.watch import Saved
-from warplog.records.measured import Provenance
-from warplog.records.requested.duel import Counter, Duel, Estimate, Judged, Ratio, Side, Window
-
-SIDE = Side(
-    name="warptile", family="sgemm", variant="warptile", commit="", source_sha256="", library_sha256="a" * 64
-)
-WINDOW = Window(
-    process=1,
-    seed=1,
-    addresses=(),
-    seconds=0.75,
-    blocks=800,
-    time=Estimate(log_ratio=0.005, error=1e-4),
-    cycles=None,
-    a_us=100.0,
-    b_us=100.5,
-    a_mhz=None,
-    b_mhz=None,
-    step_us=0.032,
-)
-TIME = Ratio(word="SLOWER", reason="", ratio=1.005, low=1.004, high=1.006, floor=0.001, p=1e-6)
-JUDGED = Judged(
-    regime="rest",
-    time=TIME,
-    cycles=None,
-    a_us=100.0,
-    b_us=100.5,
-    looks=1,
-    most_looks=3,
-    resolution=4e-6,
-    windows=(WINDOW,) * 4,
-)
-DUEL = Duel(
-    case="2048",
-    a=structs.replace(SIDE, name="HEAD:warptile", registers=(("k", 96),), sass=400),
-    b=structs.replace(SIDE, library_sha256="b" * 64, registers=(("k", 104),), sass=420),
-    differs=("sources",),
-    margin=0.005,
-    apart="",
-    same_arrays=True,
-    seconds=9.0,
-    judged=(JUDGED,),
-    provenance=Provenance(**dict.fromkeys(Provenance.__struct_fields__, "")),
-)
+from warplog.records.requested.duel import Counter
 
 
 def test_one_line_says_word_sides_case_ratio_interval_times_and_effort() -> None:
@@ -115,5 +73,4 @@ def test_notes_say_how_the_sides_ran_if_not_as_usual() -> None:
 
 
 def test_a_duel_without_a_verdict_says_why() -> None:
-    failed = structs.replace(DUEL, status="wrong", reason="B: y is all zero", judged=())
-    assert words.lines(failed) == ["NO VERDICT  wrong: B: y is all zero"]
+    assert words.lines(failed("wrong", "B: y is all zero")) == ["NO VERDICT  wrong: B: y is all zero"]

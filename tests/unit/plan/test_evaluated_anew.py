@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from made_up_duels import DUEL
 from small_campaign import FOLDER
 from warplog.catalog.family import load_family
 from warplog.cli.main import main
@@ -14,6 +15,7 @@ from warplog.measure import provenance
 from warplog.records import door, stages
 from warplog.records.build import ChipBuild, ChipKernel, Chips
 from warplog.records.campaign import Campaign
+from warplog.records.requested.step_duels import StepDuel, StepDuels
 from warplog.records.verification import manifest, recorded
 
 ROOT = Path("results") / "recorded" / "small"
@@ -28,7 +30,10 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, project: Path) -> dict
     for family in ("include", "transpose"):
         shutil.copytree(project / "kernels" / family, tmp_path / "kernels" / family)
     about = door.read(FOLDER / "campaign" / "h200.json", Campaign)
-    recorded.write(ROOT, recorded.kept(FOLDER, ["figures/sgemm/ladder.png"]), about)
+    step = StepDuel(variant="padded", parent="smem_conflict", inputs_sha256="", duel=DUEL)
+    duels = door.as_json(StepDuels(gpu="h200", family="transpose", duels=(step,))).encode()
+    files = recorded.kept(FOLDER, ["figures/sgemm/ladder.png"])
+    recorded.write(ROOT, {**files, "duels/h200/transpose/record.json": duels}, about)
     return archives()
 
 
@@ -61,6 +66,13 @@ def test_the_tables_follow_the_code_of_today_and_the_records_stay(
     assert rows.set_index(keys)["median_us"].to_dict() == was.set_index(keys)["median_us"].to_dict()
     verdicts = pd.read_parquet(ROOT / "tables" / "verdicts.parquet")
     assert (set(verdicts["case"]), set(verdicts["origin"])) == ({"8192"}, {"live"})
+    (duel,) = pd.read_parquet(ROOT / "tables" / "duels.parquet").itertuples()
+    assert (duel.variant, duel.against, duel.word, duel.origin) == (
+        "padded",
+        "smem_conflict",
+        "SLOWER",
+        "live",
+    )
     assert not rows["remarks"].str.contains("earlier_source").any()
     assert not Path("results", "build").exists(), "nothing is compiled"
 

@@ -23,12 +23,14 @@ from warplog.measure import job as measuring
 from warplog.measure import supervise
 from warplog.measure import tuning as tuning_stage
 from warplog.measure.task import CaseRun, Task
+from warplog.measure.tuning import finalists
 from warplog.measure.tuning import record as tuning_record
 from warplog.measure.tuning import search as tuning
 from warplog.measure.tuning.search import Search
 from warplog.records import door, remarks
 from warplog.records.config import TuneSettings
 from warplog.records.measured import Session
+from warplog.records.requested.duel import Duel
 from warplog.records.requested.tune import Tune
 from warplog.tables import rows as table_rows
 from warplog.tables.verified_records import Source
@@ -36,10 +38,14 @@ from warplog.tables.verified_records import Source
 SETTINGS = 11
 
 
+def no_fight(*_: object) -> Duel:
+    raise AssertionError("no other setting is as fast as the best one")
+
+
 def finished(place: Path, **how: object) -> Search:
     search = host_tuning.search(place, **how)
     search.run()
-    tuning_record.write(search)
+    tuning_record.write(search, finalists.decide(search, no_fight))
     search.discard()
     return search
 
@@ -271,6 +277,7 @@ def test_a_search_by_the_names_of_its_files_writes_its_outputs(
         timer=tmp_path / "timer.so",
         record=record,
         cores=2,
+        fight=no_fight,
     )
     assert {p.suffix for p in record.parent.iterdir()} == {".json", ".csv", ".parquet"}
     assert winner(tmp_path)["campaign"] == "from-the-record"

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from warplog.duel import match
 from warplog.measure import tuning
 from warplog.plan.jobs import TuneJob
 from warplog.plan.script import job, parameters
@@ -19,4 +20,5 @@ with job(snakemake.log[0]):
         timer=Path(given.timer),
         record=Path(snakemake.output.record),
         cores=snakemake.threads,
+        fight=match.of_jobs,
     )

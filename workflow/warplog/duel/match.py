@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 from msgspec.structs import replace
 
 from warplog.analysis.verdicts import FASTER, SLOWER, Verdict
+from warplog.catalog.space import name_of
+from warplog.core import paths
 from warplog.core.errors import WarplogError, say
 from warplog.core.files import temporary_folder
 from warplog.core.locks import PATIENCE_S, is_held
@@ -25,6 +28,7 @@ from warplog.duel.sides import Corner
 from warplog.duel.task import Doing, DuelTask, Failed, Found, Note, Opened, SideTask, notes
 from warplog.machine import device, toolchain
 from warplog.measure import provenance
+from warplog.measure.job import Job
 from warplog.measure.supervise import environment
 from warplog.measure.worker.main import BROKEN
 from warplog.records import door
@@ -54,8 +58,8 @@ class Options:
     """
 
     case: str
-    seconds: float
-    margin: float
+    seconds: float = 9.0
+    margin: float = 0.005
     sustained: bool = True
     seed: int | None = None
     counters: bool = True
@@ -68,15 +72,38 @@ def duel(corners: Sequence[Corner], options: Options, project: Path) -> Duel:
         WarplogError: There is no GPU, a tool is missing, or the worker failed for a reason other than a kernel.
     """
     gpu = free_gpu()
+    packed = corners[0].packed
+    sides = [making.make(one, gpu, project) for one in corners]
+    return _fought(Match(project, options, gpu, sides), packed / TIMER if packed else None)
+
+
+def of_jobs(a: Job[Any], b: Job[Any], case: str) -> Duel:
+    """Lets the builds of two jobs take turns at rest, on the GPU of the first one, and returns the record.
+
+    Raises:
+        WarplogError: As for `duel`.
+    """
+    sides = [
+        Made(
+            Corner(f"{job.variant.name} {name_of(job.build.parameters)}".strip(), job.family, variant),
+            job.library,
+            None if job.variant.is_python else job.build,
+        )
+        for job in (a, b)
+        for variant in [replace(job.variant, parameters=job.build.parameters)]
+    ]
+    return _fought(Match(paths.project(), Options(case, sustained=False, counters=False), a.gpu, sides))
+
+
+def _fought(match: "Match", timer: Path | None = None) -> Duel:
+    """Lets two sides take turns, with this timing core if it is compiled already."""
     toolchain.ensure("gpu")
-    match = Match(project, options, gpu, [making.make(one, gpu, project) for one in corners])
     for side in match.sides:
         if side.build and (why := side.why_not()):
             failed = Failed(status=side.build.status, reason=f"{side.corner.name}: {why}")
             return match.record([failed], 0.0)
-    packed = corners[0].packed
-    timer = packed / TIMER if packed else making.make_timer(match.gpu, project)
-    begin = time.monotonic()
+    timer = timer or making.make_timer(match.gpu, match.project)
+    begin, options = time.monotonic(), match.options
     with temporary_folder() as folder:
         said = _run(match.task(timer, folder), match.rules, folder, match.gpu)
         found = match.record(said, time.monotonic() - begin)

@@ -13,6 +13,7 @@ from warplog.catalog.order import introductions
 from warplog.core.columns import CLAIMS, FLOORS, MEASUREMENTS, METRICS, ORACLE, ORIGIN, SANITIZE, Cell, Row
 from warplog.core.errors import WarplogError, note
 from warplog.core.files import write_text
+from warplog.duel import steps
 from warplog.judge import claims, floors, samples
 from warplog.judge.oracle import Oracle
 from warplog.judge.summary import shown
@@ -27,6 +28,7 @@ from warplog.records.build import Chips
 from warplog.records.family_file import FamilyRecord
 from warplog.records.fields import Origin
 from warplog.records.requested.sanitize import Sanitize
+from warplog.records.requested.step_duels import StepDuels
 from warplog.tables import chips, conclusions, view
 from warplog.tables.costs import summary as costs
 from warplog.tables.files import as_frame, as_rows, read_table, write_parquet, write_table, write_tables
@@ -53,6 +55,8 @@ def write_all(plan: Plan, source: Source, folder: Path) -> None:
         write_oracle(probes, source, folder)
     if sanitized := [*Files(plan).records(stages.SANITIZE), *Files(probes).records(stages.SANITIZE)]:
         write_findings(plan, source, sanitized, folder)
+    if Files(plan).records(stages.DUELS):
+        write_duels(plan, source, folder)
     if built := stages.FOR_CHIPS.files(plan.root):
         write_chips(plan, source, built, folder)
 
@@ -191,6 +195,16 @@ def write_accesses(plan: Plan, source: Source, folder: Path) -> list[Row]:
     for table, columns in pictures.TABLES.items():
         write_parquet(rows[table], columns, folder / table)
     return rows["accesses"]
+
+
+def write_duels(plan: Plan, source: Source, folder: Path) -> list[conclusions.Duel]:
+    """Writes the verdicts of the duels between chosen variants, and returns the rows."""
+    chosen = set(plan.pairs())
+    made = steps.rows(door.read(path, StepDuels) for path in Files(plan).records(stages.DUELS))
+    shown = [row for row in made if {(row.family, row.variant), (row.family, row.against)} <= chosen]
+    labelled = [{**conclusions.cells(row), **source.labels()} for row in shown]
+    write_table(labelled, conclusions.columns(conclusions.Duel), folder / conclusions.Duel.TABLE)
+    return shown
 
 
 def write_chips(plan: Plan, source: Source, records: Iterable[Path], folder: Path) -> list[conclusions.Chip]:

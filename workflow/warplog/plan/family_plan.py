@@ -62,6 +62,10 @@ class FamilyPlan:
         values, settings = _values(self.family, self.family.cases), door.plain(self.settings.time)
         return sha256_of(values, settings, self.family.measuring)
 
+    def duel_contract(self) -> str:
+        """Returns the hash of what duels depend on for all variants: cases and `measuring` in family.yaml."""
+        return sha256_of(_values(self.family, self.family.cases), self.family.measuring)
+
     def with_marks(self) -> "FamilyPlan":
         """Returns the plan of the variants that have a timeline."""
         return replace(self, variants=tuple(v for v in self.variants if v.name in self.family.timeline))

@@ -133,6 +133,15 @@ class Files:
                 records.append(recorded if same else live)
         return records
 
+    def duels(self, _wildcards: Any = None) -> list[str]:
+        """Returns the files with the records of duels."""
+        return self.record_files(stages.DUELS)
+
+    def duels_on_pages(self, _wildcards: Any = None) -> list[str]:
+        """Returns the table of duels if the campaign recorded them, since pages measure nothing."""
+        recorded = not self.plan.live and self.records(stages.DUELS)
+        return [str(stages.LIST_DUELS.at(RESULTS))] if recorded else []
+
     def chips_on_pages(self, _wildcards: Any = None) -> list[str]:
         """Returns the table of builds for other chips if the campaign recorded them, since pages compile nothing."""
         recorded = not self.plan.live and all(

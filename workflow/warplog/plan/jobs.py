@@ -150,6 +150,7 @@ class FamilyJob(Frozen, Generic[Settings], frozen=True, kw_only=True):
 CheckJob = FamilyJob[CheckSettings]
 SanitizeJob = FamilyJob[SanitizeSettings]
 TimelineJob = FamilyJob[TimelineSettings]
+DuelJob = FamilyJob[None]
 
 
 class TimeJob(FamilyJob[TimeSettings], frozen=True, kw_only=True):

@@ -21,6 +21,7 @@ from warplog.plan.jobs import (
     BuildParameters,
     CheckJob,
     ChipsJob,
+    DuelJob,
     ExtractJob,
     ProfileJob,
     SanitizeJob,
@@ -121,6 +122,11 @@ class Parameters:
         counted, contract = settings.profile.ncu, family.access_contract()
         return family.job(AccessJob, contract=contract, settings=settings.accesses, counted=counted)
 
+    def duels(self, wildcards: Any) -> object:
+        """Returns the parameters of the duels of a family's steps."""
+        family = self.plan.family_plan(wildcards.family)
+        return family.job(DuelJob, contract=family.duel_contract(), settings=None)
+
     def chips(self, wildcards: Any) -> object:
         """Returns the parameters of compiling a family for an architecture."""
         of_family = self.plan.family_plan(wildcards.family)
@@ -205,6 +211,10 @@ class Parameters:
     def accesses_listed(self, _wildcards: Any = None) -> str:
         """Returns the hash of the table of traced accesses, which the analysis of a live campaign does not make."""
         return self._listed(stages.LIST_ACCESSES)
+
+    def duels_listed(self, _wildcards: Any = None) -> str:
+        """Returns the hash of the table of duels, which pages of a live campaign do not make."""
+        return self._listed(stages.LIST_DUELS)
 
     def _listed(self, stage: stages.Stage) -> str:
         table = stage.at(paths.RESULTS)

@@ -21,6 +21,7 @@ from warplog.records.fields import Frozen
 from warplog.records.profile import Profile
 from warplog.records.requested.accesses import Accesses
 from warplog.records.requested.sanitize import Sanitize
+from warplog.records.requested.step_duels import StepDuels
 from warplog.records.requested.timeline import Timeline
 from warplog.records.requested.tune import Tune
 from warplog.records.time import Time
@@ -183,7 +184,7 @@ TABLES = Stage(
     word="tables",
     about="the records of all families become tables",
     code=("tables.rows", "tables.files"),
-    version=2,
+    version=3,
     file="tables/measurements.parquet",
     seconds=6,
 )
@@ -340,9 +341,15 @@ LIST_ACCESSES = Stage(
 TUNE = Recorded(
     rule="tune_variant",
     word="tune",
-    about="the best parameters of a variant are searched",
-    code=("measure.tuning.search", "measure.tuning.record", "measure.worker.tune_setting"),
-    version=1,
+    about="the best parameters of a variant are searched, and those that come closest duel",
+    code=(
+        "measure.tuning.search",
+        "measure.tuning.record",
+        "measure.worker.tune_setting",
+        "duel.match",
+        "duel.worker",
+    ),
+    version=2,
     file="tune/{gpu}/{family}/{variant}.json",
     record=Tune,
     seconds=600,
@@ -352,8 +359,26 @@ TUNED = Stage(
     word="heat map",
     about="the best time of each pair of parameter values",
     code=("measure.tuning.figure",),
-    version=1,
+    version=2,
     file="tune/{gpu}/{family}/{variant}.png",
+)
+DUELS = Recorded(
+    rule="duel_steps",
+    word="duels",
+    about="variants that the campaign's times do not tell from their parents duel with them",
+    code=("duel.steps", "duel.worker"),
+    version=1,
+    file="duels/{gpu}/{family}/record.json",
+    record=StepDuels,
+    seconds=30,
+)
+LIST_DUELS = Stage(
+    rule="list_duels",
+    word="duels",
+    about="the verdicts of these duels become a table",
+    code=("duel.steps",),
+    version=1,
+    file="tables/duels.parquet",
 )
 ROUND = Recorded(
     rule="time_round",
@@ -432,6 +457,8 @@ STAGES = (
         LIST_ACCESSES,
         TUNE,
         TUNED,
+        DUELS,
+        LIST_DUELS,
         ROUND,
         ROUNDS,
         COMPARISON,

@@ -598,6 +598,40 @@ class Chip(Conclusion):
     )
 
 
+@dataclass(frozen=True)
+class Duel(Conclusion):
+    """A variant that the campaign's times do not tell from its parent, in turns with it in the same processes.
+
+    Its times are not those of the campaign: ratios hold between the two, and nothing else.
+    """
+
+    TABLE = "duels"
+    KEYS = ("family", "variant")
+
+    family: _FAMILY
+    variant: _VARIANT
+    against: _PARENT
+    case: _CASE
+    status: Annotated[str, "", "ok, or that of the side that could not be measured"]
+    source_sha256: Annotated[str, "", "SHA-256 fingerprint of the source, its headers and its parameters"]
+    against_sha256: Annotated[str, "", "the same of the parent"]
+    word: Annotated[
+        str, "", "FASTER, SLOWER, SAME (within 0.5 %) or AMBIGUOUS; empty unless the status is ok"
+    ] = ""
+    reason: Annotated[
+        str,
+        "",
+        "why it is AMBIGUOUS: wide, or unconfirmed (a further process shows another ratio); else empty",
+    ] = ""
+    us: Annotated[float, "us", "mean time per launch at rest"] = NAN
+    against_us: Annotated[float, "us", "the same of the parent"] = NAN
+    gain_pct: Annotated[float, "%", "how much faster it is; negative if it is slower"] = NAN
+    low_pct: Annotated[float, "%", "lower end of the gain's interval"] = NAN
+    high_pct: Annotated[float, "%", "upper end of the gain's interval"] = NAN
+    floor_pct: Annotated[float, "%", "smallest gap that counts"] = NAN
+    processes: Annotated[int, "", "processes that both took turns in; empty unless the status is ok"] = -1
+
+
 ANALYSED: tuple[type[Conclusion], ...] = (
     Verdict,
     Place,
@@ -608,7 +642,7 @@ ANALYSED: tuple[type[Conclusion], ...] = (
     Traced,
     AccessLine,
 )  # by the rule `analyse`
-TABLES: tuple[type[Conclusion], ...] = (*ANALYSED, Answer, Ceiling, Chip)
+TABLES: tuple[type[Conclusion], ...] = (*ANALYSED, Answer, Ceiling, Chip, Duel)
 Of = TypeVar("Of", bound=Conclusion)
 
 

@@ -79,6 +79,7 @@ class FigureTables:
     answers: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["answers"]))
     bounds: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["bounds"]))
     chips: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["chips"]))
+    duels: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["duels"]))
     ceilings: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["ceilings"]))
     access_lanes: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["access_lanes"]))
     access_owners: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["access_owners"]))

@@ -76,6 +76,7 @@ class Conclusions:
         traced: of `traced`; None if it was not traced.
         accesses: of `access_lines`: those with findings, and those with most requests, in the order of the code.
         more_accesses: How many others there are.
+        duel: of `duels`: against its parent; None without one of these sources.
         same_kernel: First variant of the ladder that launches the same kernel, if its parent does too; else "".
     """
 
@@ -85,6 +86,7 @@ class Conclusions:
     cases: int
     step: Step | None
     bound: Cells | None
+    duel: Cells | None
     same_kernel: str
     traced: Cells | None
     accesses: tuple[Cells, ...]

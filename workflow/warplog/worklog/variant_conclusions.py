@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from warplog.core.columns import text
 from warplog.tables import conclusions as rows
-from warplog.tables.conclusions import AccessLine, Bound, Change, Place, Traced, Verdict
+from warplog.tables.conclusions import AccessLine, Bound, Change, Duel, Place, Traced, Verdict
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
 from warplog.worklog.cells import Cells
@@ -25,6 +25,7 @@ def by_variant(tables: FigureTables) -> dict[str, Conclusions]:
     bounds = {bound.variant: Cells(Bound.TABLE, bound) for bound in rows.rows(tables.bounds, Bound)}
     traced = {row.variant: Cells(Traced.TABLE, row) for row in rows.rows(tables.shown_traces, Traced)}
     accesses = rows.by_variant(rows.rows(tables.access_lines, AccessLine))
+    duels = _duels(tables)
     variants = {}
     for name, place in ranks.items():
         parent = text(measured[name], "parent")
@@ -42,6 +43,7 @@ def by_variant(tables: FigureTables) -> dict[str, Conclusions]:
             cases=len(over),
             step=_step(steps[name], changes.get(name, ())) if is_shown and name in steps else None,
             bound=bounds.get(name) if is_shown else None,
+            duel=duels.get(name) if is_shown else None,
             same_kernel=root if is_same else "",
             traced=traced.get(name),
             accesses=tuple(Cells(AccessLine.TABLE, line) for line in lines if line in shown),
@@ -63,6 +65,16 @@ def verdicts(tables: FigureTables) -> dict[tuple[str, str], list[Verdict]]:
         if verdict.regime == "rest":
             by_pair.setdefault((verdict.variant, verdict.against), []).append(verdict)
     return by_pair
+
+
+def _duels(tables: FigureTables) -> dict[str, Cells]:
+    """Returns the verdicts of duels by variant, if both sides were what the campaign measured."""
+    sources = {str(row["variant"]): row.get("source_sha256") for row in as_rows(tables.variants)}
+    return {
+        duel.variant: Cells(Duel.TABLE, duel)
+        for duel in rows.rows(tables.duels, Duel)
+        if (duel.source_sha256, duel.against_sha256) == (sources[duel.variant], sources.get(duel.against))
+    }
 
 
 def _step(row: rows.Step, changes: Sequence[Change]) -> Step:

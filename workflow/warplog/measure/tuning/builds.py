@@ -60,20 +60,21 @@ class Builds:
 
     def known(self, setting: Setting) -> Build | None:
         """Returns the build record of a setting that was compiled before; None if there is none."""
-        path = self._place(setting) / "record.json"
+        path = self.place(setting) / "record.json"
         return door.read(path, Build) if path.is_file() else None
 
     def library(self, setting: Setting) -> Path:
         """Returns the path of the compiled setting."""
-        return self._place(setting) / "kernel.so"
+        return self.place(setting) / "kernel.so"
 
     def drop_libraries(self, settings: Sequence[Setting]) -> None:
         """Deletes the large files of builds; the records stay."""
         for setting in settings:
             for name in _LARGE:
-                (self._place(setting) / name).unlink(missing_ok=True)
+                (self.place(setting) / name).unlink(missing_ok=True)
 
-    def _place(self, setting: Setting) -> Path:
+    def place(self, setting: Setting) -> Path:
+        """Returns the folder of a setting."""
         return self.folder / self.fingerprint[:16] / name_of(setting)
 
     def _one(self, setting: Setting) -> Build:
@@ -82,5 +83,5 @@ class Builds:
             return before
         variant = replace(self.variant, parameters=self.space.parameters(setting))
         return build.build_variant(
-            self.family, variant, self.arch, self.nvcc, self.cuobjdump, self._place(setting)
+            self.family, variant, self.arch, self.nvcc, self.cuobjdump, self.place(setting)
         )

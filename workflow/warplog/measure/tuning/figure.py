@@ -15,7 +15,7 @@ from warplog.records.requested.tune import Setting, Tune
 _CELL_IN = 0.3
 _LOWEST = 40  # percent; lower values have the same colour
 _NOTE = (
-    "each cell: the fastest setting with these two values, in percent of the best speed (outlined);"
+    "each cell: the fastest setting with these two values, in percent of the winner's speed (outlined);"
     " empty: no valid setting has a time"
 )
 
@@ -51,7 +51,7 @@ def draw(record: Tune) -> Figure:
 
 
 def best_of_pair(record: Tune, across: str, down: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Returns percent of the best speed per value of `down` (rows) and `across` (columns); NaN without a time."""
+    """Returns percent of the winner's speed per value of `down` (rows) and `across` (columns); NaN without a time."""
     columns, rows = values_of(record, across), values_of(record, down)
     grid = np.full((len(rows), len(columns)), np.nan)
     best_us = _best(record).score_us or 0.0

@@ -1,6 +1,6 @@
 """Writes the results of a search: its record, the tables made from it, and the file with the best setting."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
@@ -14,6 +14,7 @@ from warplog.core.errors import WarplogError
 from warplog.machine import toolchain
 from warplog.measure.family_board import board_of
 from warplog.measure.job import Refusal, make_jobs
+from warplog.measure.tuning.finalists import Decision, Fight, decide
 from warplog.measure.tuning.search import CHECK_ROUNDS, LOOK_TIME, Finding, Search, make_search, times
 from warplog.metrics import occupancy
 from warplog.records import door
@@ -40,14 +41,16 @@ def tune_variant(
     timer: Path,
     record: Path,
     cores: int,
+    fight: Fight,
 ) -> None:
-    """Searches the best parameters of a variant within its time limit and writes the results.
+    """Searches the best parameters of a variant within its time limit, lets the best duel, and writes the results.
 
     Args:
         gpu: slug of the campaign's GPU; arch: the architecture to compile for.
         time: the settings of timing, which the last comparison of the best settings follows.
         campaign: the campaign record; timer: the compiled timing core; record: the file of the results.
         cores: how many compilers run at once.
+        fight: the duel of two builds.
 
     Raises:
         WarplogError: a tool or the GPU is missing, or a file cannot be written.
@@ -67,17 +70,17 @@ def tune_variant(
     )
     search = make_search(job, job.campaign, arch, tools, timer, time, cores)
     search.run()
-    write(search)
+    write(search, decide(search, fight))
     search.discard()
 
 
-def write(search: Search) -> Tune:
+def write(search: Search, decision: Decision) -> Tune:
     """Writes the record, <variant>.csv and .parquet beside it, and the file with the best setting, if any.
 
     Raises:
         WarplogError: A file cannot be written.
     """
-    job, ranking, minutes = search.job, search.ranking(), search.job.settings.minutes
+    job, ranking, minutes = search.job, decision.ranking, search.job.settings.minutes
     tried = [f.verdict for f in search.findings.values() if f.verdict[0] != "skipped"]
     total = len(search.findings)
     outcome: Refusal = "ok", ""
@@ -96,7 +99,12 @@ def write(search: Search) -> Tune:
         cases=search.work.cases,
         seen=len(tried),
         settings=tuple(_entry(search, finding) for finding in search.findings.values()),
-        ranking=tuple(name_of(f.setting) for f in ranking),
+        ranking=_names(ranking),
+        picked=next(iter(_names(search.ranking())), ""),
+        finalists=_names(decision.finalists),
+        duels=decision.duels,
+        decided_by="search" if decision.no_duel else "duels",
+        no_duel=decision.no_duel,
     )
     door.write(job.record, record)
     formula, cases = job.family.work.flops, job.family.cases
@@ -136,6 +144,10 @@ def rows(record: Tune, flops: Mapping[str, float]) -> list[Row]:
                 row["gflops"] = flops[name] / time_us / 1e3 if flops[name] and time_us > 0 else None
             rows_of_settings.append(row)
     return rows_of_settings
+
+
+def _names(findings: Sequence[Finding]) -> tuple[str, ...]:
+    return tuple(name_of(finding.setting) for finding in findings)
 
 
 def _entry(search: Search, finding: Finding) -> Setting:
@@ -184,7 +196,7 @@ def _with_resources(entry: Setting, search: Search, finding: Finding) -> Setting
     )
 
 
-def _winner(search: Search, ranking: list[Finding], record: Tune) -> winners.Winner:
+def _winner(search: Search, ranking: Sequence[Finding], record: Tune) -> winners.Winner:
     default = search.builds.space.default()
     of_default = next((f for f in ranking if f.setting == default), None)
     origin = record.provenance

@@ -130,9 +130,11 @@ class Search:
         return all(f.verdict[0] != "skipped" for f in self.findings.values())
 
     def discard(self) -> None:
-        """Removes the working files if the search is complete; otherwise a later search can resume."""
+        """Removes the working files if the search is complete, else only libraries, so that a later one can resume."""
         if self.complete:
             shutil.rmtree(self.job.scratch, ignore_errors=True)
+        else:
+            self.builds.drop_libraries([finding.setting for finding in self.findings.values()])
 
     def ranking(self) -> list[Finding]:
         """Returns the settings with a time, best first; the first took part in the final, if any did."""
@@ -200,7 +202,6 @@ class Search:
             own = tuple(result for result in results if result.run.variant == name)
             if len(own) == FINAL_ROUNDS:
                 self._note(name, final=own)
-        self.builds.drop_libraries(list(settings.values()))
 
     def _finalists(self) -> list[Setting]:
         ranked = self.ranking()

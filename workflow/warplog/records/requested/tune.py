@@ -1,12 +1,13 @@
 """Record of stage tune: the settings that a search tried, and their times."""
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
 from warplog.records.fields import CaseName, Count, Frozen, Status, Text
 from warplog.records.measured import Measured
+from warplog.records.requested.duel import Duel, Word
 
 
 class TunedCase(Frozen, frozen=True, kw_only=True):
@@ -78,6 +79,27 @@ class Look(Frozen, frozen=True, kw_only=True):
     settle_ms: float | None = None
 
 
+class FinalDuel(Frozen, frozen=True, kw_only=True):
+    """A finalist against the leader, in a duel at each case of the score.
+
+    Attributes:
+        status, reason: of the first duel without a verdict, else ok.
+        word, ratio, low, high: the verdict on the geometric mean of the cases' ratios, challenger over leader, and its
+            interval; None without a verdict at each case.
+        cases: the duels, in the order of the cases; the last one is the one without a verdict.
+    """
+
+    leader: str
+    challenger: str
+    status: Status
+    reason: Text
+    word: Word | None
+    ratio: float | None
+    low: float | None
+    high: float | None
+    cases: tuple[Duel, ...]
+
+
 class Tune(Measured, tag="tune", frozen=True, kw_only=True):
     """A search.
 
@@ -87,7 +109,12 @@ class Tune(Measured, tag="tune", frozen=True, kw_only=True):
         parameters: names of the searched parameters.
         cases: timed cases in the score.
         seen: number of settings tried.
-        ranking: settings with a time, best first.
+        ranking: settings with a time, best first; the first is the winner.
+        picked: the best setting by the times of the search alone; "" in records of earlier releases.
+        finalists: settings whose times do not tell them from that one, which comes first.
+        duels: between them, in their order.
+        decided_by: what decided for the winner.
+        no_duel: why duels did not: one_finalist, no_verdict (the last one of `duels` has none), or no_time.
     """
 
     campaign: Text
@@ -99,3 +126,8 @@ class Tune(Measured, tag="tune", frozen=True, kw_only=True):
     seen: Count
     settings: Annotated[tuple[Setting, ...], Meta(max_length=100_000)]
     ranking: tuple[str, ...]
+    picked: str = ""
+    finalists: tuple[str, ...] = ()
+    duels: tuple[FinalDuel, ...] = ()
+    decided_by: Literal["search", "duels"] = "search"
+    no_duel: Literal["", "one_finalist", "no_verdict", "no_time"] = ""
