@@ -33,12 +33,16 @@ gc.set_threshold(100_000, 50, 100)  # looking for garbage as often as Python doe
 
 PROJECT = Path(__file__).parents[1]
 LONGEST = [
-    "test_end_to_end", "test_documented_commands", "test_kills", "test_live_on_the_host", "test_tracking_store",
-    "test_ways_to_run", "test_house", "test_compile_options", "test_own_repository", "test_ui", "test_build_variant",
-    "test_track", "test_two_boards", "test_judging", "test_figures", "test_in_browser", "test_processes",
-    "test_sanitize", "test_jobs", "test_timeline", "test_tuning", "test_ending", "test_printed", "test_destination",
-    "test_shared_store", "test_remote_recipe", "test_migration", "test_tracking_errors", "test_figure_contents",
-    "test_measure", "test_cut_reports", "test_stale_builds", "test_plan", "test_tracking_database", "test_comparing",
+    "test_end_to_end", "test_documented_commands", "test_live_on_the_host", "test_duel_on_the_host",
+    "test_own_repository", "test_kills", "test_ways_to_run", "test_compile_options", "test_watch_on_the_host",
+    "test_tuning", "test_figures", "test_two_boards", "test_bisect_on_the_host", "test_tracking_store",
+    "test_figure_settings", "test_figure_contents", "test_worklog", "test_build_variant", "test_ui",
+    "test_judging", "test_in_browser", "test_processes", "test_sanitize", "test_plan", "test_jobs",
+    "test_evaluated_anew", "test_timeline", "test_gate_packs", "test_house", "test_own_folder_on_the_host",
+    "test_audit", "test_chips", "test_track", "test_ending", "test_inputs", "test_printed",
+    "test_stale_builds", "test_shared_store", "test_remote_recipe", "test_migration", "test_destination",
+    "test_cut_reports", "test_versions", "test_measure", "test_accesses", "test_tracking_errors",
+    "test_comparing", "test_tracking_database",
 ]  # fmt: skip
 
 

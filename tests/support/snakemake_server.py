@@ -33,6 +33,7 @@ import vl_convert
 
 import mlflow_tables
 import warplog
+from warplog.cli import running
 
 LIBRARIES = (
     "numpy", "pandas", "pyarrow.dataset", "pyarrow.pandas_compat", "yaml", "jsonschema_rs", "simpleeval",
@@ -44,12 +45,15 @@ LIBRARIES = (
 )  # fmt: skip
 # The folder of the package under test.
 CHECKOUT = str(Path(warplog.__file__).parents[1])
-# Snakemake starts the script of a job with this program instead of Python, and tests start Snakemake with it.
+# Snakemake starts the script of a job with this program instead of Python, and tests and `warplog run` start Snakemake
+# with it.
 INTERPRETER = """\
 #!{python} -IS
 import json, os, signal, socket, sys
 if sys.argv[1:3] == ["-m", "snakemake"]:
     del sys.argv[1]
+elif sys.argv[1:3] == ["-c", {run!r}]:
+    sys.argv[1:3] = ["snakemake"]
 elif not sys.argv[1:] or not sys.argv[1].endswith(".py"):
     os.execv({python!r}, [{python!r}, *sys.argv[1:]])
 request = {{"program": sys.argv[1], "arguments": sys.argv[2:], "folder": os.getcwd(), "environment": dict(os.environ)}}
@@ -198,7 +202,9 @@ def main(folder: Path, tests: int) -> None:
     listener.bind(str(folder / "socket"))
     listener.listen()
     interpreter = folder / "python"
-    interpreter.write_text(INTERPRETER.format(python=sys.executable, address=str(folder / "socket")))
+    interpreter.write_text(
+        INTERPRETER.format(python=sys.executable, run=running._SNAKEMAKE, address=str(folder / "socket"))
+    )
     interpreter.chmod(0o755)
     gc.freeze()  # shared with the forks as long as nothing writes to it
     gc.set_threshold(100_000, 50, 100)

@@ -32,13 +32,17 @@ RUN = [block for block in SHELL if not block.needs]
 NEW = documented.first_lines(RUN)
 PARSED = [block for block in documented.blocks() if block.is_shell or block.words == ("console",)]
 PARSED = [block for block in PARSED if block not in RUN]
-# A part of two ladders is enough for any of the commands.
+# A part of two ladders is enough for any of the commands, and so is each figure that none names for one of them.
 FAMILIES = {name: shipped_families.FAMILIES[name] for name in ("sgemm", "reduction")}
 SELECTION = """\
 families: [sgemm, reduction]
 variants: [sgemm/naive, sgemm/warptile, reduction/atomics, reduction/shuffle]
 figures: {formats: [png]}
 """
+FIGURES = (
+    *("bank_conflicts", "chains_x_warps", "memory_chart", "occupancy", "overlap", "quantization"),
+    *("throughput_vs_size", "tile_schedule", "warp_stalls"),
+)
 STAND_INS = {
     # Installing takes the network; a test of the tests would not end.
     "pip": "exit 0",
@@ -99,6 +103,8 @@ class Place:
             )
             (self._bin / name).write_text(f"#!/bin/sh\n{text}\n")
             (self._bin / name).chmod(0o755)
+        reduction = original / "kernels" / "reduction" / "family.yaml"
+        reduction.write_text(reduction.read_text() + f"\nfigures: [{', '.join(FIGURES)}]\n")
         settings = original / "config" / "config.yaml"
         chosen = settings.read_text().replace("families: all\nvariants: all\n", SELECTION)
         assert SELECTION in chosen

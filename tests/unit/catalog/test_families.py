@@ -29,16 +29,17 @@ def answered(name: str, case: str) -> Problem:
     return problem
 
 
-@pytest.mark.parametrize(("name", "case"), CASES, ids=lambda v: v)
-def test_reference_accepts_its_own_answer_and_refuses_a_changed_one(name: str, case: str) -> None:
-    problem = answered(name, case)
-    assert problem.verdict().reason == ""
-    output = problem._of_kind("output", "inout")[0]
-    array = problem.arrays[output.name]
-    changed = array.load()
-    changed.flat[changed.size // 2] += 4 + abs(changed).max()
-    array.store(changed.astype(np.float32))
-    assert f"{output.name}: " in problem.verdict().reason
+@pytest.mark.parametrize("name", FAMILIES)
+def test_reference_accepts_its_own_answer_and_refuses_a_changed_one(name: str) -> None:
+    for case in [case for family, case in CASES if family == name]:
+        problem = answered(name, case)
+        assert problem.verdict().reason == "", case
+        output = problem._of_kind("output", "inout")[0]
+        array = problem.arrays[output.name]
+        changed = array.load()
+        changed.flat[changed.size // 2] += 4 + abs(changed).max()
+        array.store(changed.astype(np.float32))
+        assert f"{output.name}: " in problem.verdict().reason, case
 
 
 @pytest.mark.parametrize("name", FAMILIES)

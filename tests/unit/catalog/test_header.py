@@ -38,14 +38,12 @@ def test_a_source_that_is_gone_is_named(tmp_path):
         read_header(tmp_path / "none.cu")
 
 
-@pytest.mark.parametrize(
-    "path", sorted(KERNELS.glob("*/*.cu")), ids=lambda path: f"{path.parent.name}/{path.stem}"
-)
-def test_every_kernel_states_what_was_expected_of_it(path):
-    if path.parent.name.startswith("oracle"):
-        pytest.skip("kernels of the oracle have known answers instead")
-    header = read_header(path)
-    assert all((header.idea, header.expected, header.cost, header.constraints, header.source))
+def test_every_kernel_but_those_of_the_oracle_with_known_answers_states_what_was_expected_of_it():
+    paths = [path for path in KERNELS.glob("*/*.cu") if not path.parent.name.startswith("oracle")]
+    assert len(paths) > 100
+    for path in paths:
+        header = read_header(path)
+        assert all((header.idea, header.expected, header.cost, header.constraints, header.source)), path
 
 
 def test_the_docstring_of_a_python_module_is_its_header(tmp_path):

@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -29,7 +30,9 @@ def test_accesses_are_traced_in_all_languages_and_on_the_page_after_the_next_run
     own, site = tmp_path / "own", tmp_path / "site"
     for folder in (own, site):
         folder.mkdir()
-    (site / "sitecustomize.py").write_text((PROJECT / "tests/workflow/pretended_gpu.py").read_text())
+    pretended = (PROJECT / "tests/workflow/pretended_gpu.py").read_text()
+    forks = f"import sys\nsys.executable = {snakemake_runs.interpreter()!r}\n"  # for jobs, which import much
+    (site / "sitecustomize.py").write_text(pretended + forks)
     assert main.main(["init", str(own), "--op", "elementwise", "--dtype", "float32", "--name", "mine"]) == 0
     family = own / "warplog" / "kernels" / "mine"
     contract = (family / "family.yaml").read_text().replace("1048576", "64").replace("67108864", "1000")
@@ -42,7 +45,7 @@ def test_accesses_are_traced_in_all_languages_and_on_the_page_after_the_next_run
     def run(*targets: str) -> None:
         environment = {key: value for key, value in os.environ.items() if key != "MLFLOW_TRACKING_URI"}
         environment["PYTHONPATH"] = f"{PROJECT / 'workflow'}:{site}:{PROJECT / 'tests' / 'support'}"
-        command = [snakemake_runs.interpreter(), "-m", "warplog", "run", str(own), "--config", *QUICK]
+        command = [sys.executable, "-m", "warplog", "run", str(own), "--config", *QUICK]
         done = subprocess.run(
             [*command, *targets], env=environment, capture_output=True, text=True, check=False
         )

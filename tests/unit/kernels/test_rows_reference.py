@@ -56,17 +56,23 @@ def reason(name: str, case: str, answer: Answer, dropped: int = 0, truncated: bo
     return problem.verdict().reason
 
 
-@pytest.mark.parametrize(("name", "case"), SMALL)
-def test_fp32_arithmetic_is_accepted(name: str, case: str) -> None:
-    assert reason(name, case, ANSWERS[name]) == ""
+@pytest.mark.parametrize("family", ANSWERS)
+def test_fp32_arithmetic_is_accepted(family: str) -> None:
+    for case in [case for name, case in SMALL if name == family]:
+        assert reason(family, case, ANSWERS[family]) == "", case
 
 
-@pytest.mark.parametrize(("name", "case"), SMALL)
-def test_a_row_whose_last_column_is_left_out_of_the_sums_is_refused(name: str, case: str) -> None:
-    values = FAMILIES[name].check_cases[case].values
-    if values["columns"] == 1 or values.get("constant") or values.get("masked"):
-        pytest.skip("nothing or the same is left")
-    assert "outside the tolerance" in reason(name, case, ANSWERS[name], dropped=1)
+@pytest.mark.parametrize("family", ANSWERS)
+def test_a_row_whose_last_column_is_left_out_of_the_sums_is_refused(family: str) -> None:
+    refused = []
+    for case in [case for name, case in SMALL if name == family]:
+        values = FAMILIES[family].check_cases[case].values
+        if not (
+            values["columns"] == 1 or values.get("constant") or values.get("masked")
+        ):  # else, as without it
+            assert "outside the tolerance" in reason(family, case, ANSWERS[family], dropped=1), case
+            refused.append(case)
+    assert refused
 
 
 @pytest.mark.parametrize("name", ANSWERS)

@@ -2,6 +2,7 @@
 
 import math
 import tracemalloc
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -412,6 +413,12 @@ def printable(rows):
     }
 
 
+@cache
+def of_report(path):
+    """Returns the launches of a report and what is read from it, which takes longer than to read a page."""
+    return ncu_rep.read(path).launches, read_any(path)
+
+
 def test_a_report_printed_as_a_raw_page_gives_the_same_values(tmp_path):
     import ncu_report
 
@@ -420,12 +427,12 @@ def test_a_report_printed_as_a_raw_page_gives_the_same_values(tmp_path):
         action = ncu_report.load_report(str(path)).range_by_idx(0).action_by_idx(0)
         unit = {name: action.metric_by_name(name).unit() for name in action.metric_names()}
         printed = {name: scaled.get(base, (base, 1.0)) for name, base in unit.items()}
+        launches, rows = of_report(path)
         page = []
-        for launch in ncu_rep.read(path).launches:
+        for launch in launches:
             counters = {name: value for name, value in launch.counters.items() if value is not None}
             texts = {n: repr(value / printed[n][1]) for n, value in counters.items() if ":" not in n}
             page.append((launch.kernel, texts))
-        rows = read_any(path)
         text = raw_page(page, {name: to for name, (to, _) in printed.items()}, rows[0].cc)
         text = text.replace('"(256, 1, 1)","(8, 4, 1)"', '"",""')
         assert printable(read(tmp_path, text)) == pytest.approx(printable(rows), rel=1e-12, nan_ok=True)
@@ -434,8 +441,9 @@ def test_a_report_printed_as_a_raw_page_gives_the_same_values(tmp_path):
 def test_a_report_printed_as_a_details_page_gives_the_same_values(tmp_path):
     base = {"duration_us": "ns", "sm_mhz_in_ncu": "hz", "dram_gbytes_per_s": "byte/s"}
     for path in REPORTS:
+        launches, rows = of_report(path)
         page, shown = [], set()
-        for launch in ncu_rep.read(path).launches:
+        for launch in launches:
             dynamic = repr(launch.counters["launch__shared_mem_per_block_dynamic"])
             printed = [("Launch Statistics", ncu_labels.SHARED_PARTS[1], "byte/block", dynamic)]
             for section, labels in ncu_labels.SECTIONS.items():
@@ -445,7 +453,6 @@ def test_a_report_printed_as_a_details_page_gives_the_same_values(tmp_path):
                     printed.append((section, label, base.get(metric, ""), text))
                     shown.add(metric)
             page.append((launch.kernel, printed))
-        rows = read_any(path)
         text = details_page(page, rows[0].cc).replace('"(256, 1, 1)","(8, 4, 1)"', '"",""')
         same = shown - {"sm_mhz_in_ncu"}  # a report computes it from the cycles
         expected = printable(row for row in rows if row.metric in same)

@@ -67,8 +67,8 @@ class Killed:
         self._process = started.Process(target=_serve, args=(other,), daemon=True)
         self._process.start()
 
-    def log(self, project: Project, kill: int = 0) -> int:
-        """Logs the project, killed before the client's call number `kill`; returns the number of calls, unless killed.
+    def log(self, project: Project, kill: int = 0) -> list[str]:
+        """Logs the project, killed before the client's call number `kill`; returns the calls by name, unless killed.
 
         Raises:
             AssertionError: the process was not killed although it should be, or does not answer.
@@ -77,7 +77,7 @@ class Killed:
         assert self._link.poll(200)
         status, calls = self._link.recv()
         assert status == (-signal.SIGKILL if kill else 0), f"call {kill}: exit status {status}"
-        return int(calls)
+        return list(calls)
 
     def end(self) -> None:
         self._process.kill()
@@ -90,26 +90,27 @@ def _serve(link: Connection) -> None:
         project, kill = link.recv()
         status = 0
         if not kill:
-            calls.number = 0
+            calls.names = []
             project.log()
         elif (child := os.fork()) == 0:
-            calls.number, calls.kill = 0, kill
+            calls.names, calls.kill = [], kill
             try:
                 project.log()
             finally:
                 os._exit(1)
         else:
             status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        link.send((status, calls.number))
+        link.send((status, calls.names))
 
 
 class _Calls:
-    """Counts the calls of MLflow's client in this process, and kills it before number `kill`."""
+    """Lists the calls of MLflow's client in this process, and kills it before number `kill`."""
 
     def __init__(self) -> None:
         from mlflow import MlflowClient
 
-        self.number = self.kill = 0
+        self.names: list[str] = []
+        self.kill = 0
         self._inside = threading.local()
         self._lock = threading.Lock()
         for name, call in list(vars(MlflowClient).items()):
@@ -122,8 +123,8 @@ class _Calls:
             if getattr(self._inside, "call", False):
                 return call(*arguments, **options)
             with self._lock:
-                self.number += 1
-                if self.number == self.kill:
+                self.names.append(call.__name__)
+                if len(self.names) == self.kill:
                     os.kill(os.getpid(), signal.SIGKILL)
             self._inside.call = True
             try:
