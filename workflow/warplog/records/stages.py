@@ -210,7 +210,7 @@ ANALYSIS = Stage(
     word="analysis",
     about="what follows from the tables becomes tables: verdicts, ladder, steps, changes, bounds",
     code=("analysis.conclude",),
-    version=3,
+    version=4,
     file="tables/steps.parquet",
     seconds=5,
 )

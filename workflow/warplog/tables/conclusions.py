@@ -491,8 +491,9 @@ class Reason(Conclusion):
     rests_on: Annotated[
         str,
         "",
-        "metrics, and columns of tables as table/column, that the mechanism rests on, comma-separated; if it is not in"
-        " evidence, what would decide",
+        "metrics, and columns or tables as table/column, that the mechanism rests on, comma-separated; if it is not in"
+        " evidence, what would decide: counts and ceilings/<name> that are missing (then nothing is predicted),"
+        " accesses, instructions or launches (a timeline)",
     ]
 
 
@@ -591,7 +592,8 @@ class Chip(Conclusion):
     )
 
 
-ANALYSED: tuple[type[Conclusion], ...] = (
+# By the rule `analyse`: of each family by itself, and of all families together.
+OF_FAMILIES: tuple[type[Conclusion], ...] = (
     Verdict,
     Place,
     Step,
@@ -600,7 +602,8 @@ ANALYSED: tuple[type[Conclusion], ...] = (
     SassStep,
     Traced,
     AccessLine,
-)  # by the rule `analyse`
+)
+ANALYSED: tuple[type[Conclusion], ...] = (*OF_FAMILIES, Reason, UnitTime, Forecast)
 TABLES: tuple[type[Conclusion], ...] = (*ANALYSED, Answer, Ceiling, Chip)
 Of = TypeVar("Of", bound=Conclusion)
 
