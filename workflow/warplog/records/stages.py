@@ -243,7 +243,7 @@ PAGE = Stage(
     word="page",
     about="the page of a family, as HTML, Markdown and LaTeX",
     code=("worklog",),
-    version=4,
+    version=5,
     file="worklog/{family}.html",
 )
 SITE = Stage(
@@ -251,7 +251,7 @@ SITE = Stage(
     word="site",
     about="all pages as a static site",
     code=("worklog",),
-    version=3,
+    version=4,
     file="site",
 )
 TRACK = Stage(

@@ -228,7 +228,7 @@ class Bound(Conclusion):
     ceiling_2: Annotated[
         str,
         "",
-        "the same of another ceiling within 2 percentage points, or of the pipe whose instructions fill the issue"
+        "the same of another ceiling within 5 percentage points, or of the pipe whose instructions fill the issue"
         " slots; empty for none",
     ] = ""
     ceiling_2_pct: Annotated[float, "%", "how much of that is used"] = NAN
