@@ -232,6 +232,14 @@ FIGURES = Stage(
     file="figures/{family}",
     seconds=8,
 )
+SAVINGS = Stage(
+    rule="plot_savings",
+    word="savings",
+    about="the predicted against the measured saving of every step",
+    code=("figures.campaign",),
+    version=1,
+    file="mechanisms",
+)
 CHARTS = Stage(
     rule="bundle_charts",
     word="charts",
@@ -420,7 +428,7 @@ CHIPS = Stage(
 # In the order of a run; those after ATTACH run only if they are asked for.
 STAGES = (
     *(START, TRIAL, TIMER, BUILD, CHECK, TIME, NCU, NSYS, EXTRACT),
-    *(TABLES, FLOORS, CLAIMS, ANALYSIS, SUMMARY, FIGURES, CHARTS, PAGE, TRACK, ATTACH),
+    *(TABLES, FLOORS, CLAIMS, ANALYSIS, SUMMARY, FIGURES, SAVINGS, CHARTS, PAGE, TRACK, ATTACH),
     *(
         SITE,
         SANITIZE,
