@@ -267,7 +267,7 @@ TRACK = Stage(
     word="MLflow",
     about="one MLflow run per variant",
     code=("track.log", "track.links"),
-    version=1,
+    version=2,
     file="track/mlflow.json",
     seconds=15,
 )
