@@ -495,6 +495,9 @@ class Reason(Conclusion):
         " evidence, what would decide: counts and ceilings/<name> that are missing (then nothing is predicted),"
         " accesses, instructions or launches (a timeline)",
     ]
+    ceilings_of: Annotated[
+        str, "", "other campaigns of this GPU that measured ceilings which this one did not, comma-separated"
+    ] = ""
 
 
 @dataclass(frozen=True)

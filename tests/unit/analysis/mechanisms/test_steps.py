@@ -172,7 +172,7 @@ def rows(monkeypatch):
 
     def of(found):
         monkeypatch.setattr(of_campaign, "read", lambda _: found)
-        return steps.rows({}, MODEL)
+        return steps.rows({"variants": [{"campaign": "own"}]}, MODEL)
 
     return of
 
@@ -184,6 +184,15 @@ def test_a_campaign_has_its_reasons_unit_times_and_forecasts(rows):
     assert made[Reason] == [reason_of]
     assert made[UnitTime] == unit_times
     assert (made[Forecast][0].variant, made[Forecast][0].mechanism) == ("base", "bank_conflicts")
+
+
+def test_a_step_names_the_other_campaigns_that_its_ceilings_are_of(rows):
+    measured = {
+        name: replace(ceiling, campaign="older" if name == "fence_ns" else "own")
+        for name, ceiling in QUIET.ceilings.items()
+    }
+    assert rows(campaign(gpu=replace(QUIET, ceilings=measured)))[Reason][0].ceilings_of == "older"
+    assert rows(campaign())[Reason][0].ceilings_of == ""
 
 
 def test_a_step_whose_counts_or_ceilings_are_missing_is_not_predicted_and_names_them(rows):

@@ -12,11 +12,12 @@ _DRAM = "dram_gbytes_per_s"
 
 @dataclass(frozen=True)
 class Ceiling:
-    """A measured number, and the interval in which the same code shows it."""
+    """A measured number, the interval in which the same code shows it, and the campaign that measured it."""
 
     value: float
     low: float
     high: float
+    campaign: str = ""
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,9 @@ def read(ceilings: Iterable[Row], gpu: Row) -> Gpu:
     Without a measured bandwidth of device memory, its peak is taken, which no kernel reaches.
     """
     found = {
-        text(row, "ceiling"): Ceiling(*(number(row, name) for name in ("value", "value_low", "value_high")))
+        text(row, "ceiling"): Ceiling(
+            number(row, "value"), number(row, "value_low"), number(row, "value_high"), text(row, "campaign")
+        )
         for row in ceilings
         if text(row, "word") in USABLE
     }

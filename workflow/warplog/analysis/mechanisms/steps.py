@@ -46,8 +46,10 @@ def rows(tables: Tables, calibration: Calibration) -> Mapping[type[Conclusion], 
         for of_parent, key in _steps(found)
         if unknown[of_parent] or unknown[key]
     ]  # fmt: skip
+    own = text(next(iter(tables["variants"]), {}), "campaign")
+    others = ",".join(sorted({ceiling.campaign for ceiling in found.gpu.ceilings.values()} - {own, ""}))
     return {
-        Reason: [*(reason for reason, _ in argued), *lacking],
+        Reason: [replace(row, ceilings_of=others) for row in (*(reason for reason, _ in argued), *lacking)],
         UnitTime: [unit_time for _, unit_times in argued for unit_time in unit_times],
         Forecast: list(forecast(known, calibration)),
     }
