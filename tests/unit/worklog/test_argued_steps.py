@@ -72,8 +72,8 @@ def test_the_three_best_forecasts_are_listed_with_interval_line_and_the_bound_af
     *_, last = lines["vectorized"].splitlines()
     assert last == (
         "  - What would help next: no bank conflicts at vectorized.cu:76: 1.33x as fast (1.20x to 1.50x), then bound"
-        " by issue slots; a full last wave of blocks: 1.10x as fast (at least 1.05x), then bound by L1 and shared"
-        " memory; no barriers at vectorized.cu:76: 1.05x as fast (1.20x to 1.50x), then bound by issue slots."
+        " by the issue slots; a full last wave of blocks: 1.10x as fast (at least 1.05x), then bound by L1 and shared"
+        " memory; no barriers at vectorized.cu:76: 1.05x as fast (1.20x to 1.50x), then bound by the issue slots."
     )
 
 
