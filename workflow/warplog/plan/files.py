@@ -170,7 +170,7 @@ class Files:
         return [str(RESULTS / "tables" / f"{name}.{suffix}") for name in names]
 
     def other_ceilings(self) -> list[Path]:
-        """Returns the tables of ceilings of other recorded campaigns of this GPU, of the project or of warplog."""
+        """Returns the tables of ceilings of other recorded campaigns of this GPU: of the project, and of warplog."""
         tables = stages.CLAIMS.at(Path()).with_name("ceilings.parquet")
         roots = {
             root.resolve(): root
