@@ -52,7 +52,7 @@ def write(mechanisms: pd.DataFrame, settings: Settings, folder: Path) -> list[Pa
 def draw(data: pd.DataFrame, look: Look) -> Figure:
     """Draws predicted against measured savings on logarithmic axes, by word, with the line of equality."""
     held = (data["word"] == "predicted").sum()
-    title = f"{held} of {len(data)} steps save what was predicted" if len(data) else "Predicted savings"
+    title = f"{held} of {len(data)} steps are as predicted" if len(data) else "Predicted savings"
     figure = new_figure(title, 3.1 if is_narrow() else 4.4, NOTE.format(least=LEAST_US), look)
     axes = figure.add_subplot()
     if data.empty:
