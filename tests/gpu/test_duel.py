@@ -12,7 +12,7 @@ from gpu_jobs import build_variant, gpu_job
 from made_up_duels import write_steps
 from warplog.catalog.family import load_family
 from warplog.core.errors import WarplogError
-from warplog.duel import match, sides, steps, words
+from warplog.duel import match, open_steps, sides, words
 from warplog.duel.match import Options
 from warplog.machine import toolchain
 from warplog.records import door
@@ -153,8 +153,8 @@ def test_a_step_that_the_times_leave_open_is_decided_from_the_builds_of_the_camp
         jobs.append(gpu_job(family, name, tmp_path / name, tmp_path / "record.json", None))
     step = {"family": family.name, "variant": "plus_1", "parent": "base", "case": "100us", "word": "SAME"}
     write_steps(tmp_path, step)
-    steps.duel_steps(jobs, tmp_path)
-    (row,) = steps.rows([door.read(tmp_path / "record.json", StepDuels)])
+    open_steps.duel_steps(jobs, tmp_path)
+    (row,) = open_steps.rows([door.read(tmp_path / "record.json", StepDuels)])
     print(row)
     assert (row.variant, row.against, row.word) == ("plus_1", "base", "SLOWER")
     assert row.gain_pct == pytest.approx(-1, abs=0.3)

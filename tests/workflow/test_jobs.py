@@ -45,7 +45,7 @@ STUB = """\
 from pathlib import Path
 
 for output in map(Path, snakemake.output):
-    if output.parent.name in ("figures", "latex"):
+    if output.parent.name in ("figures", "latex") or output.name == "mechanisms":
         output.mkdir(exist_ok=True)
         output /= "drawn"
     output.write_text(repr(sorted(map(str, snakemake.input))))
@@ -95,6 +95,7 @@ def test_edited_kernel_reruns_only_its_own_jobs(place: Path) -> None:
             "judge_claims",
             "analyse",
             "plot_family",
+            "plot_savings",
             "write_worklog",
             "log_mlflow",
             "log_figures",
@@ -132,7 +133,7 @@ def test_edited_descriptions_rerun_tables_pages_and_figures_and_no_measurement(p
     assert {"make_tables", "plot_family", "write_worklog"} <= rules
     assert rules <= {
         *("make_tables", "judge_claims", "judge_floors", "plot_family", "write_worklog", "summarize"),
-        *("analyse", "log_mlflow", "log_figures", "all"),
+        *("analyse", "plot_savings", "log_mlflow", "log_figures", "all"),
     }
 
 

@@ -67,6 +67,18 @@ def site(wheel: Path) -> Path:
     return folder
 
 
+def test_an_installed_package_has_the_ceilings_of_every_recorded_campaign(site: Path) -> None:
+    """A project in a folder of its own then has predictions on these GPUs without further files."""
+    recorded = PROJECT / "results" / "recorded"
+    wanted = {
+        path.relative_to(recorded)
+        for pattern in ("*/tables/ceilings.parquet", "*/campaign/*.json")
+        for path in recorded.glob(pattern)
+    }
+    shipped = site / "warplog" / "workflow" / "results" / "recorded"
+    assert {path.relative_to(shipped) for path in shipped.rglob("*") if path.is_file()} == wanted
+
+
 def test_snakefile_and_working_directory_may_be_apart(tmp_path: Path, recorded: pd.Series) -> None:
     there = tmp_path / "there"
     there.mkdir()

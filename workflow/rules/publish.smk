@@ -28,9 +28,24 @@ rule plot_family:
         "../scripts/publish/plot_family.py"
 
 
+rule plot_savings:
+    input:
+        analysis=rules.analyse.output,
+    output:
+        directory("results/mechanisms"),
+    log:
+        "results/logs/plot_savings.log",
+    params:
+        version=stages.SAVINGS.version,
+        settings=plain(plan.settings.figures),
+    script:
+        "../scripts/publish/plot_savings.py"
+
+
 rule figures:
     input:
         files.figures(),
+        rules.plot_savings.output,
 
 
 rule bundle_charts:

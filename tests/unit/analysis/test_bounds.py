@@ -148,7 +148,7 @@ def test_two_ceilings_on_a_knifes_edge_are_both_named():
     assert (bound.ceiling, bound.ceiling_2, bound.ceiling_2_pct) == (
         "issue_active_pct", "l2_throughput_pct", 76.4,
     )  # fmt: skip
-    assert bounds.bound("a", {"l2_throughput_pct": 74.6, "issue_active_pct": 76.7}, SMS).ceiling_2 == ""
+    assert bounds.bound("a", {"l2_throughput_pct": 71.6, "issue_active_pct": 76.7}, SMS).ceiling_2 == ""
 
 
 def test_a_part_of_known_name_stands_for_the_unit_without_a_name_that_it_is_close_to():

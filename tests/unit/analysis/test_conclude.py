@@ -112,7 +112,7 @@ def by_key(concluded):
             }
             for row in concluded.rows(kind.TABLE)
         }
-        for kind in conclusions.ANALYSED
+        for kind in conclusions.OF_FAMILIES
     }
 
 
@@ -172,7 +172,7 @@ def test_rows_come_back_from_their_table_as_they_were(recorded):
     names = {"naive": "naive", "smem_conflict": "gmem_coalesced", "padded": "smem_tiled"}
     traces = [row | {"family": "sgemm", "variant": names[row["variant"]]} for row in ACCESSES]
     concluded = conclude(with_traces(recorded, traces, is_counted=True), {})
-    for kind in conclusions.ANALYSED:
+    for kind in conclusions.OF_FAMILIES:
         rows = concluded.rows(kind.TABLE)
         cells = [conclusions.cells(row) for row in rows]
         table = as_frame(cells, conclusions.columns(kind), kind.TABLE)

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+import made_up_mechanisms
 from figure_tables import FEW, sgemm
 from made_up_tables import write
 from traced_tables import TRANSPOSE, shipped, write_traced
@@ -107,3 +108,11 @@ def test_what_cannot_be_drawn_is_an_error_with_its_remedy(project, capsys, argum
     assert (status, files) == (1, [])
     assert message in error
     assert not (project / "notes" / "figures").exists()
+
+
+def test_the_savings_of_all_steps_are_drawn_by_their_name(project, capsys):
+    rows = made_up_mechanisms.table(made_up_mechanisms.REASONS, gpu_name="GPU", origin="live", campaign="c")
+    rows.to_parquet(project / "results" / "tables" / "mechanisms.parquet", index=False)
+    assert "predicted_savings" in run(capsys, "--list")[1]
+    status, files, _ = run(capsys, "predicted_savings", "--format", "svg", "-o", "x")
+    assert (status, files) == (0, ["x/predicted_savings.svg", "x/predicted_savings.csv"])

@@ -9,7 +9,7 @@ import pytest
 
 from host_family import make_job, named
 from made_up_duels import failed, found, write_steps
-from warplog.duel import steps
+from warplog.duel import open_steps
 from warplog.measure.job import Job
 from warplog.records import door
 from warplog.records.requested.duel import Duel
@@ -45,7 +45,7 @@ def fought(jobs: list[Job], tmp_path: Path) -> Fought:
             return answer or found("SLOWER", 1.005)
 
         try:
-            steps.duel_steps(jobs, tmp_path, fight)
+            open_steps.duel_steps(jobs, tmp_path, fight)
         except KeyboardInterrupt:
             met.append("interrupted")
         return met
@@ -83,7 +83,7 @@ def test_without_an_open_step_the_record_is_empty(fought: Fought, jobs: list[Job
 
 def test_a_row_says_how_much_faster_the_variant_is(fought: Fought, jobs: list[Job]) -> None:
     fought(found("SLOWER", 1.005, floor=0.001))
-    row = steps.rows([door.read(jobs[0].record, StepDuels)])[0]
+    row = open_steps.rows([door.read(jobs[0].record, StepDuels)])[0]
     assert (row.variant, row.against, row.case, row.word, row.processes) == (
         "close",
         "first",
@@ -99,5 +99,5 @@ def test_a_row_says_how_much_faster_the_variant_is(fought: Fought, jobs: list[Jo
 
 def test_a_side_that_cannot_be_measured_has_a_row_without_a_verdict(fought: Fought, jobs: list[Job]) -> None:
     fought(failed("crashed", "B: SIGSEGV"))
-    row = steps.rows([door.read(jobs[0].record, StepDuels)])[0]
+    row = open_steps.rows([door.read(jobs[0].record, StepDuels)])[0]
     assert (row.status, row.word) == ("crashed", "")

@@ -2,19 +2,24 @@
 
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
+import pytest
 
+from made_up_ceilings import ceilings
 from shipped_families import FAMILIES
+from warplog.core import paths
 from warplog.core.columns import INSTRUCTIONS
 from warplog.plan import evaluate
+from warplog.plan.files import Files
 from warplog.tables.files import write_table
 
 
-def test_the_machine_code_of_a_step_is_compared_from_the_table_of_instructions(
-    tmp_path: Path, project: Path
-) -> None:
-    folder = tmp_path / "tables"
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, project: Path) -> Path:
+    """The tables of transpose of a recorded campaign, with machine code, and with ceilings of another campaign."""
+    folder = tmp_path_factory.mktemp("analysed") / "tables"
     shutil.copytree(project / "results" / "recorded" / "h200" / "tables", folder)
     codes = {"naive": ("LDG.E R4, [R2.64]", "BRA 0x0"), "smem_conflict": ("LDG.E.128 R4, [R2.64]", "BRA 0x0")}
     rows = [
@@ -27,7 +32,40 @@ def test_the_machine_code_of_a_step_is_compared_from_the_table_of_instructions(
         for variant, texts in codes.items() for place, text in enumerate(texts)
     ]  # fmt: skip
     write_table(rows, INSTRUCTIONS, folder / "instructions")
-    evaluate.write_analysis({"transpose": FAMILIES["transpose"].variants}, folder)
+    other = folder.parent / "ceilings.parquet"
+    ceilings().to_parquet(other)
+    evaluate.write_analysis({"transpose": FAMILIES["transpose"].variants}, folder, [other])
+    return folder
+
+
+def test_the_machine_code_of_a_step_is_compared_from_the_table_of_instructions(folder: Path) -> None:
     quantities = pd.read_parquet(folder / "sass_steps.parquet").set_index(["variant", "quantity", "per"])
     widths = quantities.loc[("smem_conflict", "ldg_128", "iteration")]
     assert (widths["before"], widths["after"]) == (0, 1)
+
+
+def test_a_step_names_the_campaign_of_the_ceilings_and_the_counts_that_this_one_lacks(folder: Path) -> None:
+    reasons = pd.read_parquet(folder / "mechanisms.parquet").set_index("variant")
+    padded = reasons.loc["padded"]
+    assert (padded["word"], padded["ceilings_of"], padded["campaign"][:5]) == (
+        "not_in_evidence",
+        "synthetic",
+        "h200-",
+    )
+    assert padded["rests_on"].startswith("l1_wavefronts,l2_requests_from_sms,ceilings/")
+    assert "ceilings/l2_gbytes_per_s" not in padded["rests_on"]
+
+
+def test_ceilings_are_taken_from_other_recorded_campaigns_of_the_same_gpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, gpu in (("own", "h200"), ("older", "h200"), ("other", "h100")):
+        for file in (f"campaign/{gpu}.json", "tables/ceilings.parquet"):
+            path = tmp_path / "home" / "results" / "recorded" / name / file
+            path.parent.mkdir(parents=True)
+            path.touch()
+    monkeypatch.setattr(paths, "HOME", tmp_path / "home")
+    monkeypatch.chdir(tmp_path)
+    root = tmp_path / "home" / "results" / "recorded" / "own"
+    plan = SimpleNamespace(gpu="h200", project=tmp_path / "home", root=root)
+    assert Files(plan).other_ceilings() == [root.parent / "older" / "tables" / "ceilings.parquet"]

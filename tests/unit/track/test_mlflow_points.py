@@ -1,6 +1,13 @@
 """Metric points from the tables: names and steps never collide; one kernel per launch, one status per run."""
 
+from dataclasses import replace
+
+import made_up_mechanisms
+import small_campaign
 from warplog import metrics
+from warplog.records import door
+from warplog.records.campaign import Campaign
+from warplog.tables import view
 from warplog.track import points, runs
 from warplog.track.points import Point, case_steps, limited, main_rows
 
@@ -63,3 +70,18 @@ def test_status_tells_the_worst_failure_but_not_what_a_case_cannot():
         "recorded for an earlier version",
     )
     assert status([])[0] == "missing"
+
+
+def test_a_run_has_the_mechanism_of_its_step_as_tags_and_both_savings_as_metrics():
+    tables = replace(view.load(small_campaign.FOLDER / "tables", "sgemm"), **made_up_mechanisms.tables())
+    campaign = door.read(next((small_campaign.FOLDER / "campaign").iterdir()), Campaign)
+    made = {run.variant: run for run in runs.runs(tables, campaign)}
+    run = made["gmem_coalesced"]
+    assert (run.tags["mechanism"], run.tags["mechanism_word"]) == ("coalescing", "predicted")
+    metrics_of = {point.name: point.value for point in run.points}
+    assert (metrics_of["mechanism/predicted_us"], metrics_of["mechanism/measured_us"]) == (250e3, 251.9e3)
+    assert (metrics_of["mechanism/low_us"], metrics_of["mechanism/high_us"]) == (150e3, 350e3)
+    unknown = made["vectorized"]
+    assert unknown.tags["mechanism_word"] == "not_in_evidence"
+    assert "mechanism/predicted_us" not in {point.name for point in unknown.points}
+    assert "mechanism" not in made["naive"].tags, "it is no step"

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from warplog.duel import steps
+from warplog.duel import open_steps
 from warplog.plan.jobs import DuelJob
 from warplog.plan.script import family_jobs, job, parameters
 
 with job(snakemake.log[0]):
     jobs = family_jobs(snakemake, parameters(snakemake, DuelJob))
-    steps.duel_steps(jobs, Path(snakemake.input.steps).parent)
+    open_steps.duel_steps(jobs, Path(snakemake.input.steps).parent)

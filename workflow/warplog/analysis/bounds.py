@@ -55,7 +55,8 @@ _DRAM_BOUND_PCT = 80.0
 _DRAM_BEHIND_L2 = 10.0
 # Two ceilings as close as this are both named. A pipe is named beside issue slots from further away, since its
 # instructions fill them.
-_CLOSE, _PIPE_BEHIND_ISSUE = 2.0, 10.0
+_SECOND, _PIPE_BEHIND_ISSUE = 5.0, 10.0
+_CLOSE = 2.0  # by which a part is taken for the busiest one of its whole
 _FILLED = 0.8
 # A kernel with global atomics that uses less than this of every ceiling, with enough warps that wait for memory, waits
 # for its atomics: L2 performs those on one address one after another.
@@ -190,7 +191,7 @@ def _closest(used_pct: Mapping[str, float]) -> tuple[str, str]:
         name: used
         for name, used in kept.items()
         if name not in (first, L2 if first == DRAM else "")
-        and used >= kept[first] - (_PIPE_BEHIND_ISSUE if first == ISSUE and name in PIPES else _CLOSE)
+        and used >= kept[first] - (_PIPE_BEHIND_ISSUE if first == ISSUE and name in PIPES else _SECOND)
     }
     return first, max(near, key=near.__getitem__, default="")
 

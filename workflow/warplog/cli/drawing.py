@@ -17,6 +17,7 @@ _ABOUT = """\
 Draws figures from the tables of a campaign, in the style and width of a document. The settings are those under
 `figures` in config/config.yaml; options replace them. Prints the files that it writes.
 """
+_SAVINGS = "predicted_savings"
 _SETTINGS = ("style", "width_in", "font", "font_pt", "titles", "formats")
 
 
@@ -25,7 +26,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]", campaig
     figures = commands.add_parser("figures", help="draw figures for a write-up, in its style and width")
     figures.description = _ABOUT
     figures.epilog = "example: warplog figures sgemm/ladder --style paper --width 3.3 --format pdf"
-    named = "family, or family/figure such as sgemm/ladder (default: all)"
+    named = f"family, family/figure such as sgemm/ladder, or {_SAVINGS} of all families (default: all)"
     figures.add_argument("names", nargs="*", metavar="NAME", help=named)
     figures.add_argument("--list", action="store_true", help="list the figures that there are, and draw none")
     figures.add_argument("--style", help="web, paper or dark")
@@ -61,9 +62,11 @@ def run(options: argparse.Namespace, project: Path, folder: Path, families: Mapp
     tables = view.read_all(folder)
     chosen = _there(tables, families)
     if options.names:
-        chosen = list(dict.fromkeys(pair for name in options.names for pair in _named(name, chosen)))
+        named = (pair for name in options.names if name != _SAVINGS for pair in _named(name, chosen))
+        chosen = list(dict.fromkeys(named))
     settings = _settings(options, project)
     from warplog import figures
+    from warplog.figures.campaign import predicted_savings
     from warplog.figures.shared import style
 
     for family in dict.fromkeys(family for family, _ in chosen):
@@ -77,6 +80,11 @@ def run(options: argparse.Namespace, project: Path, folder: Path, families: Mapp
                 print(*figures.write(name, numbers, look, options.folder / f"{family}-{name}"), sep="\n")
             elif f"{family}/{name}" in options.names:
                 note(f"{family}/{name}: these tables have nothing for it to show; it is not drawn")
+    if "mechanisms" in tables and (_SAVINGS in options.names or not options.names):
+        if options.list:
+            print(_SAVINGS)
+        else:
+            print(*predicted_savings.write(tables["mechanisms"], settings, options.folder), sep="\n")
     return 0
 
 

@@ -7,13 +7,15 @@ from pathlib import Path
 from warplog.analysis import answers
 from warplog.analysis.conclude import conclude
 from warplog.analysis.explanation import sources_of
+from warplog.analysis.mechanisms import steps
+from warplog.analysis.mechanisms.model import calibration
 from warplog.analysis.quantities import Quantities
 from warplog.catalog.family import Variant
 from warplog.catalog.order import introductions
 from warplog.core.columns import CLAIMS, FLOORS, MEASUREMENTS, METRICS, ORACLE, ORIGIN, SANITIZE, Cell, Row
 from warplog.core.errors import WarplogError, note
 from warplog.core.files import write_text
-from warplog.duel import steps
+from warplog.duel import open_steps
 from warplog.judge import claims, floors, samples
 from warplog.judge.oracle import Oracle
 from warplog.judge.summary import shown
@@ -31,7 +33,15 @@ from warplog.records.requested.sanitize import Sanitize
 from warplog.records.requested.step_duels import StepDuels
 from warplog.tables import chips, conclusions, view
 from warplog.tables.costs import summary as costs
-from warplog.tables.files import as_frame, as_rows, read_table, write_parquet, write_table, write_tables
+from warplog.tables.files import (
+    as_frame,
+    as_rows,
+    read_file,
+    read_table,
+    write_parquet,
+    write_table,
+    write_tables,
+)
 from warplog.tables.rows import make_rows
 from warplog.tables.traced import accesses, pictures
 from warplog.tables.verified_records import FamilyRecords, Source
@@ -49,7 +59,7 @@ def write_all(plan: Plan, source: Source, folder: Path) -> None:
     write_claims(plan, folder)
     if Files(plan).records(stages.ACCESSES):
         write_accesses(plan, source, folder)
-    write_analysis(plan.chosen, folder)
+    write_analysis(plan.chosen, folder, Files(plan).other_ceilings())
     probes = plan.oracle()
     if Files(probes).records(stages.TIME):
         write_oracle(probes, source, folder)
@@ -88,11 +98,14 @@ def write_claims(plan: Plan, folder: Path) -> None:
     write_parquet(ceilings, conclusions.columns(conclusions.Ceiling), folder / "ceilings")
 
 
-def write_analysis(chosen: Mapping[str, Iterable[Variant]], folder: Path) -> None:
+def write_analysis(
+    chosen: Mapping[str, Iterable[Variant]], folder: Path, ceilings: Sequence[Path] = ()
+) -> None:
     """Writes what is concluded from the tables in `folder`, as Parquet: the tables of `conclusions.ANALYSED`.
 
     Args:
         chosen: the variants of each family in the tables.
+        ceilings: tables of other campaigns of this GPU, for those that this one lacks.
     """
     names = [
         *view.TABLES,
@@ -105,11 +118,21 @@ def write_analysis(chosen: Mapping[str, Iterable[Variant]], folder: Path) -> Non
         conclude(view.of_family(read, folder, family), sources_of(variants))
         for family, variants in chosen.items()
     ]
+    rows = {
+        kind.TABLE: [conclusions.cells(row) for family in concluded for row in family.rows(kind.TABLE)]
+        for kind in conclusions.OF_FAMILIES
+    }
+    known: dict[str, Sequence[Row]] = {**{name: as_rows(table) for name, table in read.items()}, **rows}
+    known["ceilings"] = [
+        *(row for path in ceilings for row in as_rows(read_file(path))),
+        *known.get("ceilings", ()),
+    ]
+    argued = steps.rows({"accesses": (), **known}, calibration())
+    rows |= {kind.TABLE: [conclusions.cells(row) for row in of_kind] for kind, of_kind in argued.items()}
     variants = as_rows(read["variants"])
     origins = {(row["family"], row["variant"]): {name: row[name] for name in ORIGIN} for row in variants}
     for kind in conclusions.ANALYSED:
-        rows = (conclusions.cells(row) for family in concluded for row in family.rows(kind.TABLE))
-        labelled = [{**row, **origins[row["family"], row["variant"]]} for row in rows]
+        labelled = [{**row, **origins[row["family"], row["variant"]]} for row in rows[kind.TABLE]]
         write_parquet(labelled, conclusions.columns(kind), folder / kind.TABLE)
 
 
@@ -200,7 +223,7 @@ def write_accesses(plan: Plan, source: Source, folder: Path) -> list[Row]:
 def write_duels(plan: Plan, source: Source, folder: Path) -> list[conclusions.Duel]:
     """Writes the verdicts of the duels between chosen variants, and returns the rows."""
     chosen = set(plan.pairs())
-    made = steps.rows(door.read(path, StepDuels) for path in Files(plan).records(stages.DUELS))
+    made = open_steps.rows(door.read(path, StepDuels) for path in Files(plan).records(stages.DUELS))
     shown = [row for row in made if {(row.family, row.variant), (row.family, row.against)} <= chosen]
     labelled = [{**conclusions.cells(row), **source.labels()} for row in shown]
     write_table(labelled, conclusions.columns(conclusions.Duel), folder / conclusions.Duel.TABLE)

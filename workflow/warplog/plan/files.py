@@ -178,6 +178,17 @@ class Files:
         names = [name for name in (*TABLES, *more) if name not in left_out]
         return [str(RESULTS / "tables" / f"{name}.{suffix}") for name in names]
 
+    def other_ceilings(self) -> list[Path]:
+        """Returns the tables of ceilings of other recorded campaigns of this GPU: of the project, and of warplog."""
+        tables = stages.CLAIMS.at(Path()).with_name("ceilings.parquet")
+        roots = {
+            root.resolve(): root
+            for place in (paths.HOME, self.plan.project, Path())
+            for root in sorted((place / paths.RECORDED).glob("[!.]*"))
+            if stages.START.at(root, gpu=self.plan.gpu).is_file() and (root / tables).is_file()
+        }
+        return [root / tables for real, root in roots.items() if real != self.plan.root.resolve()]
+
     def concluded(self) -> list[str]:
         """Returns the files of the tables of conclusions that are drawn from others without family.yaml."""
         return [str(RESULTS / "tables" / f"{kind.TABLE}.parquet") for kind in ANALYSED]

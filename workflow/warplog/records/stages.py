@@ -209,9 +209,9 @@ CLAIMS = Stage(
 ANALYSIS = Stage(
     rule="analyse",
     word="analysis",
-    about="what follows from the tables becomes tables: verdicts, ladder, steps, changes, bounds",
-    code=("analysis.conclude",),
-    version=4,
+    about="what follows from the tables becomes tables: verdicts, ladder, steps, bounds, mechanisms, forecasts",
+    code=("analysis.conclude", "analysis.mechanisms.steps"),
+    version=5,
     file="tables/steps.parquet",
     seconds=5,
 )
@@ -233,6 +233,14 @@ FIGURES = Stage(
     file="figures/{family}",
     seconds=8,
 )
+SAVINGS = Stage(
+    rule="plot_savings",
+    word="savings",
+    about="the predicted against the measured saving of every step",
+    code=("figures.campaign",),
+    version=1,
+    file="mechanisms",
+)
 CHARTS = Stage(
     rule="bundle_charts",
     word="charts",
@@ -244,7 +252,7 @@ PAGE = Stage(
     word="page",
     about="the page of a family, as HTML, Markdown and LaTeX",
     code=("worklog",),
-    version=4,
+    version=5,
     file="worklog/{family}.html",
 )
 SITE = Stage(
@@ -252,7 +260,7 @@ SITE = Stage(
     word="site",
     about="all pages as a static site",
     code=("worklog",),
-    version=3,
+    version=4,
     file="site",
 )
 TRACK = Stage(
@@ -260,7 +268,7 @@ TRACK = Stage(
     word="MLflow",
     about="one MLflow run per variant",
     code=("track.log", "track.links"),
-    version=1,
+    version=2,
     file="track/mlflow.json",
     seconds=15,
 )
@@ -366,7 +374,7 @@ DUELS = Recorded(
     rule="duel_steps",
     word="duels",
     about="variants that the campaign's times do not tell from their parents duel with them",
-    code=("duel.steps", "duel.worker"),
+    code=("duel.open_steps", "duel.worker"),
     version=1,
     file="duels/{gpu}/{family}/record.json",
     record=StepDuels,
@@ -376,7 +384,7 @@ LIST_DUELS = Stage(
     rule="list_duels",
     word="duels",
     about="the verdicts of these duels become a table",
-    code=("duel.steps",),
+    code=("duel.open_steps",),
     version=1,
     file="tables/duels.parquet",
 )
@@ -445,7 +453,7 @@ CHIPS = Stage(
 # In the order of a run; those after ATTACH run only if they are asked for.
 STAGES = (
     *(START, TRIAL, TIMER, BUILD, CHECK, TIME, NCU, NSYS, EXTRACT),
-    *(TABLES, FLOORS, CLAIMS, ANALYSIS, SUMMARY, FIGURES, CHARTS, PAGE, TRACK, ATTACH),
+    *(TABLES, FLOORS, CLAIMS, ANALYSIS, SUMMARY, FIGURES, SAVINGS, CHARTS, PAGE, TRACK, ATTACH),
     *(
         SITE,
         SANITIZE,

@@ -228,7 +228,7 @@ class Bound(Conclusion):
     ceiling_2: Annotated[
         str,
         "",
-        "the same of another ceiling within 2 percentage points, or of the pipe whose instructions fill the issue"
+        "the same of another ceiling within 5 percentage points, or of the pipe whose instructions fill the issue"
         " slots; empty for none",
     ] = ""
     ceiling_2_pct: Annotated[float, "%", "how much of that is used"] = NAN
@@ -498,9 +498,13 @@ class Reason(Conclusion):
     rests_on: Annotated[
         str,
         "",
-        "metrics, and columns of tables as table/column, that the mechanism rests on, comma-separated; if it is not in"
-        " evidence, what would decide",
+        "metrics, and columns or tables as table/column, that the mechanism rests on, comma-separated; if it is not in"
+        " evidence, what would decide: counts and ceilings/<name> that are missing (then nothing is predicted),"
+        " accesses, instructions or launches (a timeline)",
     ]
+    ceilings_of: Annotated[
+        str, "", "other campaigns of this GPU that measured ceilings which this one did not, comma-separated"
+    ] = ""
 
 
 @dataclass(frozen=True)
@@ -632,7 +636,8 @@ class Duel(Conclusion):
     processes: Annotated[int, "", "processes that both took turns in; empty unless the status is ok"] = -1
 
 
-ANALYSED: tuple[type[Conclusion], ...] = (
+# By the rule `analyse`: of each family by itself, and of all families together.
+OF_FAMILIES: tuple[type[Conclusion], ...] = (
     Verdict,
     Place,
     Step,
@@ -641,7 +646,8 @@ ANALYSED: tuple[type[Conclusion], ...] = (
     SassStep,
     Traced,
     AccessLine,
-)  # by the rule `analyse`
+)
+ANALYSED: tuple[type[Conclusion], ...] = (*OF_FAMILIES, Reason, UnitTime, Forecast)
 TABLES: tuple[type[Conclusion], ...] = (*ANALYSED, Answer, Ceiling, Chip, Duel)
 Of = TypeVar("Of", bound=Conclusion)
 

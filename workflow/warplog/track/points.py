@@ -86,6 +86,8 @@ PROFILED = (
 )
 # Columns of `traced`: what the addresses of one launch at a small case give, not counters.
 TRACED = ("load_sectors_per_request", "store_sectors_per_request", "shared_ways", "wave_reuse")
+# Columns of `mechanisms`: what the step was predicted to save, and saved.
+SAVINGS = ("predicted_us", "low_us", "high_us", "measured_us")
 # The UI of MLflow becomes slow, and its tabs crash, with many metric names (mlflow#24012, mlflow#21841).
 MOST_NAMES = 60
 _STALLS = {f"stall_{reason}_cycles_per_issue" for reason in STALL_REASONS if reason != "selected"}
@@ -159,9 +161,18 @@ def counted(rows: Iterable[Row]) -> Iterable[Point]:
 
 def traced(row: Row) -> Iterable[Point]:
     """Yields the points of a row of `traced`."""
-    for name in TRACED:
+    yield from _single("traced", TRACED, row)
+
+
+def argued(row: Row) -> Iterable[Point]:
+    """Yields the points of a row of `mechanisms`."""
+    yield from _single("mechanism", SAVINGS, row)
+
+
+def _single(group: str, names: Iterable[str], row: Row) -> Iterable[Point]:
+    for name in names:
         if math.isfinite(value := number(row, name)):
-            yield Point(f"traced/{name}", _rounded(value), 0)
+            yield Point(f"{group}/{name}", _rounded(value), 0)
 
 
 def limited(points: Iterable[Point]) -> list[Point]:
@@ -173,7 +184,7 @@ def limited(points: Iterable[Point]) -> list[Point]:
 
 
 def _rank(name: str) -> tuple[int, int, str]:
-    """Returns the order of metrics: headline, series of speed, counters, traces, stalls, series of further cases."""
+    """Returns the order of metrics: headline, series of speed, counters, traces and savings, stalls, further cases."""
     group, _, last = name.partition("/")
     series = [metric for metric, _ in MEASURES.values()]
     if group in ("headline", "system"):
@@ -182,7 +193,7 @@ def _rank(name: str) -> tuple[int, int, str]:
         return 1, series.index(name), name
     if last in PROFILED:
         return 2, PROFILED.index(last), name
-    if group == "traced":
+    if group in ("traced", "mechanism"):
         return 2, len(PROFILED), name
     return (3 if group == "profile" else 4), 0, name
 

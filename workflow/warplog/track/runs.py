@@ -25,6 +25,7 @@ from warplog.track.points import (
     MEASURES,
     Point,
     Steps,
+    argued,
     case_steps,
     counted,
     headline,
@@ -48,6 +49,7 @@ KERNEL: Mapping[str, str] = {
 }
 FACTS = tuple(KERNEL.values())
 GAIN, GAIN_VERDICT = "gain_over_parent", "gain_verdict"  # tags
+MECHANISM, MECHANISM_WORD = "mechanism", "mechanism_word"  # tags: what makes the step, and how that is known
 TUNING = "tuning/"  # prefix of the parameters of a variant
 _COUNTED = ["variant", "case", "kernel", "launch", "metric", "value", "status", "tool"]  # needed for counters
 _PROVENANCE = (
@@ -153,10 +155,12 @@ def runs(
     profiled = data.metrics[data.metrics["case"] == data.profiled_case]
     counters = _by("variant", as_rows(profiled[_COUNTED]))
     traces = {str(row["variant"]): row for row in as_rows(data.shown_traces) if row["status"] == "ok"}
+    profiled_steps = data.mechanisms[data.mechanisms["case"] == data.profiled_case]
+    reasons = {str(row["variant"]): row for row in as_rows(profiled_steps)}
     made = []
     for variant in as_rows(data.variants):
         name = str(variant["variant"])
-        own = times.get(name, []), counters.get(name, []), traces.get(name, {})
+        own = times.get(name, []), counters.get(name, []), traces.get(name, {}), reasons.get(name, {})
         made.append(_run(data, variant, *own, steps, speed, campaign))
     home_run, verdicts, gains = home(made), _verdicts(data), _gains(data)
     colour = {variant: {"mlflow.runColor": shown} for variant, shown in colours.items()}
@@ -223,13 +227,19 @@ def _run(
     times: Sequence[Row],
     counted_rows: Sequence[Row],
     trace: Row,
+    argument: Row,
     steps: Steps,
     speed: str,
     campaign: Campaign,
 ) -> Run:
     name = str(variant["variant"])
     counters = main_rows(counted_rows)
-    points = [*measured(times, steps, data.case, speed), *counted(counters), *traced(trace)]
+    points = [
+        *measured(times, steps, data.case, speed),
+        *counted(counters),
+        *traced(trace),
+        *argued(argument),
+    ]
     cases = []
     for row in sorted(
         times, key=lambda row: row["case"] != data.case
@@ -243,6 +253,7 @@ def _run(
     commit = next((str(r["commit"]) for r in times if r.get("commit")), "")
     tags = _tags(variant, campaign) | about | _findings(counters, data.profiled_case)
     tags["traced_case"] = text(trace, "case")
+    tags |= {MECHANISM: text(argument, "mechanism"), MECHANISM_WORD: text(argument, "word")}
     return Run(
         family=data.family,
         variant=name,

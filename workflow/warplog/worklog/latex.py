@@ -73,7 +73,7 @@ def _ladder(page: Page) -> str:
                 number[section.name],
                 escape(section.name),
                 number.get(section.origin.parent, ""),
-                macros.because(causes),
+                macros.main_change(section.argued, causes),
                 speed or (macros.status(section.badges[0]) if section.badges else ""),
                 _cell(over and over.speedup),
                 f"{_cell(over.low)} to {_cell(over.high)}".replace("x", "") if over and over.low else "",

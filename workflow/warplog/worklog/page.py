@@ -63,6 +63,23 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Argued:
+    """Why a variant is faster or slower, as the model of mechanisms argues it.
+
+    Attributes:
+        row: of the table `mechanisms`.
+        counts: of `metrics`: what the mechanism rests on and changed most, in the parent and in the variant.
+        wait: of `changes`: the warp state that accounts for the saving; None if no state does.
+        units: of `unit_times`: units with a part of the predicted saving, the largest first.
+    """
+
+    row: Cells
+    counts: tuple[Cells, ...]
+    wait: Cells | None
+    units: tuple[Cells, ...]
+
+
+@dataclass(frozen=True)
 class Conclusions:
     """What is concluded about a variant; a row that does not exist is None.
 
@@ -72,6 +89,8 @@ class Conclusions:
         turned: of `verdicts`: cases at which it is faster or slower than its parent, but not at the headline case, the
             largest difference first.
         cases: At how many cases both have a time.
+        argued: None where the model knows too little of the kernels or of the GPU; `step` explains it then.
+        forecasts: of `forecasts`: what would help next, the best first.
         bound: of `bounds`.
         traced: of `traced`; None if it was not traced.
         accesses: of `access_lines`: those with findings, and those with most requests, in the order of the code.
@@ -85,6 +104,8 @@ class Conclusions:
     turned: tuple[Cells, ...]
     cases: int
     step: Step | None
+    argued: Argued | None
+    forecasts: tuple[Cells, ...]
     bound: Cells | None
     duel: Cells | None
     same_kernel: str

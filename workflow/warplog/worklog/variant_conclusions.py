@@ -1,18 +1,35 @@
 """Selects what is concluded about each variant of a family: rows for the pages and for `warplog explain`."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from warplog.core.columns import text
+from warplog.core.columns import Row, number, text
 from warplog.tables import conclusions as rows
-from warplog.tables.conclusions import AccessLine, Bound, Change, Duel, Place, Traced, Verdict
+from warplog.tables.conclusions import (
+    AccessLine,
+    Bound,
+    Change,
+    Duel,
+    Forecast,
+    Place,
+    Reason,
+    Traced,
+    UnitTime,
+    Verdict,
+)
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
 from warplog.worklog.cells import Cells
-from warplog.worklog.page import Conclusions, Step
+from warplog.worklog.page import Argued, Conclusions, Step
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _LEAST_TURNED = 0.02  # by which a variant is slower or faster than its parent at another case, to be shown
 _MOST_ACCESSES = 24
+_MOST_FORECASTS = 3
+_LEAST_MOVED = math.log(1.05)  # of a count that a mechanism rests on, to be shown
 _RATES = ("ipc", "issuing_or_ready")  # they follow from the other causes, if there are any
 
 
@@ -26,6 +43,10 @@ def by_variant(tables: FigureTables) -> dict[str, Conclusions]:
     traced = {row.variant: Cells(Traced.TABLE, row) for row in rows.rows(tables.shown_traces, Traced)}
     accesses = rows.by_variant(rows.rows(tables.access_lines, AccessLine))
     duels = _duels(tables)
+    reasons = {row.variant: row for row in rows.rows(_profiled(tables, tables.mechanisms), Reason)}
+    counted = _counted(tables, reasons.values())
+    unit_times = rows.by_variant(rows.rows(_profiled(tables, tables.unit_times), UnitTime))
+    forecasts = rows.by_variant(rows.rows(_profiled(tables, tables.forecasts), Forecast))
     variants = {}
     for name, place in ranks.items():
         parent = text(measured[name], "parent")
@@ -42,6 +63,12 @@ def by_variant(tables: FigureTables) -> dict[str, Conclusions]:
             turned=tuple(Cells(Verdict.TABLE, verdict) for verdict in _turned(here, over.values())),
             cases=len(over),
             step=_step(steps[name], changes.get(name, ())) if is_shown and name in steps else None,
+            argued=_argued(reasons[name], changes.get(name, ()), unit_times.get(name, ()), counted)
+            if is_shown and name in reasons
+            else None,
+            forecasts=tuple(
+                Cells(Forecast.TABLE, row) for row in forecasts.get(name, ())[:_MOST_FORECASTS] if is_shown
+            ),
             bound=bounds.get(name) if is_shown else None,
             duel=duels.get(name) if is_shown else None,
             same_kernel=root if is_same else "",
@@ -75,6 +102,55 @@ def _duels(tables: FigureTables) -> dict[str, Cells]:
         for duel in rows.rows(tables.duels, Duel)
         if (duel.source_sha256, duel.against_sha256) == (sources[duel.variant], sources.get(duel.against))
     }
+
+
+def _profiled(tables: FigureTables, table: "pd.DataFrame") -> "pd.DataFrame":
+    return table[table["case"] == tables.profiled_case]
+
+
+def _argued(
+    row: Reason,
+    changes: Sequence[Change],
+    unit_times: Sequence[UnitTime],
+    counted: Mapping[tuple[str, str], Row],
+) -> Argued | None:
+    """Returns how the model argues a step; None if it could not predict anything."""
+    if math.isnan(row.predicted_us) and row.word != "accounted":
+        return None
+    rests_on = row.rests_on.split(",")
+    pairs = [
+        (counted[row.parent, name], counted[row.variant, name])
+        for name in rests_on
+        if row.mechanism != "none" and {(row.parent, name), (row.variant, name)} <= counted.keys()
+    ]
+    most = max(pairs, key=_moved, default=())
+    waits = [c for c in changes if c.kind == "state" and f"{Change.TABLE}/{c.quantity}" in rests_on]
+    parts = sorted(unit_times, key=lambda part: -abs(part.saved_us))
+    return Argued(
+        Cells(Reason.TABLE, row),
+        tuple(Cells("metrics", side) for side in most if _moved(most) >= _LEAST_MOVED),
+        Cells(Change.TABLE, waits[0]) if waits else None,
+        tuple(Cells(UnitTime.TABLE, part) for part in parts if part.saved_us),
+    )
+
+
+def _counted(tables: FigureTables, reasons: Iterable[Reason]) -> dict[tuple[str, str], Row]:
+    """Returns the rows of the metrics that reasons rest on, of each variant's longest kernel, by variant and metric."""
+    names = {name for reason in reasons for name in reason.rests_on.split(",")}
+    kernels = {str(row["variant"]): row["kernel"] for row in as_rows(tables.counters([]))}
+    metrics = _profiled(tables, tables.metrics)
+    kept = metrics[metrics["metric"].isin(names) & (metrics["tool"] == "ncu") & metrics["value"].notna()]
+    return {
+        (str(row["variant"]), str(row["metric"])): row
+        for row in reversed(as_rows(kept))
+        if row["kernel"] == kernels.get(str(row["variant"]))
+    }
+
+
+def _moved(pair: Sequence[Row]) -> float:
+    """Returns by which factor a metric changes, as a logarithm."""
+    least, most = sorted(number(row, "value") for row in pair)
+    return math.log(most / least) if least > 0 else math.inf if most > 0 else 0.0
 
 
 def _step(row: rows.Step, changes: Sequence[Change]) -> Step:

@@ -61,6 +61,19 @@ def test_a_ceiling_that_is_out_of_range_is_not_used():
     assert gpu.spread()["launch_us"].us("launch_us") == pytest.approx(2.2)
 
 
+def test_ceilings_of_another_campaign_stand_in_for_those_that_this_one_lacks():
+    others = [
+        ceiling(name, 500.0) | {"campaign": "older"} for name in ("fence_ns", "barrier_ns", "launch_us")
+    ]
+    own = [ceiling("fence_ns", 600.0), ceiling("barrier_ns", 9.0, "missed")]
+    gpu = ceilings.read([*others, *own], GPU)
+    assert (gpu.value("fence_ns"), gpu.value("barrier_ns"), gpu.value("launch_us")) == (600.0, 500.0, 500.0)
+    assert {name for name, measured in gpu.ceilings.items() if measured.campaign} == {
+        "barrier_ns",
+        "launch_us",
+    }
+
+
 def test_rates_are_per_microsecond_and_the_peak_stands_in_for_device_memory():
     gpu = ceilings.read([ceiling("l2_gbytes_per_s", 5000.0), ceiling("block_starts_per_us", 1600.0)], GPU)
     assert gpu.per_us("l2_gbytes_per_s") == 5e6

@@ -120,5 +120,13 @@ def test_what_kept_l2_busy_is_no_reason_without_other_bytes():
     assert saved_us > 0.3 * 100_000
 
 
+def test_copies_to_several_blocks_save_no_bytes_of_a_kernel_without_them():
+    shared, alone = (
+        {"l2_requests": 1e9, "l2_bytes": 2e11, "multicasts": True},
+        {"l2_requests": 5e8, "l2_bytes": 1e11},
+    )
+    assert found([work(**shared)], [work(**alone)])[0] == "l2_bytes"
+
+
 def test_a_change_that_no_count_explains_has_no_mechanism():
     assert found([work(dram_read=3e9)], [work(dram_read=3e9)])[0] == "none"

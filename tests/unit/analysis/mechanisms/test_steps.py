@@ -6,10 +6,12 @@ from dataclasses import replace
 import pytest
 
 from made_up_work import gpu, work
+from warplog.analysis.mechanisms import campaign as of_campaign
 from warplog.analysis.mechanisms import steps
 from warplog.analysis.mechanisms.campaign import Campaign
-from warplog.analysis.mechanisms.model import Calibration
+from warplog.analysis.mechanisms.model import Calibration, calibration
 from warplog.analysis.verdicts import Noise, Timed
+from warplog.tables.conclusions import Forecast, Reason, UnitTime
 
 MODEL = Calibration(4.0, 0.2)
 QUIET = gpu(block_life_ns=0.0, block_starts_per_us=1e12, warp_starts_per_us=1e12)
@@ -162,3 +164,66 @@ def test_traced_addresses_tell_the_line_whose_lanes_lie_apart():
 
 def line(file, number, excess):
     return {"file": file, "line": number, "shared_wavefronts_excess": excess}
+
+
+@pytest.fixture
+def rows(monkeypatch):
+    """The rows of a campaign that was read from tables."""
+
+    def of(found):
+        monkeypatch.setattr(of_campaign, "read", lambda _: found)
+        return steps.rows({"variants": [{"campaign": "own"}]}, MODEL)
+
+    return of
+
+
+def test_a_campaign_has_its_reasons_unit_times_and_forecasts(rows):
+    found = campaign()
+    ((reason_of, unit_times),) = steps.reasons(found, MODEL)
+    made = rows(found)
+    assert made[Reason] == [reason_of]
+    assert made[UnitTime] == unit_times
+    assert (made[Forecast][0].variant, made[Forecast][0].mechanism) == ("base", "bank_conflicts")
+
+
+def test_a_step_names_the_other_campaigns_that_its_ceilings_are_of(rows):
+    measured = {
+        name: replace(ceiling, campaign="older" if name == "fence_ns" else "own")
+        for name, ceiling in QUIET.ceilings.items()
+    }
+    assert rows(campaign(gpu=replace(QUIET, ceilings=measured)))[Reason][0].ceilings_of == "older"
+    assert rows(campaign())[Reason][0].ceilings_of == ""
+
+
+def test_a_step_whose_counts_or_ceilings_are_missing_is_not_predicted_and_names_them(rows):
+    unclean = replace(PADDED, l1_wavefronts=math.nan, l1_cycles=4e5)
+    fenced = replace(PADDED, fences=10.0)
+    unfenced = gpu(block_life_ns=0.0, block_starts_per_us=1e12, warp_starts_per_us=1e12, fence_ns=math.nan)
+    for found, needed in (
+        (campaign(after=unclean), "l1_wavefronts,l2_requests_from_sms"),
+        (campaign(after=fenced, gpu=unfenced), "ceilings/fence_ns"),
+    ):
+        made = rows(found)
+        (row,) = made[Reason]
+        assert (row.mechanism, row.word, row.measured_us) == ("none", "not_in_evidence", 600)
+        assert row.rests_on == needed
+        assert all(map(math.isnan, (row.predicted_us, row.low_us, row.high_us)))
+        assert made[UnitTime] == []
+        assert {f.variant for f in made[Forecast]} == {"base"}, "the parent is known"
+    (known,) = rows(campaign(gpu=unfenced))[Reason]
+    assert known.word == "predicted", "without fences, nobody asks what one costs"
+
+
+def test_what_would_save_less_than_the_noise_is_no_forecast():
+    few = replace(PADDED, conflicts=4e6)
+    noisy = {key: Timed(402.0, Noise(0.05)) for key in (BASE, CHILD)}
+    found = campaign(few, few, (402.0, 402.0))
+    assert "bank_conflicts" in {f.mechanism for f in steps.forecast(found, MODEL)}
+    assert "bank_conflicts" not in {f.mechanism for f in steps.forecast(replace(found, times=noisy), MODEL)}
+
+
+def test_power_and_error_are_in_a_file_that_says_where_they_are_from():
+    fitted = calibration()
+    assert fitted.power >= 1
+    assert 0 < fitted.error < 1
+    assert fitted.campaigns

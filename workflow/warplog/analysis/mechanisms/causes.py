@@ -181,8 +181,10 @@ def _wide_or(other: Mechanism, before: Work, after: Work, fewer: float) -> Parts
 
 
 def _l2(before: Work, after: Work) -> Parts:
-    moved: Mechanism = "multicast" if before.multicasts != after.multicasts else "l2_bytes"
-    return _apart_or(moved, before, after, _log(before.l2_bytes, after.l2_bytes))
+    fewer = _log(before.l2_bytes, after.l2_bytes)
+    # Of the kernel with fewer bytes; hot loops of the other one need not hold its copies.
+    moved: Mechanism = "multicast" if (after.multicasts - before.multicasts) * fewer > 0 else "l2_bytes"
+    return _apart_or(moved, before, after, fewer)
 
 
 def _dram(before: Work, after: Work) -> Parts:

@@ -10,27 +10,33 @@ child's time, stalls and utilisation are not used.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from warplog.analysis.mechanisms.ceilings import Gpu
 from warplog.analysis.mechanisms.units import bound, unit_times
 from warplog.analysis.mechanisms.work import Launch
 from warplog.analysis.verdicts import Timed
+from warplog.records import door
 
 LAUNCHES = "launches"
 LAUNCH_US = "launch_us"
 
 
-@dataclass(frozen=True)
-class Calibration:
+class Calibration(Struct, frozen=True, forbid_unknown_fields=True):
     """What is fitted to pairs with a known cause.
 
     Attributes:
         power: p of the norm.
         error: share of a predicted gain within which nine of ten measured gains lie.
+        campaigns: those that it was fitted to.
     """
 
-    power: float
-    error: float
+    power: Annotated[float, Meta(ge=1)]
+    error: Annotated[float, Meta(gt=0)]
+    campaigns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -62,6 +68,15 @@ class Prediction:
     def _speedup(self, saved_us: float) -> float:
         left = self.parent_us - saved_us
         return self.parent_us / left if left > 0 else math.nan
+
+
+def calibration() -> Calibration:
+    """Returns the values in calibration.yaml.
+
+    Raises:
+        WarplogError: The file is not valid.
+    """
+    return door.read_yaml(Path(__file__).with_name("calibration.yaml"), Calibration)
 
 
 def predict(

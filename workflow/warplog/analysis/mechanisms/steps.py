@@ -1,22 +1,26 @@
 """Argues each step of a campaign, and forecasts what would help each variant: rows of three tables."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from warplog.analysis.mechanisms import accounts, causes
+from warplog.analysis.mechanisms import campaign as of_campaign
 from warplog.analysis.mechanisms.accounts import Account
-from warplog.analysis.mechanisms.campaign import Campaign, Key
+from warplog.analysis.mechanisms.campaign import Campaign, Key, Tables
 from warplog.analysis.mechanisms.forecasts import forecasts
 from warplog.analysis.mechanisms.model import Calibration, Prediction, predict, total
+from warplog.analysis.mechanisms.units import missing
 from warplog.analysis.mechanisms.work import Launch
 from warplog.analysis.verdicts import FASTER, SLOWER, Verdict, judge
 from warplog.catalog.contract import Mechanism
 from warplog.core.columns import Row, number, text
 from warplog.parsers.instruction import parse
-from warplog.tables.conclusions import NAN, Forecast, Reason, UnitTime
+from warplog.tables.conclusions import NAN, Conclusion, Forecast, Reason, UnitTime
 
 PREDICTED, ACCOUNTED, NOT_IN_EVIDENCE = WORDS = ("predicted", "accounted", "not_in_evidence")
 _NONE: Mechanism = "none"
+_WORK_COUNTS = ("l1_wavefronts", "l2_requests_from_sms")
 # Instructions on whose lines a mechanism acts.
 _ON_LINES: Mapping[Mechanism, tuple[str, ...]] = {
     "spills": ("LDL", "STL"),
@@ -27,27 +31,52 @@ _ON_LINES: Mapping[Mechanism, tuple[str, ...]] = {
 }
 
 
+def rows(tables: Tables, calibration: Calibration) -> Mapping[type[Conclusion], Sequence[Conclusion]]:
+    """Returns the rows of the three tables, by their types.
+
+    A step of which a count or a ceiling is unknown is not predicted: it is not in evidence, and needs what is missing.
+    """
+    found = of_campaign.read(tables)
+    unknown = {key: _unknown(found, key) for key in found.launches}
+    known = replace(found, launches={k: launch for k, launch in found.launches.items() if not unknown[k]})
+    argued = list(reasons(known, calibration))
+    lacking = [
+        Reason(*key[:2], of_parent[1], key[2], _NONE, NOT_IN_EVIDENCE, *(NAN,) * 3, _saved_us(found, of_parent, key),
+               ",".join(dict.fromkeys(unknown[of_parent] + unknown[key])))
+        for of_parent, key in _steps(found)
+        if unknown[of_parent] or unknown[key]
+    ]  # fmt: skip
+    own = text(next(iter(tables["variants"]), {}), "campaign")
+    others = ",".join(sorted({ceiling.campaign for ceiling in found.gpu.ceilings.values()} - {own, ""}))
+    return {
+        Reason: [replace(row, ceilings_of=others) for row in (*(reason for reason, _ in argued), *lacking)],
+        UnitTime: [unit_time for _, unit_times in argued for unit_time in unit_times],
+        Forecast: list(forecast(known, calibration)),
+    }
+
+
 def reasons(campaign: Campaign, calibration: Calibration) -> Iterator[tuple[Reason, list[UnitTime]]]:
     """Yields why each variant is faster or slower than its parent, at each case at which both have times and counts."""
-    for key, child in campaign.launches.items():
-        family, variant, case = key
-        of_parent = family, campaign.parents.get((family, variant), ""), case
-        parent = campaign.launches.get(of_parent)
-        if parent and {key, of_parent} <= set(campaign.times):
-            yield _argued(campaign, of_parent, key, parent, child, calibration)
+    for of_parent, key in _steps(campaign):
+        parent, child = campaign.launches[of_parent], campaign.launches[key]
+        yield _argued(campaign, of_parent, key, parent, child, calibration)
 
 
 def forecast(campaign: Campaign, calibration: Calibration) -> Iterator[Forecast]:
-    """Yields what would help each variant at each case at which it has a time and counts, the best first."""
+    """Yields what would help each variant at each case at which it has a time and counts, the best first.
+
+    What would save less than the noise of the time is left out.
+    """
     for key, launch in campaign.launches.items():
         if key in campaign.times:
             timed, compulsory = campaign.times[key], campaign.compulsory_bytes.get(key, math.nan)
             for mended in forecasts(launch, timed, campaign.gpu, calibration, compulsory):
                 prediction, line = mended.prediction, line_of(campaign, key, mended.mechanism)
-                yield Forecast(
-                    *key, mended.mechanism, timed.us, prediction.saved_us, prediction.speedup,
-                    *prediction.speedup_interval, mended.bound, line,
-                )  # fmt: skip
+                if prediction.saved_us > timed.us * timed.noise.gap():
+                    yield Forecast(
+                        *key, mended.mechanism, timed.us, prediction.saved_us, prediction.speedup,
+                        *prediction.speedup_interval, mended.bound, line,
+                    )  # fmt: skip
 
 
 def line_of(campaign: Campaign, key: Key, mechanism: Mechanism) -> str:
@@ -72,6 +101,26 @@ def _counted(campaign: Campaign, key: Key, mechanism: Mechanism) -> Iterator[tup
         for row in campaign.instructions.get(key, ()):
             if parse(text(row, "text")).base in _ON_LINES.get(mechanism, ()):
                 yield row, number(row, "executed")
+
+
+def _steps(campaign: Campaign) -> Iterator[tuple[Key, Key]]:
+    """Yields parent and child of each case at which both have times and counts."""
+    for key in campaign.launches:
+        family, variant, case = key
+        of_parent = family, campaign.parents.get((family, variant), ""), case
+        if of_parent in campaign.launches and {key, of_parent} <= set(campaign.times):
+            yield of_parent, key
+
+
+def _unknown(campaign: Campaign, key: Key) -> tuple[str, ...]:
+    """Returns what is not known of the work of a launch, and of the ceilings that it rests on."""
+    launch = campaign.launches[key]
+    counts = () if all(work.is_clean for work in launch) else _WORK_COUNTS
+    return (*counts, *(f"ceilings/{name}" for name in missing(launch, campaign.gpu)))
+
+
+def _saved_us(campaign: Campaign, of_parent: Key, key: Key) -> float:
+    return campaign.times[of_parent].us - campaign.times[key].us
 
 
 def _argued(
@@ -144,7 +193,7 @@ def _deciding(parent: Launch, child: Launch) -> tuple[str, ...]:
     """Returns what would decide about a step that is not explained: what was not recorded, else a timeline."""
     works = (*parent, *child)
     if not all(work.is_clean for work in works):
-        return "l1_wavefronts", "l2_requests_from_sms"
+        return _WORK_COUNTS
     if any(work.same_address for work in works):
         return ("accesses",)
     if any(work.loads and not work.in_flight for work in works):

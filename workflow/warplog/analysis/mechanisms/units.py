@@ -7,7 +7,7 @@ other on an SM.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from warplog.analysis.mechanisms.ceilings import Gpu
 from warplog.analysis.mechanisms.work import Launch, Work
@@ -21,6 +21,29 @@ _FEW_WARPS, _MANY_WARPS = 4, 32  # of the two barriers that are measured
 _OF_PHASE = 2  # instructions of a warp on an mbarrier: it arrives, and asks whether all have
 
 Times = dict[str, float]
+# How much of what each ceiling is about a kernel does. Others than these have a substitute: a unit's peak, or another
+# level of memory.
+_RESTS_ON: Mapping[str, Callable[[Work], float]] = {
+    "launch_us": lambda _: 1.0,
+    "block_life_ns": lambda _: 1.0,
+    "block_starts_per_us": lambda work: work.blocks,
+    "warp_starts_per_us": lambda work: work.warps,
+    "l2_gbytes_per_s": lambda work: work.l2_requests,
+    "dram_gbytes_per_s": lambda work: work.dram_read + work.dram_written,
+    "dram_latency_ns": lambda work: work.rounds + work.copies,
+    "fma_latency_ns": lambda work: work.dependent,
+    "barrier_ns": lambda work: work.barriers,
+    "mbarrier_ns": lambda work: work.arrivals,
+    "fence_ns": lambda work: work.fences,
+    "same_address_add_ns": lambda work: 0.0 if work.adds_floats else work.same_address,
+    "same_address_float_add_ns": lambda work: work.same_address if work.adds_floats else 0.0,
+}
+
+
+def missing(launch: Launch, gpu: Gpu) -> tuple[str, ...]:
+    """Returns the ceilings that the work of a launch rests on, and that are not known."""
+    unknown = (name for name in _RESTS_ON if math.isnan(gpu.value(name)))
+    return tuple(name for name in unknown if any(_RESTS_ON[name](work) > 0 for work in launch))
 
 
 def unit_times(work: Work, gpu: Gpu) -> Times:

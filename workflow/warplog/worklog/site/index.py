@@ -57,6 +57,10 @@ _FASTEST = ("case", "fastest besides the baseline", "speed", "of the baseline", 
 def _more() -> tuple[list[str], Table]:
     files = {
         "summary.md": ("all variants", "status, time, speed and share of the baseline of each variant"),
+        "mechanisms/predicted_savings.png": (
+            "mechanisms",
+            "what each step was predicted to save, against measured",
+        ),
         "track/runs.html": ("MLflow", "links to the runs of all variants, and how to start MLflow's pages"),
         "tables/columns.csv": ("tables", "the meaning of every column; the tables are beside it"),
     }
