@@ -127,16 +127,16 @@ def test_excess_sectors_are_those_beyond_what_lanes_ask_for(sectors, lane_bytes,
 
 def test_the_kernels_of_a_launch_are_read_in_their_order():
     rows = [*metrics(launch=1, gpu_cycles=5.0, inst_bar=2.0), *metrics(inst_bar=1.0)]
-    found = campaign.launches(rows, [measured()], {}, 100.0)
+    found = campaign.launches(rows, [measured()], {}, {}, 100.0)
     assert [work.barriers for work in found[KEY]] == [1, 2]
     assert {work.mhz for work in found[KEY]} == {1800}
 
 
 def test_a_launch_with_a_kernel_of_unknown_shape_is_left_out():
     partial = [each for each in metrics(launch=1) if each["metric"] != "grid_blocks"]
-    assert campaign.launches([*metrics(), *partial], [measured()], {}, 100.0) == {}
+    assert campaign.launches([*metrics(), *partial], [measured()], {}, {}, 100.0) == {}
     failed = [each | {"status": "missing"} for each in metrics()]
-    assert campaign.launches(failed, [measured()], {}, 100.0) == {}
+    assert campaign.launches(failed, [measured()], {}, {}, 100.0) == {}
 
 
 def test_only_cases_that_ran_have_a_time():
@@ -185,6 +185,6 @@ def test_machine_code_tells_widths_chains_and_the_loads_of_the_loop_that_loads_m
 def test_what_machine_code_tells_is_that_of_the_longest_kernel():
     known = campaign.codes(code("LDG.E R4, desc[UR4][R2.64]"))
     short, long = campaign.launches(
-        [*metrics(gpu_cycles=10.0), *metrics(launch=1)], [measured()], known, 100.0
+        [*metrics(gpu_cycles=10.0), *metrics(launch=1)], [measured()], known, {}, 100.0
     )[KEY]
     assert (short.in_flight, long.in_flight) == (0, 1)

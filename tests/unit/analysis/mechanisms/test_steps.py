@@ -69,13 +69,15 @@ def test_the_childs_time_does_not_enter_the_prediction():
 
 def test_what_is_not_in_evidence_names_what_would_decide():
     unclean = replace(PADDED, l1_wavefronts=math.nan, l1_cycles=4e5)
-    asked = {
-        "l1_wavefronts,l2_requests_from_sms": unclean,
-        "accesses": replace(PADDED, same_address=1.0),
-        "instructions": replace(PADDED, loads=1.0),
-        "launches": PADDED,
-    }
-    for rests_on, after in asked.items():
+    guessed = replace(PADDED, same_address=1.0)
+    asked = (
+        ("l1_wavefronts,l2_requests_from_sms", unclean),
+        ("accesses", guessed),
+        ("launches", replace(guessed, traced=True)),
+        ("instructions", replace(PADDED, loads=1.0)),
+        ("launches", PADDED),
+    )
+    for rests_on, after in asked:
         row, _ = reason(campaign(after=after, us=(1002.0, 970.0)))
         assert (row.word, row.rests_on) == ("not_in_evidence", rests_on)
 

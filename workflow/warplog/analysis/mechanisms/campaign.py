@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from warplog.analysis.mechanisms import ceilings
+from warplog.analysis.mechanisms import ceilings, contention
 from warplog.analysis.mechanisms.ceilings import Gpu
 from warplog.analysis.mechanisms.code import UNKNOWN, Code, dependent, loads_in_flight, overlapped
+from warplog.analysis.mechanisms.contention import Traced
 from warplog.analysis.mechanisms.work import COUNTERS, Launch, work_of
 from warplog.analysis.sass_steps import HotInstruction, Loop, hot_loops
 from warplog.analysis.verdicts import Timed, noise_of
@@ -19,7 +20,7 @@ Key = tuple[str, str, str]  # family, variant, case
 Tables = Mapping[str, Sequence[Row]]  # the rows of tables, by name
 TABLES = (
     *("metrics", "measurements", "floors", "variants", "gpus", "ceilings"),
-    *("instructions", "lines", "accesses", "changes", "sass_steps", "launches", "bounds"),
+    *("instructions", "lines", "accesses", "traced_kernels", "changes", "sass_steps", "launches", "bounds"),
 )
 _COUNTERS = frozenset(COUNTERS)
 _REST = "rest"
@@ -55,19 +56,27 @@ class Campaign:
 def read(tables: Tables) -> Campaign:
     """Returns what the tables TABLES hold; those that were made by jobs of their own may be empty."""
     gpu = ceilings.read(tables["ceilings"], tables["gpus"][0])
-    changes, sass_steps, lines, instructions, accesses = (
-        _by_key(tables[name]) for name in ("changes", "sass_steps", "lines", "instructions", "accesses")
+    changes, sass_steps, lines, instructions = (
+        _by_key(tables[name]) for name in ("changes", "sass_steps", "lines", "instructions")
     )
+    sources = {_key(row)[:2]: row.get("source_sha256") for row in tables["variants"]}
+    of_present = [row for row in tables["accesses"] if row["source_sha256"] == sources.get(_key(row)[:2])]
     return Campaign(
         gpu,
-        launches(tables["metrics"], tables["measurements"], codes(tables["instructions"]), gpu.sms),
+        launches(
+            tables["metrics"],
+            tables["measurements"],
+            codes(tables["instructions"]),
+            contention.traced(of_present, tables["traced_kernels"]),
+            gpu.sms,
+        ),
         times(tables["measurements"], tables["floors"]),
         {(text(row, "family"), text(row, "variant")): text(row, "parent") for row in tables["variants"]},
         changes,
         sass_steps,
         lines,
         instructions,
-        accesses,
+        _by_key(of_present),
         {_key(row): number(row, "bubble_pct") for row in tables["launches"]},
         {_key(row): number(row, "compulsory_bytes") for row in tables["bounds"]},
     )
@@ -94,19 +103,27 @@ def codes(instructions: Iterable[Row]) -> dict[Key, Code]:
 
 
 def launches(
-    metrics: Iterable[Row], measurements: Iterable[Row], known: Mapping[Key, Code], sms: float
+    metrics: Iterable[Row],
+    measurements: Iterable[Row],
+    known: Mapping[Key, Code],
+    traced: Mapping[tuple[str, str], Sequence[Traced]],
+    sms: float,
 ) -> dict[Key, Launch]:
     """Returns the kernels of each captured case whose counts are known, in the order of the launch.
 
     Args:
         metrics, measurements: rows of these tables; the clock is that of the timed launches.
         known: what the machine code of the longest kernel tells.
+        traced: the kernels of each variant that were traced.
     """
     clocks = {_key(row): number(row, "sm_mhz") for row in measurements}
     kernels: dict[Key, dict[int, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
+    names: dict[tuple[Key, int], str] = {}
     for row in metrics:
         if row["tool"] == "ncu" and row["status"] == "ok" and row["metric"] in _COUNTERS:
-            kernels[_key(row)][int(number(row, "launch"))][text(row, "metric")] = number(row, "value")
+            index = int(number(row, "launch"))
+            kernels[_key(row)][index][text(row, "metric")] = number(row, "value")
+            names[_key(row), index] = text(row, "kernel")
     found: dict[Key, Launch] = {}
     for key, of_launch in kernels.items():
         longest = max(of_launch, key=lambda index: of_launch[index].get("gpu_cycles", 0.0))
@@ -116,6 +133,7 @@ def launches(
                 sms,
                 clocks.get(key, math.nan),
                 known.get(key, UNKNOWN) if index == longest else UNKNOWN,
+                contention.per_request(traced.get(key[:2], ()), key[2], names[key, index]),
             )
             for index, values in sorted(of_launch.items())
         ]

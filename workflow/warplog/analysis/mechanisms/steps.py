@@ -194,7 +194,7 @@ def _deciding(parent: Launch, child: Launch) -> tuple[str, ...]:
     works = (*parent, *child)
     if not all(work.is_clean for work in works):
         return _WORK_COUNTS
-    if any(work.same_address for work in works):
+    if any(work.same_address and not work.traced for work in works):
         return ("accesses",)
     if any(work.loads and not work.in_flight for work in works):
         return ("instructions",)

@@ -1,7 +1,7 @@
 """What a kernel does: counts that do not depend on how long it takes, and its shape."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from warplog.analysis.mechanisms.code import Code
@@ -55,7 +55,9 @@ class Work:
         in_flight: loads of a thread that are in flight at a time; 0 if unknown.
         overlapped: share of the time in hot loops with a load or a copy to shared memory in flight; NaN if unknown.
         dependent: instructions that each need the result of the one before, summed over warps; 0 if unknown.
-        same_address: atomics on one address of global memory.
+        traced: its memory accesses were traced, at some case.
+        same_address: atomics by lanes on the address of global memory that most of them are on; a guess if `traced` is
+            not set, or the trace does not have the addresses.
         adds_floats: these are in floating point.
         multicasts: some of its copies go to several blocks of a cluster.
         spills: loads and stores of local memory.
@@ -91,6 +93,7 @@ class Work:
     in_flight: float = 0.0
     overlapped: float = math.nan
     dependent: float = 0.0
+    traced: bool = False
     same_address: float = 0.0
     adds_floats: bool = False
     multicasts: bool = False
@@ -153,15 +156,17 @@ def work_of(
     sms: float,
     mhz: float,
     code: Code,
+    on_one: float | None = None,
 ) -> Work | None:
     """Returns the work of a kernel by its metrics of the registry; None without its shape, cycles and instructions.
 
     Percentages of a pipe times the cycles of the same capture are the cycles in which that pipe worked: the same
-    whatever the kernel waits for. Atomics of one sector each are assumed to be on one address, which is the most that
-    they can cost.
+    whatever the kernel waits for. Unless the trace tells more, atomics of one sector each are assumed to be on one
+    address, one lane of each warp.
 
     Args:
         code: what its machine code tells.
+        on_one: atomics on one address per warp-wide atomic, by the trace; NaN if it does not tell, None without one.
     """
     blocks, threads, cycles, instructions = (values.get(name, math.nan) for name in _SHAPE)
     if math.isnan(blocks + threads + cycles + instructions) or not sms > 0 or not mhz > 0:
@@ -215,19 +220,26 @@ def work_of(
         dependent=code.dependent,
         adds_floats=code.adds_floats,
         multicasts=code.multicasts,
-        same_address=sum(
-            requests
-            for requests, sectors in (
+        traced=on_one is not None,
+        same_address=_same_address(
+            (
                 (count("global_reduction_requests"), count("l2_reduction_sectors")),
                 (count("global_atomic_requests"), count("l2_atomic_sectors")),
-            )
-            if sectors < _LOOKUPS * requests
+            ),
+            on_one,
         ),
         spills=count("inst_ldl") + count("inst_stl"),
         barriers=count("inst_bar"),
         fences=count("inst_membar"),
         arrivals=count("inst_syncs"),
     )
+
+
+def _same_address(kinds: Iterable[tuple[float, float]], on_one: float | None) -> float:
+    """Returns the atomics on one address, of all kinds, given the requests and sectors of each."""
+    if on_one is None or math.isnan(on_one):
+        return sum(requests for requests, sectors in kinds if sectors < _LOOKUPS * requests)
+    return on_one * sum(requests for requests, _ in kinds)
 
 
 def _width(accesses: float, sectors: float, lane_bytes: float) -> float:
