@@ -1,12 +1,14 @@
 """How well does the model of mechanisms predict the steps of a campaign? Prints tables, writes a row per step.
 
     python tests/benchmarks/mechanism_study.py results/tables --output steps.csv
-    python tests/benchmarks/mechanism_study.py results/recorded/h200/tables --power 4 --error 0.4 \
+    python tests/benchmarks/mechanism_study.py results/tables --write
+    python tests/benchmarks/mechanism_study.py results/recorded/h200/tables \
         --ceilings tests/data/mechanisms/earlier_ceilings.csv --code tests/data/mechanisms/earlier_code.csv
 
-Power and error are fitted to the planted pairs that are `fitted`, unless they are given. `--ceilings` adds ceilings
-that the campaign did not measure, and `--code` loads in flight and atomics, for campaigns without `instructions`. Those
-do not count the work of L1 and L2 either, but know the busiest part of each, which depends on the time ("not clean").
+Power and error are those of calibration.yaml, unless they are given; `--write` fits both to the planted pairs that are
+`fitted`, and writes them there. `--ceilings` adds ceilings that the campaign did not measure, and `--code` loads in
+flight and atomics, for campaigns without `instructions`. Those do not count the work of L1 and L2 either, but know the
+busiest part of each, which depends on the time ("not clean").
 """
 
 import argparse
@@ -18,6 +20,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import pandas as pd
+from msgspec import structs, yaml
 
 from warplog.analysis.mechanisms import campaign, causes, ceilings, model, steps, units
 from warplog.analysis.mechanisms.campaign import Campaign, Key
@@ -26,12 +29,15 @@ from warplog.analysis.mechanisms.model import Calibration
 from warplog.analysis.mechanisms.work import Launch, Work
 from warplog.analysis.verdicts import FASTER, SLOWER, judge
 from warplog.catalog import family as catalog
+from warplog.core.parsing import parse_yaml
+from warplog.records import door
 from warplog.tables.conclusions import Forecast, Reason
 from warplog.tables.files import as_rows, read_table
 
 KERNELS = Path(__file__).parents[2] / "kernels"
 LEAST_GAIN = 0.15  # of the slower time
 LITTLE = 0.1  # of what could be mended
+HEADER = "# What is fitted for the model of mechanisms, and to what: model.py says what the values mean.\n"
 POWERS = (2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
 ROOFLINE = (*units.OF_SM, *units.OF_GPU)
 Form = Callable[[Launch, Launch, float], float]  # work of parent and child, the parent's time: the child's
@@ -171,8 +177,20 @@ def calibrated(found: Campaign) -> Calibration:
         sides = (found.launches[of_parent], found.launches[key])
         pairs.append((*sides, found.times[of_parent], found.times[key]))
     if not pairs:
-        sys.exit("the campaign has no planted pairs to fit to: state --power and --error")
+        sys.exit("the campaign has no planted pairs to fit to")
     return model.fit(pairs, found.gpu, POWERS)
+
+
+def write_calibration(calibration: Calibration, path: Path) -> None:
+    """Writes fitted values, if they can be read again.
+
+    Raises:
+        WarplogError: One is out of its range.
+        YAMLError: One is not finite.
+    """
+    text = HEADER + yaml.encode(calibration).decode()
+    door.decode(parse_yaml(text), Calibration, str(path))
+    path.write_text(text)
 
 
 def table_of_forms(found: Sequence[Step]) -> Iterator[str]:
@@ -265,13 +283,18 @@ def main() -> None:
     parser.add_argument("tables", type=Path)
     parser.add_argument("--ceilings", type=Path)
     parser.add_argument("--code", type=Path)
-    parser.add_argument("--power", type=float)
-    parser.add_argument("--error", type=float)
+    committed = model.calibration()
+    parser.add_argument("--power", type=float, default=committed.power)
+    parser.add_argument("--error", type=float, default=committed.error)
+    parser.add_argument("--write", action="store_true")
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
     found = read(options)
-    given = options.power is not None and options.error is not None
-    calibration = Calibration(options.power, options.error) if given else calibrated(found)
+    calibration = Calibration(options.power, options.error)
+    if options.write:
+        names = {str(row["campaign"]) for row in as_rows(_table(options.tables, "variants"))}
+        calibration = structs.replace(calibrated(found), campaigns=tuple(sorted(names)))
+        write_calibration(calibration, model.CALIBRATION)
     clean = all(work.is_clean for launch in found.launches.values() for work in launch)
     print(
         f"p = {calibration.power:g}, error {calibration.error:.2f}; {'clean counts' if clean else 'NOT CLEAN'}"

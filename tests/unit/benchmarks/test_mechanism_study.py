@@ -1,16 +1,25 @@
 """The study of mechanisms: it fits to one half of the planted pairs, and judges by the other."""
 
+import math
+import sys
+
+import pandas as pd
 import pytest
+import yaml
 from benchmarks import mechanism_study
 
 from made_up_work import gpu, work
+from warplog.analysis.mechanisms import model
 from warplog.analysis.mechanisms.campaign import Campaign
+from warplog.analysis.mechanisms.model import Calibration
 from warplog.analysis.verdicts import Noise, Timed
+from warplog.core.errors import WarplogError
 
 EMPTY = ("changes", "sass_steps", "lines", "instructions", "accesses", "bubbles_pct", "compulsory_bytes")
 
 
-def test_the_fitted_half_of_the_planted_pairs_calibrates_and_the_other_half_judges():
+@pytest.fixture(scope="module")
+def planted():
     """Of lines_32, 16, 8 and 1, lines_16 is fitted; here all of them take exactly what L2 does."""
     sectors = {"lines_32": 32, "lines_16": 16, "lines_8": 8, "lines_1": 4}
     works = {
@@ -18,7 +27,7 @@ def test_the_fitted_half_of_the_planted_pairs_calibrates_and_the_other_half_judg
         for name, n in sectors.items()
     }
     keys = {name: ("causes", name, "4Mi") for name in sectors}
-    campaign = Campaign(
+    return Campaign(
         gpu=gpu(),
         launches={key: (works[name],) for name, key in keys.items()},
         times={key: Timed(2 + 2000.0 * sectors[name], Noise(0.001)) for name, key in keys.items()},
@@ -29,9 +38,48 @@ def test_the_fitted_half_of_the_planted_pairs_calibrates_and_the_other_half_judg
         },
         **{name: {} for name in EMPTY},
     )
-    calibration = mechanism_study.calibrated(campaign)
+
+
+def test_the_fitted_half_of_the_planted_pairs_calibrates_and_the_other_half_judges(planted):
+    calibration = mechanism_study.calibrated(planted)
     assert calibration.power in mechanism_study.POWERS
     assert calibration.error == pytest.approx(0, abs=1e-3)
-    lines = list(mechanism_study.criteria(mechanism_study.collected(campaign, calibration), []))
+    lines = list(mechanism_study.criteria(mechanism_study.collected(planted, calibration), []))
     assert "planted pairs: cause named: 2 of 2 (100 %; asked: 100 %)" in lines
     assert "planted pairs: gain within 25 %: 2 of 2 (100 %; asked: 90 %)" in lines
+
+
+@pytest.fixture
+def study(planted, tmp_path, monkeypatch, capsys):
+    """Runs the study with a calibration of its own, and returns its first line and the calibration then."""
+    monkeypatch.setattr(model, "CALIBRATION", tmp_path / "calibration.yaml")
+    monkeypatch.setattr(mechanism_study, "read", lambda _: planted)
+    monkeypatch.setattr(mechanism_study, "_table", lambda *_: pd.DataFrame({"campaign": ["b", "a", "b"]}))
+    monkeypatch.setattr(mechanism_study, "calibrated", lambda _: Calibration(5.0, 0.125))
+    monkeypatch.setattr(mechanism_study, "collected", lambda *_: [])
+    model.CALIBRATION.write_text("power: 3.0\nerror: 0.25\n")
+
+    def run(*options):
+        monkeypatch.setattr(sys, "argv", ["mechanism_study.py", "tables", *options])
+        mechanism_study.main()
+        return capsys.readouterr().out.split(";")[0], model.calibration()
+
+    return run
+
+
+def test_the_committed_calibration_is_judged_unless_others_are_given(study):
+    committed = Calibration(3.0, 0.25)
+    assert study() == ("p = 3, error 0.25", committed)
+    assert study("--error", "0.5") == ("p = 3, error 0.50", committed)
+
+
+def test_fitted_values_are_judged_and_written_with_their_campaigns(study):
+    assert study("--write") == ("p = 5, error 0.12", Calibration(5.0, 0.125, ("a", "b")))
+
+
+@pytest.mark.parametrize(("value", "refused"), [(0.0, WarplogError), (math.inf, yaml.YAMLError)])
+def test_an_error_that_the_model_cannot_read_is_not_written(value, refused, tmp_path):
+    path = tmp_path / "calibration.yaml"
+    with pytest.raises(refused):
+        mechanism_study.write_calibration(Calibration(4.0, value), path)
+    assert not path.exists()

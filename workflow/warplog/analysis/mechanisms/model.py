@@ -23,6 +23,7 @@ from warplog.records import door
 
 LAUNCHES = "launches"
 LAUNCH_US = "launch_us"
+CALIBRATION = Path(__file__).with_name("calibration.yaml")
 
 
 class Calibration(Struct, frozen=True, forbid_unknown_fields=True):
@@ -76,7 +77,7 @@ def calibration() -> Calibration:
     Raises:
         WarplogError: The file is not valid.
     """
-    return door.read_yaml(Path(__file__).with_name("calibration.yaml"), Calibration)
+    return door.read_yaml(CALIBRATION, Calibration)
 
 
 def predict(
