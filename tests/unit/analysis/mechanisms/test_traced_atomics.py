@@ -87,9 +87,10 @@ def test_a_trace_that_does_not_tell_leaves_the_guess_and_need_not_be_made():
 
 
 def test_kernels_of_a_launch_are_told_apart_by_their_names():
-    """The traced case launches one of them once more, and in another order."""
-    traces = trace(100, 10, kernel="end(int*)"), trace(256, 4, launch=1), trace(256, 12, launch=2)
-    found = works([*metrics(), *metrics("end(int *)", launch=1)], *traces)
+    """The traced case launches one of them twice more, once without an atomic, and in another order."""
+    adds = trace(256, 4, launch=1), trace(256, 12, launch=2), trace(0, math.nan, launch=3)
+    counted = [*metrics(), *metrics("end(int *)", launch=1)]
+    found = works(counted, trace(100, 10, kernel="end(int*)"), *adds)
     assert [work.same_address for work in found] == [REQUESTS / 32, REQUESTS / 10]
 
 

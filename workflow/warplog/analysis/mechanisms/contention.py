@@ -61,9 +61,8 @@ def per_request(kernels: Sequence[Traced], case: str, kernel: str) -> float | No
     named = of_name(kernels, kernel)
     if not named:
         return None
-    known = [one for one in named if one.requests and not math.isnan(one.same_address)]
-    nearest = max(known, key=lambda one: (one.case == case, one.requests), default=named[0]).case
-    own = [one for one in known if one.case == nearest]
+    nearest = max(named, key=lambda one: (one.case == case, one.requests)).case
+    own = [one for one in named if one.case == nearest and one.requests]
     return sum(one.same_address for one in own) / sum(one.requests for one in own) if own else math.nan
 
 
