@@ -1,7 +1,8 @@
 """Runs Snakemake, and the scripts of its jobs, in forks of a process that has imported the libraries they use.
 
 A new process would spend one to three seconds on these imports. A fork sees the folder, the environment, the module
-path and the sitecustomize that a new process would see, and imports warplog itself if its PYTHONPATH is not CHECKOUT.
+path and the sitecustomize that a new process would see, and imports warplog itself if its PYTHONPATH has another one
+than that of CHECKOUT. PNG files have few pixels, unless the variable WARPLOG_SHARP is set.
 
 The process listens in the folder that is its first argument until the process whose number is the second one ends. A
 connection passes standard output and error, and a line of JSON with the arguments of `run`; the answer is the exit
@@ -87,9 +88,13 @@ def run(
     first = str(Path(program).parent) if is_script else ""
     packages = [path for path in environment.get("PYTHONPATH", "").split(":") if path]
     sys.path[:1] = [first, *packages]
-    if set(packages) - {CHECKOUT}:
+    if any(Path(path, warplog.__name__).is_dir() for path in packages if path != CHECKOUT):
         for name in [name for name in sys.modules if name.partition(".")[0] == warplog.__name__]:
             del sys.modules[name]
+    if "WARPLOG_SHARP" not in environment and "warplog.figures.shared.style" in sys.modules:
+        sys.modules[
+            "warplog.figures.shared.style"
+        ].PNG_DPI = 40  # a quarter of the time of a figure is spent on pixels
     sys.modules.pop("sitecustomize", None)  # Python has one of its own on some systems
     site.execsitecustomize()
     sys.argv = [program if is_script else snakemake.cli.__file__, *arguments]

@@ -69,6 +69,7 @@ def arguments(*targets: str, **config: str) -> list[str]:
 def snakemake(place: Path, *targets: str, store: str = "", **config: str) -> str:
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     environment["PYTHONPATH"] = str(PROJECT / "workflow")  # equal to that of the clone, and imported already
+    environment["WARPLOG_SHARP"] = "1"  # the size of a report and its pictures are as users get them
     environment.pop("MLFLOW_TRACKING_URI", None)
     if store:
         environment["MLFLOW_TRACKING_URI"] = store

@@ -48,7 +48,12 @@ STRICT = ("strict=true",)
 
 def environment_of(place: Path) -> dict[str, str]:
     environment = {k: v for k, v in os.environ.items() if k != "MLFLOW_TRACKING_URI"}
-    environment["PYTHONPATH"] = f"{place / 'workflow'}:{place / 'site'}:{PROJECT / 'tests' / 'support'}"
+    paths = (
+        PROJECT / "workflow",
+        place / "site",
+        PROJECT / "tests" / "support",
+    )  # the first equals that of the copy
+    environment["PYTHONPATH"] = ":".join(map(str, paths))
     environment["PATH"] = f"{place / 'site'}:{environment['PATH']}"
     return {**environment, "LD_LIBRARY_PATH": str(place / "site")}
 

@@ -51,7 +51,12 @@ def snakemake(place: Path, **variables: str) -> str:
     environment = {
         k: v for k, v in os.environ.items() if k not in ("MLFLOW_TRACKING_URI", "CUDA_VISIBLE_DEVICES")
     }
-    environment["PYTHONPATH"] = f"{place / 'workflow'}:{place / 'site'}:{PROJECT / 'tests' / 'support'}"
+    paths = (
+        PROJECT / "workflow",
+        place / "site",
+        PROJECT / "tests" / "support",
+    )  # the first equals that of the copy
+    environment["PYTHONPATH"] = ":".join(map(str, paths))
     environment |= {"PRETENDED_BOARDS": ",".join(BOARDS), **variables}
     options = ("tables", "--cores", "3", "--nocolor")
     done = snakemake_runs.run(place, *options, "--config", "gpu=all", *CONFIG, environment=environment)
