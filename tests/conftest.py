@@ -4,14 +4,12 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 from cluster import slurm_controller
 
 import shared
-from warplog.core.locks import locked
 
 # A shell that starts the tests in the background lets them ignore Ctrl-C, and their programs would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -56,18 +54,6 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_configure() -> None:
     """Makes the folder that the workers share before they start."""
     shared.folder()
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
-    """Lets one worker import the tests first: the others then find them, and what they import, compiled."""
-    collected = shared.folder() / "collected"
-    with locked(shared.folder() / "collected.lock", ""):
-        if "PYTEST_XDIST_WORKER" in os.environ and not collected.exists():
-            found = yield
-            collected.touch()
-            return found
-    return (yield)
 
 
 def pytest_collection_finish() -> None:
