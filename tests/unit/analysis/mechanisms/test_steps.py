@@ -71,13 +71,29 @@ def test_what_is_not_in_evidence_names_what_would_decide():
     unclean = replace(PADDED, l1_wavefronts=math.nan, l1_cycles=4e5)
     asked = {
         "l1_wavefronts,l2_requests_from_sms": unclean,
-        "accesses": replace(PADDED, same_address=1.0),
+        "accesses": replace(CONFLICTS, same_address=1e6),
         "instructions": replace(PADDED, loads=1.0),
-        "launches": PADDED,
+        "launches": replace(CONFLICTS, instructions=4e8),
     }
     for rests_on, after in asked.items():
         row, _ = reason(campaign(after=after, us=(1002.0, 970.0)))
         assert (row.word, row.rests_on) == ("not_in_evidence", rests_on)
+
+
+def test_the_addresses_would_decide_where_the_work_of_memory_changed_most():
+    """Rows of device memory take longer in some orders; how long kernels that follow each other take, a timeline shows."""
+    near, apart = work(dram_read=3e8), work(dram_read=3e9, instructions=1e7)
+    row, _ = reason(campaign(near, apart, (102.0, 3002.0)))
+    assert (row.word, row.rests_on) == ("not_in_evidence", "accesses")
+    row, _ = reason(campaign(near, apart, (102.0, 3002.0), launches={BASE: (near,), CHILD: (apart, near)}))
+    assert row.rests_on == "launches"
+
+
+def test_samples_that_were_taken_would_not_decide():
+    computing = replace(PADDED, loads=1.0)
+    sampled = {key: [{"text": "FFMA R1, R1, R2, R3"}] for key in (BASE, CHILD)}
+    row, _ = reason(campaign(after=computing, us=(1002.0, 970.0), instructions=sampled))
+    assert (row.word, row.rests_on) == ("not_in_evidence", "accesses")
 
 
 def test_a_gain_that_is_not_predicted_may_be_accounted_for():

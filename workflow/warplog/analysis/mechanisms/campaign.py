@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from warplog.analysis.mechanisms import ceilings
 from warplog.analysis.mechanisms.ceilings import Gpu
-from warplog.analysis.mechanisms.code import UNKNOWN, Code, dependent, loads_in_flight, overlapped
+from warplog.analysis.mechanisms.code import UNKNOWN, Code, chases, dependent, loads_in_flight, overlapped
 from warplog.analysis.mechanisms.work import COUNTERS, Launch, work_of
 from warplog.analysis.sass_steps import HotInstruction, Loop, hot_loops
 from warplog.analysis.verdicts import Timed, noise_of
@@ -89,6 +89,7 @@ def codes(instructions: Iterable[Row]) -> dict[Key, Code]:
             _lane_bytes(every, "stg"),
             any("MULTICAST" in instruction.code.opcode for instruction in every),
             any(_FLOAT_ATOMIC.fullmatch(instruction.code.opcode) for instruction in every),
+            chases([instruction.code for instruction in hottest.instructions]),
         )
     return found
 

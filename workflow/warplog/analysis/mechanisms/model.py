@@ -16,7 +16,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from warplog.analysis.mechanisms.ceilings import Gpu
-from warplog.analysis.mechanisms.units import bound, unit_times
+from warplog.analysis.mechanisms.units import bound, norm, unit_times
 from warplog.analysis.mechanisms.work import Launch
 from warplog.analysis.verdicts import Timed
 from warplog.records import door
@@ -175,15 +175,29 @@ def _shares(
 ) -> dict[str, float]:
     """Returns what of the predicted saving is due to launches, and to each unit.
 
-    A unit has the part of the rest that it has of the change of the sum of powers. Without a change of that in the
-    direction of the rest, as where the same work is cut into other kernels, units have none.
+    A unit has the part of the rest that its change has of all changes, each as far as the time of its kernels follows
+    that unit, on average of both sides. Without a sum of these in the direction of the rest, as where the same work is
+    cut into other kernels, units have none.
     """
     starts = _launch_us(gpu) * (len(parent) - kernels)
     sides = [total(launch, gpu) for launch in (parent, child)]
+    follows = [_follows(launch, gpu, power) for launch in (parent, child)]
     changes = {
-        unit: sides[0].get(unit, 0.0) ** power - sides[1].get(unit, 0.0) ** power
+        unit: (sides[0].get(unit, 0.0) - sides[1].get(unit, 0.0))
+        * (follows[0].get(unit, 0.0) + follows[1].get(unit, 0.0))
         for unit in dict.fromkeys((*sides[0], *sides[1]))
     }
     whole, rest = sum(changes.values()), saved_us - starts
     shares = {unit: rest * change / whole for unit, change in changes.items() if change and whole * rest > 0}
     return {**shares, LAUNCHES: starts} if starts else shares
+
+
+def _follows(launch: Launch, gpu: Gpu, power: float) -> dict[str, float]:
+    """Returns how far the time of a launch follows that of each unit: 1 if no kernel waits for anything else."""
+    followed: dict[str, float] = {}
+    for work in launch:
+        times = unit_times(work, gpu)
+        whole = norm(times, power)
+        for unit, us in times.items():
+            followed[unit] = followed.get(unit, 0.0) + us * (us / whole) ** (power - 1)
+    return {unit: us / followed_by for unit, followed_by in total(launch, gpu).items() for us in [followed[unit]]}

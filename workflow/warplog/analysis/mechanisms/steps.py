@@ -20,6 +20,7 @@ from warplog.tables.conclusions import NAN, Conclusion, Forecast, Reason, UnitTi
 
 PREDICTED, ACCOUNTED, NOT_IN_EVIDENCE = WORDS = ("predicted", "accounted", "not_in_evidence")
 _NONE: Mechanism = "none"
+_BY_ADDRESS = ("dram", "l2", "l1")
 _WORK_COUNTS = ("l1_wavefronts", "l2_requests_from_sms")
 # Instructions on whose lines a mechanism acts.
 _ON_LINES: Mapping[Mechanism, tuple[str, ...]] = {
@@ -130,7 +131,7 @@ def _argued(
     prediction = predict(parent, child, before, campaign.gpu, calibration)
     verdict, measured_us = judge(before, after), before.us - after.us
     differs = verdict.word in (FASTER, SLOWER)
-    mechanism, word, rests_on = _NONE, NOT_IN_EVIDENCE, _deciding(parent, child)
+    mechanism, word, rests_on = _NONE, NOT_IN_EVIDENCE, _deciding(campaign, of_parent, key)
     if prediction and _holds(prediction, measured_us, verdict):
         parts = causes.by_mechanism(parent, child, prediction, campaign.gpu) if differs else {}
         mechanism = causes.named(parts, prediction.saved_us)
@@ -189,15 +190,25 @@ def _bubble(campaign: Campaign, key: Key) -> float:
     return math.nan
 
 
-def _deciding(parent: Launch, child: Launch) -> tuple[str, ...]:
-    """Returns what would decide about a step that is not explained: what was not recorded, else a timeline."""
+def _deciding(campaign: Campaign, of_parent: Key, key: Key) -> tuple[str, ...]:
+    """Returns what would decide about a step that is not explained.
+
+    It is what was not recorded; else the addresses, if the work changed most for a unit that takes longer for some
+    orders of them (rows of device memory, slices of L2, lines); else a timeline, as for kernels that follow each other.
+    """
+    parent, child = campaign.launches[of_parent], campaign.launches[key]
     works = (*parent, *child)
+    longest = ((each, causes.longest(campaign.launches[each], campaign.gpu)) for each in (of_parent, key))
     if not all(work.is_clean for work in works):
         return _WORK_COUNTS
     if any(work.same_address for work in works):
         return ("accesses",)
-    if any(work.loads and not work.in_flight for work in works):
+    if any(work.loads and not campaign.instructions.get(key) for key, work in longest):
         return ("instructions",)
+    sides = [total(launch, campaign.gpu) for launch in (parent, child)]
+    changes = {u: abs(sides[0].get(u, 0.0) - sides[1].get(u, 0.0)) for u in (*sides[0], *sides[1])}
+    if len(parent) == len(child) and max(changes, key=changes.__getitem__, default="") in _BY_ADDRESS:
+        return ("accesses",)
     return ("launches",)
 
 
