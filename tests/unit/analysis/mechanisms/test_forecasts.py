@@ -64,6 +64,11 @@ def test_a_sector_that_is_written_in_part_is_read_first():
     assert spared["coalescing"] == pytest.approx(2000 * 3 / 4)
 
 
+def test_blocks_that_are_too_few_are_divided_between_warps():
+    """Each of 90 SMs has a block of 8 warps; were these spread over 100 SMs, some of them would still have 8."""
+    assert "idle_sms" not in saved([work(instructions=1e8, blocks=90.0)], 1002)
+
+
 def test_loads_that_follow_pointers_cannot_be_joined_or_spread():
     narrow = {"loads": 4e8, "load_bytes": 4.0, "load_sectors": 16e8, "instructions": 8e8}
     assert "wide_accesses" not in saved([work(**narrow, chases=True)], 2002)

@@ -31,6 +31,7 @@ def campaign(before=CONFLICTS, after=PADDED, us=(1002.0, 402.0), **given):
             "launches": {BASE: (before,), CHILD: (after,)},
             "times": times,
             "parents": {("f", "base"): "", ("f", "child"): "base"},
+            "files": {("f", "base"): ["a.cu"]},
             **nothing,
             **given,
         }
@@ -81,7 +82,7 @@ def test_what_is_not_in_evidence_names_what_would_decide():
 
 
 def test_the_addresses_would_decide_where_the_work_of_memory_changed_most():
-    """Rows of device memory take longer in some orders; how long kernels that follow each other take, a timeline shows."""
+    """Rows of device memory take longer in some orders. How long each of several kernels takes, a timeline shows."""
     near, apart = work(dram_read=3e8), work(dram_read=3e9, instructions=1e7)
     row, _ = reason(campaign(near, apart, (102.0, 3002.0)))
     assert (row.word, row.rests_on) == ("not_in_evidence", "accesses")
@@ -178,6 +179,14 @@ def test_traced_addresses_tell_the_line_whose_lanes_lie_apart():
     assert steps.line_of(campaign(), BASE, "coalescing") == ""
 
 
+def test_no_line_of_a_library_is_named_as_one_to_mend():
+    rows = [
+        {"file": file, "line": 5, "traced_sectors": sectors, "sectors_ideal": 10.0}
+        for file, sectors in (("a.cu", 40.0), ("cuda_bf16.hpp", 90.0))
+    ]
+    assert steps.line_of(campaign(accesses={BASE: rows}), BASE, "coalescing") == ""
+
+
 def line(file, number, excess):
     return {"file": file, "line": number, "shared_wavefronts_excess": excess}
 
@@ -187,8 +196,8 @@ def rows(monkeypatch):
     """The rows of a campaign that was read from tables."""
 
     def of(found):
-        monkeypatch.setattr(of_campaign, "read", lambda _: found)
-        return steps.rows({"variants": [{"campaign": "own"}]}, MODEL)
+        monkeypatch.setattr(of_campaign, "read", lambda *_: found)
+        return steps.rows({"variants": [{"campaign": "own"}]}, MODEL, {})
 
     return of
 

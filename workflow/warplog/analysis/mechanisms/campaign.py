@@ -3,8 +3,8 @@
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from warplog.analysis.mechanisms import ceilings
 from warplog.analysis.mechanisms.ceilings import Gpu
@@ -17,6 +17,7 @@ from warplog.parsers.instruction import parse
 
 Key = tuple[str, str, str]  # family, variant, case
 Tables = Mapping[str, Sequence[Row]]  # the rows of tables, by name
+Files = Mapping[tuple[str, str], Collection[str]]  # names of the source and headers, by family and variant
 TABLES = (
     *("metrics", "measurements", "floors", "variants", "gpus", "ceilings"),
     *("instructions", "lines", "accesses", "changes", "sass_steps", "launches", "bounds"),
@@ -37,6 +38,7 @@ class Campaign:
         changes, sass_steps, lines, instructions, accesses: rows of these tables, by variant and case.
         bubbles_pct: share of the time in which tensor cores wait for the end of a tile, by variant and case.
         compulsory_bytes: what the algorithm has to move to and from device memory, by variant and case.
+        files: those of each variant.
     """
 
     gpu: Gpu
@@ -50,9 +52,10 @@ class Campaign:
     accesses: Mapping[Key, Sequence[Row]]
     bubbles_pct: Mapping[Key, float]
     compulsory_bytes: Mapping[Key, float]
+    files: Files = field(default_factory=dict)
 
 
-def read(tables: Tables) -> Campaign:
+def read(tables: Tables, files: Files) -> Campaign:
     """Returns what the tables TABLES hold; those that were made by jobs of their own may be empty."""
     gpu = ceilings.read(tables["ceilings"], tables["gpus"][0])
     changes, sass_steps, lines, instructions, accesses = (
@@ -70,6 +73,7 @@ def read(tables: Tables) -> Campaign:
         accesses,
         {_key(row): number(row, "bubble_pct") for row in tables["launches"]},
         {_key(row): number(row, "compulsory_bytes") for row in tables["bounds"]},
+        files,
     )
 
 

@@ -17,7 +17,7 @@ from warplog.catalog.contract import Mechanism
 # How much each mechanism accounts for a change, in any unit: positive if it saves.
 Parts = dict[Mechanism, float]
 _FROM_NOTHING = 10.0
-_MATRIX = 0.02  # cycles of the tensor pipe per instruction, at least, of a kernel that multiplies matrices on it
+_MATRIX = 0.02  # least cycles of the tensor pipe per instruction of a kernel that multiplies matrices there
 # The metrics that a mechanism rests on, and columns of other tables, as table/column.
 RESTS_ON: Mapping[Mechanism, tuple[str, ...]] = {
     "coalescing": ("global_load_sectors_per_request", "global_store_sectors_per_request"),

@@ -131,8 +131,8 @@ def _even(work: Work) -> Work:
 
 
 def _spread(work: Work) -> Work:
-    """The warps of too few blocks are spread over the SMs; none of them does less."""
-    blocks = max(work.blocks, min(work.sms, work.warps))
+    """The warps of too few blocks are spread over the SMs; none of them does less, and the busiest SM has whole ones."""
+    blocks = max(work.blocks, work.warps / math.ceil(work.warps / work.sms))
     return replace(work, blocks=blocks, block_warps=work.warps / blocks)
 
 

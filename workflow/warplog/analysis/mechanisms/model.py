@@ -116,7 +116,7 @@ def child_us(
     parent: Launch, child: Launch, parent_us: float, gpu: Gpu, power: float, kernels: int | None = None
 ) -> float:
     """Returns the predicted time of the child."""
-    start = _launch_us(gpu)
+    start = launch_us(gpu)
     running = max(0.0, parent_us - start * len(parent))
     return start * (kernels or len(child)) + running * bound(child, gpu, power) / bound(parent, gpu, power)
 
@@ -165,7 +165,8 @@ def _rank(ordered: Sequence[float], share: float) -> float:
     return ordered[math.ceil(share * len(ordered)) - 1] if ordered else math.inf
 
 
-def _launch_us(gpu: Gpu) -> float:
+def launch_us(gpu: Gpu) -> float:
+    """Returns what one more kernel of a launch costs; 0 if that was not measured."""
     us = gpu.us(LAUNCH_US)
     return 0.0 if math.isnan(us) else us
 
@@ -179,7 +180,7 @@ def _shares(
     that unit, on average of both sides. Without a sum of these in the direction of the rest, as where the same work is
     cut into other kernels, units have none.
     """
-    starts = _launch_us(gpu) * (len(parent) - kernels)
+    starts = launch_us(gpu) * (len(parent) - kernels)
     sides = [total(launch, gpu) for launch in (parent, child)]
     follows = [_follows(launch, gpu, power) for launch in (parent, child)]
     changes = {
@@ -194,10 +195,10 @@ def _shares(
 
 def _follows(launch: Launch, gpu: Gpu, power: float) -> dict[str, float]:
     """Returns how far the time of a launch follows that of each unit: 1 if no kernel waits for anything else."""
-    followed: dict[str, float] = {}
+    whole = total(launch, gpu)
+    found = dict.fromkeys(whole, 0.0)
     for work in launch:
         times = unit_times(work, gpu)
-        whole = norm(times, power)
         for unit, us in times.items():
-            followed[unit] = followed.get(unit, 0.0) + us * (us / whole) ** (power - 1)
-    return {unit: us / followed_by for unit, followed_by in total(launch, gpu).items() for us in [followed[unit]]}
+            found[unit] += us / whole[unit] * (us / norm(times, power)) ** (power - 1)
+    return found

@@ -7,9 +7,9 @@ from dataclasses import replace
 from warplog.analysis.mechanisms import accounts, causes
 from warplog.analysis.mechanisms import campaign as of_campaign
 from warplog.analysis.mechanisms.accounts import Account
-from warplog.analysis.mechanisms.campaign import Campaign, Key, Tables
+from warplog.analysis.mechanisms.campaign import Campaign, Files, Key, Tables
 from warplog.analysis.mechanisms.forecasts import forecasts
-from warplog.analysis.mechanisms.model import Calibration, Prediction, predict, total
+from warplog.analysis.mechanisms.model import LAUNCHES, Calibration, Prediction, launch_us, predict, total
 from warplog.analysis.mechanisms.units import missing
 from warplog.analysis.mechanisms.work import Launch
 from warplog.analysis.verdicts import FASTER, SLOWER, Verdict, judge
@@ -32,12 +32,14 @@ _ON_LINES: Mapping[Mechanism, tuple[str, ...]] = {
 }
 
 
-def rows(tables: Tables, calibration: Calibration) -> Mapping[type[Conclusion], Sequence[Conclusion]]:
+def rows(
+    tables: Tables, calibration: Calibration, files: Files
+) -> Mapping[type[Conclusion], Sequence[Conclusion]]:
     """Returns the rows of the three tables, by their types.
 
     A step of which a count or a ceiling is unknown is not predicted: it is not in evidence, and needs what is missing.
     """
-    found = of_campaign.read(tables)
+    found = of_campaign.read(tables, files)
     unknown = {key: _unknown(found, key) for key in found.launches}
     known = replace(found, launches={k: launch for k, launch in found.launches.items() if not unknown[k]})
     argued = list(reasons(known, calibration))
@@ -81,13 +83,17 @@ def forecast(campaign: Campaign, calibration: Calibration) -> Iterator[Forecast]
 
 
 def line_of(campaign: Campaign, key: Key, mechanism: Mechanism) -> str:
-    """Returns the line, as file:line, on which a mechanism acts most: by its counts, or executed instructions."""
+    """Returns the line, as file:line, on which a mechanism acts most: by its counts, or executed instructions.
+
+    It is "" if that line is not of the variant's own files.
+    """
     counts: dict[str, float] = {}
     for row, count in _counted(campaign, key, mechanism):
         if text(row, "file") and count > 0:
             line = f"{text(row, 'file')}:{number(row, 'line'):.0f}"
             counts[line] = counts.get(line, 0.0) + count
-    return max(counts, key=counts.__getitem__, default="")
+    most = max(counts, key=counts.__getitem__, default="")
+    return most if most.rpartition(":")[0] in campaign.files.get(key[:2], ()) else ""
 
 
 def _counted(campaign: Campaign, key: Key, mechanism: Mechanism) -> Iterator[tuple[Row, float]]:
@@ -216,7 +222,8 @@ def _unit_times(
     of_parent: Key, key: Key, parent: Launch, child: Launch, prediction: Prediction, campaign: Campaign
 ) -> Iterator[UnitTime]:
     family, variant, case = key
-    sides = [total(launch, campaign.gpu) for launch in (parent, child)]
+    start = launch_us(campaign.gpu)
+    sides = [{**total(launch, campaign.gpu), LAUNCHES: start * len(launch)} for launch in (parent, child)]
     for unit in dict.fromkeys((*sides[0], *sides[1], *prediction.shares)):
         before, after = (side.get(unit, 0.0) for side in sides)
         saved_us = prediction.shares.get(unit, 0.0)
