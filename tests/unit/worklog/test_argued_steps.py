@@ -85,7 +85,7 @@ def test_a_page_says_the_same_and_every_number_is_a_cell(argued, tmp_path, capsy
         "lanes access neighbouring addresses ( sectors per global store 32 → 4 )",
         "What would help next no bank conflicts",
         "Predicted saving, unit by unit",
-        "L1 and shared memory 260.00 ms 9.000 ms 249.00 ms L2 100.00 ms 90.00 ms 7.000 ms The time",
+        "L1 and shared memory 260.00 ms 9.000 ms 249.00 ms L2 100.00 ms 90.00 ms 7.000 ms The time that",
     ):
         assert said.replace(" ", "") in text.replace(" ", ""), said
     (tmp_path / "worklog").mkdir()

@@ -131,7 +131,7 @@ def _even(work: Work) -> Work:
 
 
 def _spread(work: Work) -> Work:
-    """The warps of too few blocks are spread over the SMs; none of them does less, and the busiest SM has whole ones."""
+    """The warps of too few blocks are spread over SMs. None of them does less, and the busiest SM has whole ones."""
     blocks = max(work.blocks, work.warps / math.ceil(work.warps / work.sms))
     return replace(work, blocks=blocks, block_warps=work.warps / blocks)
 

@@ -10,6 +10,7 @@ child's time, stalls and utilisation are not used.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated
 
@@ -176,29 +177,31 @@ def _shares(
 ) -> dict[str, float]:
     """Returns what of the predicted saving is due to launches, and to each unit.
 
-    A unit has the part of the rest that its change has of all changes, each as far as the time of its kernels follows
-    that unit, on average of both sides. Without a sum of these in the direction of the rest, as where the same work is
-    cut into other kernels, units have none.
+    A unit has the part of the rest that its change has of all changes, each as far as the time of its kernel follows
+    that unit. Without a sum of these in the direction of the rest, as where the same work is cut into other kernels,
+    units have none.
     """
     starts = launch_us(gpu) * (len(parent) - kernels)
-    sides = [total(launch, gpu) for launch in (parent, child)]
-    follows = [_follows(launch, gpu, power) for launch in (parent, child)]
-    changes = {
-        unit: (sides[0].get(unit, 0.0) - sides[1].get(unit, 0.0))
-        * (follows[0].get(unit, 0.0) + follows[1].get(unit, 0.0))
-        for unit in dict.fromkeys((*sides[0], *sides[1]))
-    }
+    changes = _changes(parent, child, gpu, power)
     whole, rest = sum(changes.values()), saved_us - starts
     shares = {unit: rest * change / whole for unit, change in changes.items() if change and whole * rest > 0}
     return {**shares, LAUNCHES: starts} if starts else shares
 
 
-def _follows(launch: Launch, gpu: Gpu, power: float) -> dict[str, float]:
-    """Returns how far the time of a launch follows that of each unit: 1 if no kernel waits for anything else."""
-    whole = total(launch, gpu)
-    found = dict.fromkeys(whole, 0.0)
-    for work in launch:
-        times = unit_times(work, gpu)
-        for unit, us in times.items():
-            found[unit] += us / whole[unit] * (us / norm(times, power)) ** (power - 1)
-    return found
+def _changes(parent: Launch, child: Launch, gpu: Gpu, power: float) -> dict[str, float]:
+    """Returns how much longer each unit works in the parent, as far as it makes its kernels longer.
+
+    The longest kernels of both are compared with each other, then the next; those that only one has are gained or lost.
+    """
+    sides = (
+        sorted((unit_times(work, gpu) for work in launch), key=lambda times: -norm(times, power))
+        for launch in (parent, child)
+    )
+    changes: dict[str, float] = {}
+    for before, after in zip_longest(*sides, fillvalue={}):
+        kernels = [(times, norm(times, power)) for times in (before, after) if times]
+        for unit in dict.fromkeys((*before, *after)):
+            follows = [(times.get(unit, 0.0) / whole) ** (power - 1) for times, whole in kernels]
+            change = (before.get(unit, 0.0) - after.get(unit, 0.0)) * sum(follows) / len(follows)
+            changes[unit] = changes.get(unit, 0.0) + change
+    return changes
