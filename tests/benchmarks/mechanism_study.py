@@ -114,7 +114,7 @@ def read(options: argparse.Namespace) -> Campaign:
         given = as_rows(pd.read_csv(options.ceilings, keep_default_na=False))
         more = [row for row in given if row["gpu"] in ("", slug) and row["ceiling"] not in measured]
         tables["ceilings"] = [*tables["ceilings"], *more]
-    found = campaign.read(tables)
+    found = campaign.read(tables, {})
     return replace(found, launches=dict(_completed(found, options.code))) if options.code else found
 
 

@@ -31,9 +31,9 @@ UNKNOWN = replace(
 )  # fmt: skip
 REASONS = (PREDICTED, LOSS, ACCOUNTED, UNDECIDED, UNKNOWN)
 UNITS = (
-    UnitTime("sgemm", "gmem_coalesced", "naive", "4096", "l2", 100.0, 90.0, 7.0),
+    UnitTime("sgemm", "gmem_coalesced", "naive", "4096", "l2", 100e3, 90e3, 7e3),
     UnitTime("sgemm", "gmem_coalesced", "naive", "4096", "l1", 260e3, 9e3, 249e3),
-    UnitTime("sgemm", "gmem_coalesced", "naive", "4096", "dram", 8.0, 8.0, 0.0),
+    UnitTime("sgemm", "gmem_coalesced", "naive", "4096", "dram", 9.0, 8.0, 1.0),
 )
 CONFLICTS = Forecast(
     "sgemm", "vectorized", "4096", "bank_conflicts", 4000.0, 1000.0, *(1.333, 1.2, 1.5), "issue", "vectorized.cu:76"

@@ -119,3 +119,11 @@ def test_of_the_variants_with_the_fastest_kernel_the_best_one_wins_most_cases():
     )
     assert shared_code.best(head, alike, [head]) == "b", "the first of equals"
     assert shared_code.best({"library": head["library"]}, {}, []) == ""
+
+
+def test_the_same_kernel_with_others_beside_it_is_another_launch():
+    """Of a GEMM with three small kernels behind it, and the same one with a single one, the GEMM takes longest."""
+    found = tables(CODE, CODE)
+    beside = found.metrics[(found.metrics["variant"] == "next") & (found.metrics["tool"] == "ncu")]
+    found.metrics = pd.concat([found.metrics, beside.assign(launch=1, metric="sm_mhz")])
+    assert shared_code.twins(found, SOURCES) == {}

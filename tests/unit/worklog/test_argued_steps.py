@@ -55,7 +55,7 @@ def test_what_is_accounted_for_says_by_which_wait_and_that_it_was_not_predicted(
 
 def test_what_is_not_in_evidence_says_what_would_decide(lines):
     assert (
-        "Predicted: −500.0 µs saved (−700.0 µs to −300.0 µs); measured: −510.0 µs."
+        "Time saved: −500.0 µs predicted (−700.0 µs to −300.0 µs), −510.0 µs measured."
         " The mechanism is not in evidence: a timeline would decide."
     ) in lines["blocktile_2d"]
     assert "Counters that changed with the gain: " in lines["blocktile_2d"]
@@ -85,7 +85,7 @@ def test_a_page_says_the_same_and_every_number_is_a_cell(argued, tmp_path, capsy
         "lanes access neighbouring addresses ( sectors per global store 32 → 4 )",
         "What would help next no bank conflicts",
         "Predicted saving, unit by unit",
-        "L1 and shared memory 260.00 ms 9.000 ms 249.00 ms L2 100.0 µs 90.00 µs 7.00 µs The time",
+        "L1 and shared memory 260.00 ms 9.000 ms 249.00 ms L2 100.00 ms 90.00 ms 7.000 ms The time that",
     ):
         assert said.replace(" ", "") in text.replace(" ", ""), said
     (tmp_path / "worklog").mkdir()

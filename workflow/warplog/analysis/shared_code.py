@@ -43,9 +43,13 @@ class _Compiled(NamedTuple):
 
 @dataclass(frozen=True)
 class _Launched:
-    """A variant's longest kernel: its name without namespaces, launch, executed instructions and machine code."""
+    """A variant's longest kernel: its name without namespaces, launch, executed instructions and machine code.
+
+    `kernels` is how many the variant launches, the longest included: others beside the same one make a difference.
+    """
 
     name: str
+    kernels: int
     shape: tuple[float, ...]
     executed: float
     opcodes: Mapping[str, float]
@@ -172,12 +176,17 @@ def _twin(
 
 
 def _same_code(kernel: _Launched, other: _Launched) -> bool:
-    alike = kernel.shape == other.shape and abs(kernel.executed - other.executed) <= _SAME * kernel.executed
+    alike = (kernel.kernels, kernel.shape) == (other.kernels, other.shape)
+    alike = alike and abs(kernel.executed - other.executed) <= _SAME * kernel.executed
     return alike and bool(kernel.opcodes) and kernel.opcodes == other.opcodes
 
 
 def _launched(tables: FigureTables) -> dict[str, _Launched]:
     compiled = _compiled(tables)
+    captured = tables.metrics[
+        (tables.metrics["case"] == tables.profiled_case) & (tables.metrics["tool"] == "ncu")
+    ]
+    kernels_of = captured.groupby("variant")["launch"].nunique()
     launched = {}
     for row in as_rows(tables.counters([*_SHAPE, _EXECUTED])):
         shape = tuple(number(row, name) for name in _SHAPE)
@@ -192,7 +201,9 @@ def _launched(tables: FigureTables) -> dict[str, _Launched]:
         counts = built[code.kernel] if code else {}
         opcodes = {metric: count for metric, count in counts.items() if metric != _REGISTERS}
         kernel = _plain(str(row["kernel"]))
-        launched[str(row["variant"])] = _Launched(kernel, shape, number(row, _EXECUTED), opcodes)
+        launched[str(row["variant"])] = _Launched(
+            kernel, int(kernels_of[str(row["variant"])]), shape, number(row, _EXECUTED), opcodes
+        )
     return launched
 
 

@@ -114,10 +114,8 @@ def write_analysis(
         *(name for name in ("ceilings", *view.TRACED) if any(folder.glob(f"{name}.*"))),
     ]
     read = {name: read_table(folder, name) for name in names}
-    concluded = [
-        conclude(view.of_family(read, folder, family), sources_of(variants))
-        for family, variants in chosen.items()
-    ]
+    sources = {family: sources_of(variants) for family, variants in chosen.items()}
+    concluded = [conclude(view.of_family(read, folder, family), sources[family]) for family in chosen]
     rows = {
         kind.TABLE: [conclusions.cells(row) for family in concluded for row in family.rows(kind.TABLE)]
         for kind in conclusions.OF_FAMILIES
@@ -127,7 +125,8 @@ def write_analysis(
         *(row for path in ceilings for row in as_rows(read_file(path))),
         *known.get("ceilings", ()),
     ]
-    argued = steps.rows({**dict.fromkeys(view.TRACED, ()), **known}, calibration())
+    files = {(family, name): texts.keys() for family, of in sources.items() for name, texts in of.items()}
+    argued = steps.rows({**dict.fromkeys(view.TRACED, ()), **known}, calibration(), files)
     rows |= {kind.TABLE: [conclusions.cells(row) for row in of_kind] for kind, of_kind in argued.items()}
     variants = as_rows(read["variants"])
     origins = {(row["family"], row["variant"]): {name: row[name] for name in ORIGIN} for row in variants}

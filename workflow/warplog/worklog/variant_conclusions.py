@@ -30,6 +30,7 @@ _LEAST_TURNED = 0.02  # by which a variant is slower or faster than its parent a
 _MOST_ACCESSES = 24
 _MOST_FORECASTS = 3
 _LEAST_MOVED = math.log(1.05)  # of a count that a mechanism rests on, to be shown
+_LEAST_PART = 0.01  # of the largest part of a saving: others are left out
 _RATES = ("ipc", "issuing_or_ready")  # they follow from the other causes, if there are any
 
 
@@ -126,11 +127,13 @@ def _argued(
     most = max(pairs, key=_moved, default=())
     waits = [c for c in changes if c.kind == "state" and f"{Change.TABLE}/{c.quantity}" in rests_on]
     parts = sorted(unit_times, key=lambda part: -abs(part.saved_us))
+    is_same = row.word == "predicted" and row.mechanism == "none"
+    least_us = math.inf if is_same or not parts else _LEAST_PART * abs(parts[0].saved_us)
     return Argued(
         Cells(Reason.TABLE, row),
         tuple(Cells("metrics", side) for side in most if _moved(most) >= _LEAST_MOVED),
         Cells(Change.TABLE, waits[0]) if waits else None,
-        tuple(Cells(UnitTime.TABLE, part) for part in parts if part.saved_us),
+        tuple(Cells(UnitTime.TABLE, part) for part in parts if abs(part.saved_us) > least_us),
     )
 
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from warplog.analysis.mechanisms.code import dependent, loads_in_flight, overlapped
+from warplog.analysis.mechanisms.code import chases, dependent, loads_in_flight, overlapped
 from warplog.parsers.instruction import parse
 
 LOAD = "LDG.E R{}, desc[UR4][R2.64]"
@@ -33,6 +33,19 @@ def code(*texts):
 )
 def test_loads_are_in_flight_until_one_of_their_registers_is_needed(most, texts):
     assert loads_in_flight(code(*texts), repeats=False) == most
+
+
+@pytest.mark.parametrize(
+    ("follows", "texts"),
+    [
+        (True, ["LDG.E.64 R2, desc[UR4][R2.64]"]),  # in the next iteration
+        (True, ["LDG.E R6, desc[UR4][R2.64]", "IMAD.WIDE R8, R6, 0x4, R4", "LDG.E R9, desc[UR4][R8.64]"]),
+        (False, [LOAD.format(4), ADD.format(4), "IADD3 R2, R2, 0x20, RZ"]),
+        (False, [LOAD.format(2), "MOV R2, R9"]),  # overwritten by what is not loaded
+    ],
+)
+def test_loads_follow_each_other_if_one_has_the_address_of_the_next(follows, texts):
+    assert chases(code(*texts)) == follows
 
 
 def test_a_loop_that_loads_for_its_next_iteration_computes_meanwhile():

@@ -1,5 +1,7 @@
 """What would help next: the model run forward from one kernel."""
 
+from dataclasses import replace
+
 import pytest
 
 from made_up_work import gpu, work
@@ -25,6 +27,7 @@ def saved(launch, us, on=ONLY, **options):
         ("atomics", 1000, 1.0, {"same_address": 1e6}),
         ("tail", 1000, 99 / 200, {"instructions": 4e8 * 101 / 200, "blocks": 101.0}),
         ("idle_sms", 1000, 0.75, {"instructions": 1e8, "blocks": 25.0}),
+        ("idle_sms", 1000, 0.5, {"instructions": 4e6, "blocks": 1.0, "block_warps": 2.0}),
         ("barriers", 1000, 1.0, {"barriers": 8000 / 0.014 * 1000}),
         ("fences", 1000, 1.0, {"fences": 8000 * 2000}),
     ],
@@ -43,6 +46,34 @@ def test_bytes_that_need_not_move_are_saved_down_to_the_compulsory_ones():
     )
     assert saved([work(dram_read=3e9)], 1002, compulsory_bytes=3e9) == {}
     assert saved([work(dram_read=3e9)], 1002) == {}, "unknown"
+
+
+def test_lanes_that_lie_apart_move_bytes_that_nobody_asked_for():
+    apart = work(**LOADS, load_sectors=8e7, dram_read=8e7 * 32)
+    spared = saved([apart], 2e3 + 2, compulsory_bytes=4e7 * 32)
+    assert spared["coalescing"] == pytest.approx(1000)
+    assert "dram_bytes" not in spared
+    assert "coalescing" not in saved([replace(apart, l1_wavefronts=0.0)], 2e3 + 2, compulsory_bytes=8e7 * 32)
+    twice = saved([apart], 2e3 + 2, compulsory_bytes=2e7 * 32)
+    assert twice == pytest.approx({"coalescing": 1000, "dram_bytes": 1000}), "half by each"
+
+
+def test_a_sector_that_is_written_in_part_is_read_first():
+    apart = work(stores=1e7, store_bytes=4.0, store_sectors=8e7, dram_read=8e7 * 32, dram_written=8e7 * 32)
+    spared = saved([apart], 2002, on=gpu(dram_copy_gbytes_per_s=3000.0), compulsory_bytes=4e7 * 32)
+    assert spared["coalescing"] == pytest.approx(2000 * 3 / 4)
+
+
+def test_blocks_that_are_too_few_are_divided_between_warps():
+    """Each of 90 SMs has a block of 8 warps; were these spread over 100 SMs, some of them would still have 8."""
+    assert "idle_sms" not in saved([work(instructions=1e8, blocks=90.0)], 1002)
+
+
+def test_loads_that_follow_pointers_cannot_be_joined_or_spread():
+    narrow = {"loads": 4e8, "load_bytes": 4.0, "load_sectors": 16e8, "instructions": 8e8}
+    assert "wide_accesses" not in saved([work(**narrow, chases=True)], 2002)
+    one_warp = {"blocks": 1.0, "block_warps": 1.0, "resident": 1.0, "loads": 1e4, "in_flight": 1.0}
+    assert saved([work(**one_warp, load_bytes=4.0, load_sectors=1e4, chases=True)], 4002) == {}
 
 
 def test_wider_accesses_need_fewer_instructions_or_threads():

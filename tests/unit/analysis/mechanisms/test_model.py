@@ -41,6 +41,17 @@ def test_units_share_a_saving_by_what_they_contribute():
     assert "l1" not in found.shares
 
 
+def test_kernels_that_are_gone_save_what_they_took_and_the_others_what_changed_in_them():
+    """Of a launch without its passes over memory, the product took four percent more cycles of its pipe."""
+    product = work(pipe_cycles={"tensor": 150e3}, dram_read=90e6)
+    passing = work(dram_read=90e6)
+    noisy = replace(product, pipe_cycles={"tensor": 156e3})
+    found = predict([product, passing, passing], [noisy], Timed(230, EXACT), gpu(), MODEL)
+    rest = found.saved_us - found.shares["launches"]
+    assert found.shares["dram"] == pytest.approx(rest * 60 / 54, rel=0.02)
+    assert found.shares["tensor"] == pytest.approx(-rest * 6 / 54, rel=0.02)
+
+
 def test_the_interval_has_the_spread_of_the_parents_time_and_of_the_ceilings():
     exact = Calibration(4.0, 0.0)
     noise = Noise(0.01)

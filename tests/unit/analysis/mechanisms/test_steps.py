@@ -31,6 +31,7 @@ def campaign(before=CONFLICTS, after=PADDED, us=(1002.0, 402.0), **given):
             "launches": {BASE: (before,), CHILD: (after,)},
             "times": times,
             "parents": {("f", "base"): "", ("f", "child"): "base"},
+            "files": {("f", "base"): ["a.cu"]},
             **nothing,
             **given,
         }
@@ -69,17 +70,32 @@ def test_the_childs_time_does_not_enter_the_prediction():
 
 def test_what_is_not_in_evidence_names_what_would_decide():
     unclean = replace(PADDED, l1_wavefronts=math.nan, l1_cycles=4e5)
-    guessed = replace(PADDED, same_address=1.0)
     asked = (
         ("l1_wavefronts,l2_requests_from_sms", unclean),
-        ("accesses", guessed),
-        ("launches", replace(guessed, traced=True)),
+        ("accesses", replace(CONFLICTS, same_address=1e6)),
         ("instructions", replace(PADDED, loads=1.0)),
-        ("launches", PADDED),
+        ("launches", replace(CONFLICTS, instructions=4e8)),
+        ("launches", replace(CONFLICTS, instructions=4e8, same_address=1.0, traced=True)),
     )
     for rests_on, after in asked:
         row, _ = reason(campaign(after=after, us=(1002.0, 970.0)))
         assert (row.word, row.rests_on) == ("not_in_evidence", rests_on)
+
+
+def test_the_addresses_would_decide_where_the_work_of_memory_changed_most():
+    """Rows of device memory take longer in some orders. How long each of several kernels takes, a timeline shows."""
+    near, apart = work(dram_read=3e8), work(dram_read=3e9, instructions=1e7)
+    row, _ = reason(campaign(near, apart, (102.0, 3002.0)))
+    assert (row.word, row.rests_on) == ("not_in_evidence", "accesses")
+    row, _ = reason(campaign(near, apart, (102.0, 3002.0), launches={BASE: (near,), CHILD: (apart, near)}))
+    assert row.rests_on == "launches"
+
+
+def test_samples_that_were_taken_would_not_decide():
+    computing = replace(PADDED, loads=1.0)
+    sampled = {key: [{"text": "FFMA R1, R1, R2, R3"}] for key in (BASE, CHILD)}
+    row, _ = reason(campaign(after=computing, us=(1002.0, 970.0), instructions=sampled))
+    assert (row.word, row.rests_on) == ("not_in_evidence", "accesses")
 
 
 def test_a_gain_that_is_not_predicted_may_be_accounted_for():
@@ -164,6 +180,14 @@ def test_traced_addresses_tell_the_line_whose_lanes_lie_apart():
     assert steps.line_of(campaign(), BASE, "coalescing") == ""
 
 
+def test_no_line_of_a_library_is_named_as_one_to_mend():
+    rows = [
+        {"file": file, "line": 5, "traced_sectors": sectors, "sectors_ideal": 10.0}
+        for file, sectors in (("a.cu", 40.0), ("cuda_bf16.hpp", 90.0))
+    ]
+    assert steps.line_of(campaign(accesses={BASE: rows}), BASE, "coalescing") == ""
+
+
 def line(file, number, excess):
     return {"file": file, "line": number, "shared_wavefronts_excess": excess}
 
@@ -173,8 +197,8 @@ def rows(monkeypatch):
     """The rows of a campaign that was read from tables."""
 
     def of(found):
-        monkeypatch.setattr(of_campaign, "read", lambda _: found)
-        return steps.rows({"variants": [{"campaign": "own"}]}, MODEL)
+        monkeypatch.setattr(of_campaign, "read", lambda *_: found)
+        return steps.rows({"variants": [{"campaign": "own"}]}, MODEL, {})
 
     return of
 

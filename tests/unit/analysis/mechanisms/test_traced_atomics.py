@@ -47,7 +47,8 @@ def works(counted, *traces):
             "variants": [{"family": "f", "variant": "v", "parent": "", "source_sha256": SOURCE}],
             "accesses": [access for accesses, _ in traces for access in accesses],
             "traced_kernels": [kernel for _, kernels in traces for kernel in kernels],
-        }
+        },
+        {},
     )
     return found.launches["f", "v", "large"]
 

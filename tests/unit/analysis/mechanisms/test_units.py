@@ -1,5 +1,7 @@
 """How long each unit works for a kernel: examples by hand."""
 
+from dataclasses import replace
+
 import pytest
 
 from made_up_work import gpu, work
@@ -59,6 +61,13 @@ def test_a_chain_is_what_a_warp_waits_for_times_the_blocks_after_each_other(us, 
 def test_the_latency_of_a_load_is_that_of_the_levels_that_answer(ns, dram_read, l1_hit):
     loading = work(loads=2.5e6, load_sectors=10e6, dram_read=dram_read, l1_hit=l1_hit)
     assert units.latency(loading, gpu()) == pytest.approx(ns / 1e3)
+
+
+def test_a_load_waits_for_the_slowest_of_its_sectors():
+    """Lanes that lie apart bring sectors that hit behind those that come from device memory."""
+    aligned = work(loads=2.5e6, load_sectors=10e6, load_bytes=4.0, dram_read=320e6)
+    shifted = replace(aligned, load_sectors=12.5e6)
+    assert units.latency(shifted, gpu()) == units.latency(aligned, gpu()) == pytest.approx(0.4)
 
 
 def test_units_overlap_by_the_norm():

@@ -3,12 +3,12 @@
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from warplog.analysis.mechanisms import ceilings, contention
 from warplog.analysis.mechanisms.ceilings import Gpu
-from warplog.analysis.mechanisms.code import UNKNOWN, Code, dependent, loads_in_flight, overlapped
+from warplog.analysis.mechanisms.code import UNKNOWN, Code, chases, dependent, loads_in_flight, overlapped
 from warplog.analysis.mechanisms.contention import Traced
 from warplog.analysis.mechanisms.work import COUNTERS, Launch, work_of
 from warplog.analysis.sass_steps import HotInstruction, Loop, hot_loops
@@ -18,6 +18,7 @@ from warplog.parsers.instruction import parse
 
 Key = tuple[str, str, str]  # family, variant, case
 Tables = Mapping[str, Sequence[Row]]  # the rows of tables, by name
+Files = Mapping[tuple[str, str], Collection[str]]  # names of the source and headers, by family and variant
 TABLES = (
     *("metrics", "measurements", "floors", "variants", "gpus", "ceilings"),
     *("instructions", "lines", "accesses", "traced_kernels", "changes", "sass_steps", "launches", "bounds"),
@@ -38,6 +39,7 @@ class Campaign:
         changes, sass_steps, lines, instructions, accesses: rows of these tables, by variant and case.
         bubbles_pct: share of the time in which tensor cores wait for the end of a tile, by variant and case.
         compulsory_bytes: what the algorithm has to move to and from device memory, by variant and case.
+        files: those of each variant.
     """
 
     gpu: Gpu
@@ -51,9 +53,10 @@ class Campaign:
     accesses: Mapping[Key, Sequence[Row]]
     bubbles_pct: Mapping[Key, float]
     compulsory_bytes: Mapping[Key, float]
+    files: Files = field(default_factory=dict)
 
 
-def read(tables: Tables) -> Campaign:
+def read(tables: Tables, files: Files) -> Campaign:
     """Returns what the tables TABLES hold; those that were made by jobs of their own may be empty."""
     gpu = ceilings.read(tables["ceilings"], tables["gpus"][0])
     changes, sass_steps, lines, instructions = (
@@ -79,6 +82,7 @@ def read(tables: Tables) -> Campaign:
         _by_key(of_present),
         {_key(row): number(row, "bubble_pct") for row in tables["launches"]},
         {_key(row): number(row, "compulsory_bytes") for row in tables["bounds"]},
+        files,
     )
 
 
@@ -98,6 +102,7 @@ def codes(instructions: Iterable[Row]) -> dict[Key, Code]:
             _lane_bytes(every, "stg"),
             any("MULTICAST" in instruction.code.opcode for instruction in every),
             any(_FLOAT_ATOMIC.fullmatch(instruction.code.opcode) for instruction in every),
+            chases([instruction.code for instruction in hottest.instructions]),
         )
     return found
 

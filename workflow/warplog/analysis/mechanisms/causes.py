@@ -17,6 +17,7 @@ from warplog.catalog.contract import Mechanism
 # How much each mechanism accounts for a change, in any unit: positive if it saves.
 Parts = dict[Mechanism, float]
 _FROM_NOTHING = 10.0
+_MATRIX = 0.02  # least cycles of the tensor pipe per instruction of a kernel that multiplies matrices there
 # The metrics that a mechanism rests on, and columns of other tables, as table/column.
 RESTS_ON: Mapping[Mechanism, tuple[str, ...]] = {
     "coalescing": ("global_load_sectors_per_request", "global_store_sectors_per_request"),
@@ -91,7 +92,7 @@ def _counts(unit: str, before: Work, after: Work) -> Parts:
         return _wavefronts(before, after)
     if unit in ("issue", "lsu"):
         return _instructions(before, after, unit == "issue")
-    is_other = (before.pipe_cycles.get("tensor", 0) > 0) != (after.pipe_cycles.get("tensor", 0) > 0)
+    is_other = _on_tensor(before) != _on_tensor(after)
     return {"faster_unit" if is_other else "instructions": _busy(unit, before) - _busy(unit, after)}
 
 
@@ -216,6 +217,11 @@ def _busy(unit: str, work: Work) -> float:
     if unit == "l1":
         return work.l1_cycles if math.isnan(work.l1_wavefronts) else work.l1_wavefronts
     return work.instructions if unit == "issue" else work.pipe_cycles.get(unit, 0.0)
+
+
+def _on_tensor(work: Work) -> bool:
+    """Whether tensor cores compute: other kernels keep their pipe busy, too, for some cycles in a thousand."""
+    return work.pipe_cycles.get("tensor", 0.0) * work.sms > _MATRIX * work.instructions
 
 
 def _shared_ideal(work: Work) -> float:

@@ -19,6 +19,7 @@ class Code:
         load_bytes, store_bytes: of a lane and access of global memory, on average; NaN without one.
         multicasts: a copy goes to several blocks of a cluster.
         adds_floats: its atomics on global memory are in floating point.
+        chases: the address of a load comes from another load, where most are executed.
     """
 
     in_flight: int = 0
@@ -28,6 +29,7 @@ class Code:
     store_bytes: float = math.nan
     multicasts: bool = False
     adds_floats: bool = False
+    chases: bool = False
 
 
 UNKNOWN = Code()
@@ -44,6 +46,20 @@ def loads_in_flight(code: Sequence[Instruction], repeats: bool) -> int:
     """
     walk = _walk((*code, *code) if repeats else code)
     return max((waiting + (instruction.kind == "ldg") for instruction, waiting, _ in walk), default=0)
+
+
+def chases(code: Sequence[Instruction]) -> bool:
+    """Returns whether the address of a load from global memory comes from one before, in this or the last iteration."""
+    loaded: set[str] = set()
+    for instruction in (*code, *code):
+        follows = bool(loaded & instruction.read)
+        is_load = instruction.kind == "ldg"
+        if is_load and follows:
+            return True
+        loaded -= instruction.written
+        if is_load or follows:
+            loaded |= instruction.written
+    return False
 
 
 def overlapped(code: Sequence[Instruction], executed: Sequence[float]) -> float:

@@ -10,7 +10,7 @@ from warplog.analysis.mechanisms.work import WIDEST, Launch, Work
 from warplog.analysis.verdicts import Timed
 from warplog.catalog.contract import Mechanism
 
-_SECTOR, _LINE_SECTORS = 32, 4  # bytes of a sector, sectors of a line
+_LINE_SECTORS = 4
 
 
 @dataclass(frozen=True)
@@ -46,27 +46,27 @@ def forecasts(
 
 
 def _mended(launch: Launch, compulsory_bytes: float) -> Iterator[tuple[Mechanism, Launch, int]]:
+    moved = sum(work.dram_read + work.dram_written for work in launch)
+    least = compulsory_bytes / moved if moved > compulsory_bytes else 1.0
     for mechanism, mend in MENDS.items():
-        mended = tuple(mend(work) for work in launch)
-        if mended != tuple(launch):
+        mended = [mend(work) for work in launch]
+        if mechanism == "coalescing":
+            shares = (max(least, _asked(work)) for work in launch)
+            mended = [_moving(work, share) for work, share in zip(mended, shares, strict=True)]
+        if mended != list(launch):
             yield mechanism, mended, len(launch)
     if len(launch) > 1:
         yield "launches", launch, 1
-    moved = sum(work.dram_read + work.dram_written for work in launch)
-    if moved > compulsory_bytes:
-        share = compulsory_bytes / moved
-        fewer = [
-            replace(w, dram_read=share * w.dram_read, dram_written=share * w.dram_written) for w in launch
-        ]
-        yield "dram_bytes", fewer, len(launch)
+    # The bytes of excess sectors are a matter of coalescing.
+    yield "dram_bytes", [_moving(work, min(1.0, least / _asked(work))) for work in launch], len(launch)
 
 
 def _coalesced(work: Work) -> Work:
     """Lanes access neighbours: an excess sector is a wavefront and a sector less, and a request has a whole line."""
     excess = work.excess_sectors
-    sectors = work.load_sectors + work.store_sectors
     if not excess:
         return work
+    sectors = work.load_sectors + work.store_sectors
     kept = (sectors - excess) / sectors
     l2_sectors = max(kept * work.l2_sectors, work.l2_sectors - excess)
     return replace(
@@ -92,8 +92,9 @@ def _widened(work: Work) -> Work:
     """Neighbouring accesses are joined to the widest; lanes that lie apart have no neighbours.
 
     A thread joins its own accesses. One that has too few of them takes over those of others, so that there are fewer.
+    Loads whose addresses come from other loads cannot be joined.
     """
-    if work.excess_sectors:
+    if work.excess_sectors or work.chases:
         return work
     kept = [min(1.0, width / WIDEST) if width else 1.0 for width in work.widths]
     loads, stores = work.loads * kept[0], work.stores * kept[1]
@@ -109,16 +110,19 @@ def _widened(work: Work) -> Work:
 
 
 def _moving(work: Work, share: float) -> Work:
-    """Only a share of the bytes moves to and from device memory; the others do not pass through L2 either."""
-    fewer = (1 - share) * (work.dram_read + work.dram_written)
-    return replace(
-        work,
-        dram_read=share * work.dram_read,
-        dram_written=share * work.dram_written,
-        l2_sectors=max(0.0, work.l2_sectors - fewer / _SECTOR),
-        l2_requests=max(0.0, work.l2_requests - fewer / _SECTOR / _LINE_SECTORS),
-        l2_cycles=share * work.l2_cycles,
-    )
+    """Only a share of the bytes moves to and from device memory."""
+    return replace(work, dram_read=share * work.dram_read, dram_written=share * work.dram_written)
+
+
+def _asked(work: Work) -> float:
+    """Returns the share of the bytes of device memory that is left if lanes access neighbours; 1 without accesses.
+
+    A sector that is written in part is read first.
+    """
+    loads, stores = work.loads * work.widths[0], work.stores * work.widths[1]
+    written = work.store_sectors * (2 if stores < work.store_sectors else 1)
+    sectors = work.load_sectors + written
+    return min(1.0, (loads + stores) / sectors) if sectors else 1.0
 
 
 def _even(work: Work) -> Work:
@@ -127,7 +131,9 @@ def _even(work: Work) -> Work:
 
 
 def _spread(work: Work) -> Work:
-    return replace(work, blocks=work.sms) if work.blocks < work.sms else work
+    """The warps of too few blocks are spread over SMs. None of them does less, and the busiest SM has whole ones."""
+    blocks = max(work.blocks, work.warps / math.ceil(work.warps / work.sms))
+    return replace(work, blocks=blocks, block_warps=work.warps / blocks)
 
 
 def _with_fewer_wavefronts(work: Work, wavefronts: float) -> Work:

@@ -10,13 +10,14 @@ child's time, stalls and utilisation are not used.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
 from warplog.analysis.mechanisms.ceilings import Gpu
-from warplog.analysis.mechanisms.units import bound, unit_times
+from warplog.analysis.mechanisms.units import bound, norm, unit_times
 from warplog.analysis.mechanisms.work import Launch
 from warplog.analysis.verdicts import Timed
 from warplog.records import door
@@ -117,7 +118,7 @@ def child_us(
     parent: Launch, child: Launch, parent_us: float, gpu: Gpu, power: float, kernels: int | None = None
 ) -> float:
     """Returns the predicted time of the child."""
-    start = _launch_us(gpu)
+    start = launch_us(gpu)
     running = max(0.0, parent_us - start * len(parent))
     return start * (kernels or len(child)) + running * bound(child, gpu, power) / bound(parent, gpu, power)
 
@@ -166,7 +167,8 @@ def _rank(ordered: Sequence[float], share: float) -> float:
     return ordered[math.ceil(share * len(ordered)) - 1] if ordered else math.inf
 
 
-def _launch_us(gpu: Gpu) -> float:
+def launch_us(gpu: Gpu) -> float:
+    """Returns what one more kernel of a launch costs; 0 if that was not measured."""
     us = gpu.us(LAUNCH_US)
     return 0.0 if math.isnan(us) else us
 
@@ -176,15 +178,31 @@ def _shares(
 ) -> dict[str, float]:
     """Returns what of the predicted saving is due to launches, and to each unit.
 
-    A unit has the part of the rest that it has of the change of the sum of powers. Without a change of that in the
-    direction of the rest, as where the same work is cut into other kernels, units have none.
+    A unit has the part of the rest that its change has of all changes, each as far as the time of its kernel follows
+    that unit. Without a sum of these in the direction of the rest, as where the same work is cut into other kernels,
+    units have none.
     """
-    starts = _launch_us(gpu) * (len(parent) - kernels)
-    sides = [total(launch, gpu) for launch in (parent, child)]
-    changes = {
-        unit: sides[0].get(unit, 0.0) ** power - sides[1].get(unit, 0.0) ** power
-        for unit in dict.fromkeys((*sides[0], *sides[1]))
-    }
+    starts = launch_us(gpu) * (len(parent) - kernels)
+    changes = _changes(parent, child, gpu, power)
     whole, rest = sum(changes.values()), saved_us - starts
     shares = {unit: rest * change / whole for unit, change in changes.items() if change and whole * rest > 0}
     return {**shares, LAUNCHES: starts} if starts else shares
+
+
+def _changes(parent: Launch, child: Launch, gpu: Gpu, power: float) -> dict[str, float]:
+    """Returns how much longer each unit works in the parent, as far as it makes its kernels longer.
+
+    The longest kernels of both are compared with each other, then the next; those that only one has are gained or lost.
+    """
+    sides = (
+        sorted((unit_times(work, gpu) for work in launch), key=lambda times: -norm(times, power))
+        for launch in (parent, child)
+    )
+    changes: dict[str, float] = {}
+    for before, after in zip_longest(*sides, fillvalue={}):
+        kernels = [(times, norm(times, power)) for times in (before, after) if times]
+        for unit in dict.fromkeys((*before, *after)):
+            follows = [(times.get(unit, 0.0) / whole) ** (power - 1) for times, whole in kernels]
+            change = (before.get(unit, 0.0) - after.get(unit, 0.0)) * sum(follows) / len(follows)
+            changes[unit] = changes.get(unit, 0.0) + change
+    return changes

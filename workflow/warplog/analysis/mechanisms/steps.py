@@ -7,9 +7,9 @@ from dataclasses import replace
 from warplog.analysis.mechanisms import accounts, causes
 from warplog.analysis.mechanisms import campaign as of_campaign
 from warplog.analysis.mechanisms.accounts import Account
-from warplog.analysis.mechanisms.campaign import Campaign, Key, Tables
+from warplog.analysis.mechanisms.campaign import Campaign, Files, Key, Tables
 from warplog.analysis.mechanisms.forecasts import forecasts
-from warplog.analysis.mechanisms.model import Calibration, Prediction, predict, total
+from warplog.analysis.mechanisms.model import LAUNCHES, Calibration, Prediction, launch_us, predict, total
 from warplog.analysis.mechanisms.units import missing
 from warplog.analysis.mechanisms.work import Launch
 from warplog.analysis.verdicts import FASTER, SLOWER, Verdict, judge
@@ -20,6 +20,7 @@ from warplog.tables.conclusions import NAN, Conclusion, Forecast, Reason, UnitTi
 
 PREDICTED, ACCOUNTED, NOT_IN_EVIDENCE = WORDS = ("predicted", "accounted", "not_in_evidence")
 _NONE: Mechanism = "none"
+_BY_ADDRESS = ("dram", "l2", "l1")
 _WORK_COUNTS = ("l1_wavefronts", "l2_requests_from_sms")
 # Instructions on whose lines a mechanism acts.
 _ON_LINES: Mapping[Mechanism, tuple[str, ...]] = {
@@ -31,12 +32,14 @@ _ON_LINES: Mapping[Mechanism, tuple[str, ...]] = {
 }
 
 
-def rows(tables: Tables, calibration: Calibration) -> Mapping[type[Conclusion], Sequence[Conclusion]]:
+def rows(
+    tables: Tables, calibration: Calibration, files: Files
+) -> Mapping[type[Conclusion], Sequence[Conclusion]]:
     """Returns the rows of the three tables, by their types.
 
     A step of which a count or a ceiling is unknown is not predicted: it is not in evidence, and needs what is missing.
     """
-    found = of_campaign.read(tables)
+    found = of_campaign.read(tables, files)
     unknown = {key: _unknown(found, key) for key in found.launches}
     known = replace(found, launches={k: launch for k, launch in found.launches.items() if not unknown[k]})
     argued = list(reasons(known, calibration))
@@ -80,13 +83,17 @@ def forecast(campaign: Campaign, calibration: Calibration) -> Iterator[Forecast]
 
 
 def line_of(campaign: Campaign, key: Key, mechanism: Mechanism) -> str:
-    """Returns the line, as file:line, on which a mechanism acts most: by its counts, or executed instructions."""
+    """Returns the line, as file:line, on which a mechanism acts most: by its counts, or executed instructions.
+
+    It is "" if that line is not of the variant's own files.
+    """
     counts: dict[str, float] = {}
     for row, count in _counted(campaign, key, mechanism):
         if text(row, "file") and count > 0:
             line = f"{text(row, 'file')}:{number(row, 'line'):.0f}"
             counts[line] = counts.get(line, 0.0) + count
-    return max(counts, key=counts.__getitem__, default="")
+    most = max(counts, key=counts.__getitem__, default="")
+    return most if most.rpartition(":")[0] in campaign.files.get(key[:2], ()) else ""
 
 
 def _counted(campaign: Campaign, key: Key, mechanism: Mechanism) -> Iterator[tuple[Row, float]]:
@@ -130,7 +137,7 @@ def _argued(
     prediction = predict(parent, child, before, campaign.gpu, calibration)
     verdict, measured_us = judge(before, after), before.us - after.us
     differs = verdict.word in (FASTER, SLOWER)
-    mechanism, word, rests_on = _NONE, NOT_IN_EVIDENCE, _deciding(parent, child)
+    mechanism, word, rests_on = _NONE, NOT_IN_EVIDENCE, _deciding(campaign, of_parent, key)
     if prediction and _holds(prediction, measured_us, verdict):
         parts = causes.by_mechanism(parent, child, prediction, campaign.gpu) if differs else {}
         mechanism = causes.named(parts, prediction.saved_us)
@@ -189,15 +196,26 @@ def _bubble(campaign: Campaign, key: Key) -> float:
     return math.nan
 
 
-def _deciding(parent: Launch, child: Launch) -> tuple[str, ...]:
-    """Returns what would decide about a step that is not explained: what was not recorded, else a timeline."""
+def _deciding(campaign: Campaign, of_parent: Key, key: Key) -> tuple[str, ...]:
+    """Returns what would decide about a step that is not explained.
+
+    It is what was not recorded; else the addresses, if the work changed most for a unit that takes longer for some
+    orders of them (rows of device memory, slices of L2, lines); else a timeline, as for kernels that follow each other.
+    """
+    parent, child = campaign.launches[of_parent], campaign.launches[key]
     works = (*parent, *child)
+    longest = ((each, causes.longest(campaign.launches[each], campaign.gpu)) for each in (of_parent, key))
     if not all(work.is_clean for work in works):
         return _WORK_COUNTS
     if any(work.same_address and not work.traced for work in works):
         return ("accesses",)
-    if any(work.loads and not work.in_flight for work in works):
+    if any(work.loads and not campaign.instructions.get(key) for key, work in longest):
         return ("instructions",)
+    sides = [total(launch, campaign.gpu) for launch in (parent, child)]
+    changes = {u: abs(sides[0].get(u, 0.0) - sides[1].get(u, 0.0)) for u in (*sides[0], *sides[1])}
+    most = max(changes, key=changes.__getitem__, default="")
+    if len(parent) == len(child) and most in _BY_ADDRESS and not campaign.accesses.get(key):
+        return ("accesses",)
     return ("launches",)
 
 
@@ -205,7 +223,8 @@ def _unit_times(
     of_parent: Key, key: Key, parent: Launch, child: Launch, prediction: Prediction, campaign: Campaign
 ) -> Iterator[UnitTime]:
     family, variant, case = key
-    sides = [total(launch, campaign.gpu) for launch in (parent, child)]
+    start = launch_us(campaign.gpu)
+    sides = [{**total(launch, campaign.gpu), LAUNCHES: start * len(launch)} for launch in (parent, child)]
     for unit in dict.fromkeys((*sides[0], *sides[1], *prediction.shares)):
         before, after = (side.get(unit, 0.0) for side in sides)
         saved_us = prediction.shares.get(unit, 0.0)

@@ -69,12 +69,14 @@ def chain(work: Work, gpu: Gpu) -> Times:
 def latency(work: Work, gpu: Gpu) -> float:
     """Returns how long a load takes on average, by the level that answers; that of device memory if others are unknown.
 
-    What comes from device memory is known in bytes, and of the rest the share that L1 answers.
+    What comes from device memory is known in bytes, and of the rest the share that L1 answers. A load waits for the
+    slowest of its sectors, so that those beyond the bytes that it asks for make none faster.
     """
     dram, l2, l1 = (gpu.us(f"{level}_latency_ns") for level in ("dram", "l2", "l1"))
     if math.isnan(l1 + l2) or not work.load_sectors:
         return dram
-    missed = min(1.0, work.dram_read / (_SECTOR * work.load_sectors))
+    asked = min(work.load_sectors, work.loads * work.widths[0])
+    missed = min(1.0, work.dram_read / (_SECTOR * asked))
     return missed * dram + (1 - missed) * (work.l1_hit * l1 + (1 - work.l1_hit) * l2)
 
 

@@ -62,6 +62,7 @@ class Work:
         multicasts: some of its copies go to several blocks of a cluster.
         spills: loads and stores of local memory.
         arrivals: instructions on mbarriers.
+        chases: the address of a load comes from another load.
     """
 
     sms: float
@@ -101,6 +102,7 @@ class Work:
     barriers: float = 0.0
     fences: float = 0.0
     arrivals: float = 0.0
+    chases: bool = False
 
     @property
     def warps(self) -> float:
@@ -232,6 +234,7 @@ def work_of(
         barriers=count("inst_bar"),
         fences=count("inst_membar"),
         arrivals=count("inst_syncs"),
+        chases=code.chases,
     )
 
 
