@@ -79,7 +79,7 @@ def start(place: Path, *words: str) -> subprocess.Popen:
 
 
 def ab(place: Path, *words: str, status: int = 0, verb: str = "ab") -> tuple[str, str]:
-    with start(place, verb, *words, *QUICK) as child:
+    with start(place, verb, *QUICK, *words) as child:
         output, errors = child.communicate(timeout=120)
     assert child.returncode == status, output + errors
     assert list((place / "temporary").iterdir()) == []
