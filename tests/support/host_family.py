@@ -65,6 +65,12 @@ def pretend(place: Path, more: str = "") -> None:
     (place / "site" / "sitecustomize.py").write_text(_PRETENDED.read_text() + more)
 
 
+def pretended_path(place: Path) -> str:
+    """Returns PYTHONPATH for programs with that GPU: the checkout's package, `place`/site, and this folder."""
+    here = Path(__file__).parent
+    return ":".join(map(str, (here.parents[1] / "workflow", place / "site", here)))
+
+
 def compile_c(source: Path, library: Path, *options: str) -> None:
     """Compiles a C source to a library; the same source is compiled once per process."""
     library.unlink(missing_ok=True)  # a process may have loaded it

@@ -12,7 +12,7 @@ import pytest
 
 import snakemake_runs
 from copied_project import copy_project
-from host_family import DRIVER, REFERENCE, YAML
+from host_family import DRIVER, REFERENCE, YAML, pretended_path
 from warplog.records import door
 from warplog.records.build import Build
 from warplog.records.check import Check
@@ -48,12 +48,7 @@ STRICT = ("strict=true",)
 
 def environment_of(place: Path) -> dict[str, str]:
     environment = {k: v for k, v in os.environ.items() if k != "MLFLOW_TRACKING_URI"}
-    paths = (
-        PROJECT / "workflow",
-        place / "site",
-        PROJECT / "tests" / "support",
-    )  # the first equals that of the copy
-    environment["PYTHONPATH"] = ":".join(map(str, paths))
+    environment["PYTHONPATH"] = pretended_path(place)  # its package equals that of the copy
     environment["PATH"] = f"{place / 'site'}:{environment['PATH']}"
     return {**environment, "LD_LIBRARY_PATH": str(place / "site")}
 

@@ -10,7 +10,7 @@ import pytest
 
 import snakemake_runs
 from copied_project import copy_project
-from host_family import REFERENCE, YAML
+from host_family import REFERENCE, YAML, pretended_path
 from warplog.records.check import Check
 from warplog.records.family_file import FamilyRecord
 from warplog.records.stages import folder_of
@@ -51,12 +51,7 @@ def snakemake(place: Path, **variables: str) -> str:
     environment = {
         k: v for k, v in os.environ.items() if k not in ("MLFLOW_TRACKING_URI", "CUDA_VISIBLE_DEVICES")
     }
-    paths = (
-        PROJECT / "workflow",
-        place / "site",
-        PROJECT / "tests" / "support",
-    )  # the first equals that of the copy
-    environment["PYTHONPATH"] = ":".join(map(str, paths))
+    environment["PYTHONPATH"] = pretended_path(place)  # its package equals that of the copy
     environment |= {"PRETENDED_BOARDS": ",".join(BOARDS), **variables}
     options = ("tables", "--cores", "3", "--nocolor")
     done = snakemake_runs.run(place, *options, "--config", "gpu=all", *CONFIG, environment=environment)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from host_family import REFERENCE, YAML, pretend
+from host_family import REFERENCE, YAML, pretend, pretended_path
 from warplog.records import door
 from warplog.records.requested.duel import Duel
 from warplog.records.requested.gate import Gate
@@ -37,8 +37,7 @@ QUICK = ("--seconds", "0.1")
 
 
 def environment(place: Path) -> dict[str, str]:
-    paths = [PROJECT / "workflow", place / "site", PROJECT / "tests" / "support"]
-    return {**os.environ, "PYTHONPATH": ":".join(map(str, paths)), "TMPDIR": str(place / "temporary")}
+    return {**os.environ, "PYTHONPATH": pretended_path(place), "TMPDIR": str(place / "temporary")}
 
 
 def git(place: Path, *words: str) -> None:
