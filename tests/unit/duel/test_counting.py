@@ -1,6 +1,6 @@
 """Which counters differ between the sides of a duel, and why they may be unknown."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,15 +19,19 @@ from warplog.measure.results import Result
 from warplog.measure.task import Task
 from warplog.records.measured import Session
 
-A = {"instructions_executed": 1000.0, "dram_bytes": 8e6, "registers_per_thread": 32.0, "duration_us": 3.0}
-B = {"instructions_executed": 1200.0, "dram_bytes": 8.1e6, "registers_per_thread": 40.0, "duration_us": 9.0}
+A = {"instructions_executed": 500.0, "dram_bytes": 4e6, "registers_per_thread": 16.0, "duration_us": 1.0}
+B = {"instructions_executed": 600.0, "dram_bytes": 4.05e6, "registers_per_thread": 20.0, "duration_us": 4.0}
+LONG = {"instructions_executed": 1e7, "dram_bytes": 3e8, "registers_per_thread": 22.0}
+SHORT = {"instructions_executed": 900.0, "dram_bytes": 1e4, "registers_per_thread": 22.0}
+WAITS = SHORT | {"instructions_executed": 3600.0, "dram_bytes": 2e4}
+MORE = SHORT | {"instructions_executed": 1000.0}
 
 
 class FakeNcu:
-    """Stands in for the session: reports of two kernels a launch, whose counters are those of `sides` in turn."""
+    """Stands in for the session: reports of launches, whose kernels have the counters of `sides` in turn."""
 
-    def __init__(self, *sides: Mapping[str, float]) -> None:
-        self._sides = list(sides)
+    def __init__(self, *sides: Sequence[Mapping[str, float]]) -> None:
+        self.sides = list(sides)
         self.tasks: list[Task] = []
         self.status, self.log = "ok", ""
 
@@ -42,8 +46,12 @@ class FakeNcu:
 
     def read_any(self, report: Path) -> list[SimpleNamespace]:
         assert str(report.with_suffix("")) in self.tasks[-1].wrapper
-        values = self._sides.pop(0)
-        return [SimpleNamespace(metric=name, value=value / 2) for name, value in values.items() for _ in "12"]
+        kernels = self.sides.pop(0)
+        return [
+            SimpleNamespace(kernel=f"kernel_{launch}", launch=launch, metric=name, value=value)
+            for launch, values in enumerate(kernels)
+            for name, value in values.items()
+        ]
 
 
 @pytest.fixture
@@ -53,7 +61,7 @@ def job(tmp_path: Path) -> Job:
 
 @pytest.fixture
 def ncu(monkeypatch: pytest.MonkeyPatch) -> FakeNcu:
-    fake = FakeNcu(A, B)
+    fake = FakeNcu((A, A), (B, B))
     monkeypatch.setattr(counting, "run_cases", fake.run_cases)
     monkeypatch.setattr(counting, "read_any", fake.read_any)
     monkeypatch.setattr(toolchain, "find", lambda name: Tool(name, Path("/opt/ncu"), "2026.1", ""))
@@ -75,6 +83,34 @@ def test_counters_beyond_their_tolerance_are_named(job: Job, ncu: FakeNcu, tmp_p
     assert counted.why_not == ""
     assert [str(run) for task in ncu.tasks for run in task.runs] == ["right:64", "right:64"]
     assert all(task.wrapper[0] == "/opt/ncu" and task.libraries["right"] for task in ncu.tasks)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "named"),
+    [
+        ((LONG, SHORT, SHORT), (LONG, SHORT, WAITS), [("instructions_executed", "kernel_2", 3)]),
+        ((LONG, WAITS), (LONG, SHORT), [("instructions_executed", "kernel_1", 2)]),
+        (
+            (LONG, SHORT, SHORT),
+            (LONG, WAITS, MORE),
+            [("instructions_executed", "kernel_1", 2)],
+        ),  # the most of two
+        ((A, SHORT), (A, WAITS), [("instructions_executed", "", 0)]),
+        ((LONG, SHORT), (LONG, SHORT), []),
+        ((LONG, SHORT), (LONG, SHORT, SHORT), []),  # which kernel is which is unknown
+    ],
+)
+def test_a_change_that_the_sum_of_all_kernels_hides_is_named_with_its_kernel(
+    a: Sequence[Mapping[str, float]],
+    b: Sequence[Mapping[str, float]],
+    named: list[tuple[str, str, int]],
+    job: Job,
+    ncu: FakeNcu,
+    tmp_path: Path,
+) -> None:
+    ncu.sides = [a, b]
+    found = compare(job, tmp_path).counters
+    assert [(one.name, one.kernel, one.number) for one in found] == named
 
 
 def test_without_permission_the_remedy_is_said(job: Job, ncu: FakeNcu, tmp_path: Path) -> None:

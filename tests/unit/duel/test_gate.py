@@ -4,6 +4,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from host_family import REFERENCE, YAML
 from made_up_duels import failed, found
@@ -12,7 +13,7 @@ from warplog.duel.changes import gate as gates
 from warplog.duel.changes import gate_words
 from warplog.duel.changes.gate import GateOptions, compared, gate
 from warplog.machine import device
-from warplog.records.requested.duel import Duel
+from warplog.records.requested.duel import Counter, Duel
 
 VARIANTS = """
   - {name: second, idea: another source, compile: {flags: [-DOLD]}}
@@ -127,3 +128,20 @@ def test_words_of_a_gate_name_method_control_and_reason(project: Path) -> None:
         assert "only at the head: scale/fourth" in words
     assert junit.count("<failure") == 1
     assert junit.count("<skipped") == 1
+
+
+def test_words_of_a_gate_name_the_counters_of_what_became_slower_or_faster(project: Path) -> None:
+    counters = (
+        Counter(name="instructions_executed", a=900.0, b=3600.0, kernel="add(float *)", number=2),
+        Counter(name="l2_bytes", a=0.0, b=2e6),
+    )
+    duels = {
+        "right": structs.replace(SLOWER, counters=counters),
+        "second": structs.replace(FASTER, no_counters="ncu was not found"),
+    }
+    comment = gate_words.markdown(judged(project, duels))
+    assert "instructions_executed of kernel 2, add +300.00 %, l2_bytes 0 to 2e+06" in comment
+    assert "no counters: ncu was not found" in comment
+    (control,) = [line for line in comment.splitlines() if "| control" in line]
+    assert "counter" not in control
+    assert "no counter differs" in gate_words.junit(judged(project, {"right": SLOWER}))

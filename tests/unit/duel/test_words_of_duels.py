@@ -52,10 +52,15 @@ def test_notes_name_two_compilers_and_say_if_they_made_the_same_code() -> None:
 
 
 def test_notes_name_the_counters_that_differ_or_why_they_are_unknown() -> None:
-    counters = (Counter(name="dram_bytes", a=8e6, b=1e7), Counter(name="l2_bytes", a=0.0, b=2e6))
+    counters = (
+        Counter(name="dram_bytes", a=8e6, b=1e7),
+        Counter(name="l2_bytes", a=0.0, b=2e6),
+        Counter(name="instructions_executed", a=900.0, b=3600.0, kernel="void add<4>(float *)", number=2),
+    )
     text = "\n".join(words.lines(structs.replace(DUEL, counters=counters, no_counters="ncu was not found")))
     assert "dram_bytes: 8e+06 to 1e+07 (+25.00 %)" in text
     assert "l2_bytes: 0 to 2e+06" in text
+    assert "instructions_executed of kernel 2, add: 900 to 3600 (+300.00 %)" in text
     assert "no counters: ncu was not found" in text
 
 

@@ -1,6 +1,6 @@
 """The record of a duel in words: one line per regime, and what to know of it; that of a bisection."""
 
-from collections import Counter
+import collections
 from collections.abc import Iterator, Sequence
 
 from warplog.analysis.verdicts import AMBIGUOUS, Verdict
@@ -8,8 +8,9 @@ from warplog.core.numbers import signed_percent
 from warplog.core.text import join_notes
 from warplog.duel.evidence import TURNS, UNCONFIRMED
 from warplog.duel.watch import Saved
+from warplog.metrics.kernels import short_name
 from warplog.records.requested.bisect import Bisection, Commit, Step
-from warplog.records.requested.duel import Duel, Judged, Ratio, Side
+from warplog.records.requested.duel import Counter, Duel, Judged, Ratio, Side
 
 SHORT = 12  # digits of a commit
 _MOST_NOT_BLOCKED = 0.01
@@ -41,6 +42,12 @@ def bisected(found: Bisection) -> str:
     else:
         what = join_notes(f"{where} {suspects}".rstrip(), found.reason, _in_time(found.confirmed or last))
     return f"{found.word.upper()}  {what}; {spent}"
+
+
+def counted(counter: Counter) -> str:
+    """Returns the name of a counter, and the kernel if it is that of one alone."""
+    of = f" of kernel {counter.number}, {short_name(counter.kernel)}" if counter.number else ""
+    return f"{counter.name}{of}"
 
 
 def _commit(commit: Commit) -> str:
@@ -88,7 +95,7 @@ def _ratio(ratio: Ratio | Verdict) -> str:
 def _notes(duel: Duel) -> Iterator[str]:
     yield from _of_code(duel)
     for counter in duel.counters:
-        yield f"{counter.name}: {counter.a:.6g} to {counter.b:.6g}" + (
+        yield f"{counted(counter)}: {counter.a:.6g} to {counter.b:.6g}" + (
             f" ({signed_percent(counter.b / counter.a)})" if counter.a else ""
         )
     if duel.no_counters:
@@ -135,5 +142,5 @@ def _of_regime(judged: Judged) -> Iterator[str]:
 
 
 def _registers(side: Side) -> str:
-    counts = Counter(count for _, count in side.registers)
+    counts = collections.Counter(count for _, count in side.registers)
     return ", ".join(f"{count}" if times == 1 else f"{times} x {count}" for count, times in counts.items())

@@ -1,11 +1,12 @@
 """The record of a gate in words: lines for a terminal, Markdown for a pull request, JUnit for a build server."""
 
-from collections.abc import Sequence
 from xml.etree import ElementTree
 
+from warplog.analysis.verdicts import FASTER, SLOWER
 from warplog.core.numbers import signed_percent
 from warplog.core.text import Table, join_notes, markdown_table
-from warplog.records.requested.duel import Counter
+from warplog.duel.words import counted
+from warplog.records.requested.duel import Duel
 from warplog.records.requested.gate import Gate, GateCase
 
 _MEANS = {
@@ -64,13 +65,19 @@ def _cells(one: GateCase) -> tuple[str, ...]:
         numbers = [signed_percent(judged.time.ratio), interval, cycles]
     methods = [_METHODS[what] for what in one.differs if what in _METHODS]
     method = f"method changed: {', '.join(methods)}" if methods else ""
-    counters = [f"{each.name} {signed_percent(each.b / each.a)}" for each in _counters(one) if each.a]
-    notes = join_notes("control" if one.control else "", method, one.reason, ", ".join(counters))
+    counters = _counters(one.duel) if one.duel and judged and judged.time.word in (FASTER, SLOWER) else ""
+    notes = join_notes("control" if one.control else "", method, one.reason, counters)
     return (one.word, f"{one.family}/{one.variant}", one.case, *numbers, notes)
 
 
-def _counters(one: GateCase) -> Sequence[Counter]:
-    return one.duel.counters if one.duel else ()
+def _counters(duel: Duel) -> str:
+    if duel.no_counters:
+        return f"no counters: {duel.no_counters}"
+    changes = (
+        f"{counted(one)} {signed_percent(one.b / one.a) if one.a else f'0 to {one.b:.6g}'}"
+        for one in duel.counters
+    )
+    return ", ".join(changes) or "no counter differs"
 
 
 def _notes(gate: Gate) -> list[str]:

@@ -93,11 +93,19 @@ class Judged(Frozen, frozen=True, kw_only=True):
 
 
 class Counter(Frozen, frozen=True, kw_only=True):
-    """A hardware counter of one launch of A and of B."""
+    """A hardware counter of one launch of A and of B.
+
+    Attributes:
+        a, b: of all kernels of the launch together, or of one.
+        kernel: B's name of that one; "" for all.
+        number: of that one in the launch, from 1; 0 for all.
+    """
 
     name: Name
     a: float
     b: float
+    kernel: Text = ""
+    number: Count = 0
 
 
 class Side(Frozen, frozen=True, kw_only=True):
