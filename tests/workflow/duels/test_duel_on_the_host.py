@@ -25,6 +25,9 @@ SOURCES = {
     "late": f"static int calls; if (++calls > 20) return 700; {RIGHT}",
     "broken": "this is no C;",
     "endless": f"if (a->N == 64) sleep(100); {RIGHT}",
+    # The second library of a process to be launched is slower, whichever it is.
+    "second": f'static int late = -1; if (late < 0) {{ late = getenv("LATE") != NULL; setenv("LATE", "", 1); }}'
+    f" usleep(late ? 1500 : 300); {RIGHT}",
 }
 PYTHON = """
 import time
@@ -107,6 +110,13 @@ def test_the_record_holds_a_window_of_each_process_with_addresses_of_its_own(pla
     assert all(window.blocks >= 4 for window in judged.windows)
     assert judged.cycles is not None  # the pretended clock is 1000 MHz on both sides
     assert judged.cycles.ratio == pytest.approx(judged.time.ratio, rel=1e-6)
+
+
+def test_what_the_second_library_of_a_process_pays_falls_on_each_side_in_turn(place: Path) -> None:
+    (judged,) = record(place, "second", "second").judged
+    assert [window.time.log_ratio > 0 for window in judged.windows] == [True, False, True]
+    assert all(abs(window.time.log_ratio) > 0.5 for window in judged.windows)
+    assert judged.time.word == "AMBIGUOUS"
 
 
 def test_a_commit_duels_with_the_working_tree(place: Path) -> None:

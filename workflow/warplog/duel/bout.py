@@ -65,7 +65,7 @@ class Bout:
         Args:
             task: the first duel.
             number: of the process, from 1; the first one checks the check cases, too.
-            sides: A and B, or twice the one that runs here.
+            sides: A and B in the order in which they are loaded, or twice the one that runs here.
             open_: is closed when the process is done.
         """
         self._number, self._sides = number, sides
@@ -77,7 +77,7 @@ class Bout:
         self._random = Random(self.seed)  # noqa: S311 - no secret
         if number == 1 and sides[0] == A:
             note(task.journal, Opened(session=self._backend.session()))
-        self._family: Family = task.sides[sides[0]].load()[0]
+        self._family: Family = task.sides[min(sides)].load()[0]
         self._data = CaseData(self._backend.xp, self._family)
         self._arrays: list[Problem] = []  # one for each kind of memory
         self._loaded: dict[str, Launcher] = {}
@@ -202,7 +202,7 @@ class Bout:
         """Returns a turn back to back."""
         with blamed(self._sides[place]):
             us = turns.back_to_back(self.pair, place, self._problems[place].arguments)
-        return Turn(place, us, 0.0, True)
+        return Turn(self._sides[place], us, 0.0, True)
 
     def is_limited(self) -> bool | None:
         """Returns whether a limit acts when a side runs back to back; None if nobody asks."""

@@ -32,7 +32,7 @@ class Turn:
     """One cold launch.
 
     Attributes:
-        side: which of the two launchers of a pair, which are those of A and B if these share a process.
+        side: A or B, whose launch it was.
         us: between the two events, without the empty interval.
         sm_mhz: mean SM clock during the launch; 0 if unknown.
         blocked: whether the launch was queued before it started, so that `us` contains no host time.
@@ -75,7 +75,7 @@ class DuelTimer(Timer):
 
 @dataclass(frozen=True)
 class Pair:
-    """Two launchers that take turns; `sides` says whose they are, which errors name."""
+    """Two launchers that take turns; `sides` says whose they are."""
 
     timer: DuelTimer
     handle: ctypes.c_void_p
@@ -107,8 +107,8 @@ class Pair:
         pause = ctypes.c_float(pause_us)
         self.call("turns", self.handle, which, waits, count, int(self.timer.blocking), pause, out)
         return [
-            Turn(side, turn.event_us - self.timer.empty_us, turn.sm_mhz, bool(turn.blocked))
-            for side, turn in zip(order, out, strict=True)
+            Turn(self.sides[place], turn.event_us - self.timer.empty_us, turn.sm_mhz, bool(turn.blocked))
+            for place, turn in zip(order, out, strict=True)
         ]
 
     @contextmanager

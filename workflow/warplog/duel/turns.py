@@ -25,7 +25,7 @@ TURN_S, _SETTLE_S = (
     0.5,
 )  # at the power limit, whose controller lets the power swing with a period of a second
 
-Order = Callable[[int], Sequence[int]]  # returns the sides of the turns of so many blocks
+Order = Callable[[int], Sequence[int]]  # returns the places, in a pair, of the turns of so many blocks
 
 
 @dataclass
@@ -82,7 +82,7 @@ def take(pair: Pair, order: Order, seconds: float, random: Random) -> Taken:
     taken.discarded, taken.seconds = len(low) // TURNS, time.monotonic() - begin
     if short := [turn for turn in taken.kept if turn.us <= 0]:
         why = "too short to time: an interval with a launch is no longer than the empty one"
-        raise SideFailed(pair.sides[short[0].side], LaunchFailed("unsupported", why))
+        raise SideFailed(short[0].side, LaunchFailed("unsupported", why))
     return taken
 
 
