@@ -1,26 +1,32 @@
 """How small a change a duel finds, and how often it sees one where there is none: windows of turns, and their curve.
 
     python tests/benchmarks/power_curve.py collect DIR --seconds 600   on a machine with a GPU; adds to DIR/windows.csv
-    python tests/benchmarks/power_curve.py curve DIR                   anywhere: DIR/power_curve.csv and its figure
+    python tests/benchmarks/power_curve.py curve DIR                   anywhere: tables and figures in DIR
 
 `collect` lets the variants of tests/benchmarks/duels with a planted change take turns with the one without, and that
-one with itself, in processes as `warplog ab` starts them, each of which gives WINDOWS windows. It goes round all cells,
-so that visits add up: a cell with fewer windows comes first. A third of the time goes to planted changes.
+one with itself, in processes as `warplog ab` starts them, for one window each: later windows of a process show other
+ratios. It goes round all cells, so that visits add up: a cell with fewer windows comes first.
 
-`curve` makes duels of windows: of different processes, drawn at random. What is planted is what the mean of all windows
-of a cell says, not what the number of steps says. A cell needs three processes for each look.
+`curve` reads all DIR/*windows.csv and *windows.csv.gz, and takes the first window of each process. It writes what the
+processes of each cell show (power_processes.csv, same_code.png), and what duels of them say (power_curve.csv and .png).
+These duels are made of processes of the same code, drawn at random, each once, to whose ratios a change is added. Every
+other process loads B first: of the same code, it shows the inverse of the ratio that one shows which loads A first.
+Whether a planted change adds to each process what it adds to their mean is what power_processes.csv says.
 """
 
 import argparse
 import csv
+import gzip
+import math
 import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "workflow"))
 
@@ -33,7 +39,7 @@ from warplog.core.locks import hold
 from warplog.duel import making, match, sides, worker
 from warplog.duel.evidence import REST, Rule
 from warplog.duel.task import DuelTask
-from warplog.duel.timer import A, B
+from warplog.duel.timer import NAMES, A
 from warplog.machine import device
 from warplog.measure import provenance
 from warplog.measure.worker.backend import import_arrays
@@ -45,12 +51,12 @@ DUELS_FOLDER = HERE / "duels"
 FAMILIES = ("planted_copy", "planted_chain")
 CASES = ("3us", "10us", "100us", "1ms")
 CHANGES = ("base", "plus_0_1", "plus_0_25", "plus_0_5", "plus_1")
-WINDOWS = 8  # of a process
 WINDOW_S = 0.75
 MARGIN = 0.005
 DUELS = 2000
+EFFECTS = (0.0, 0.001, 0.0025, 0.005, 0.01)
 _PLANTED_SHARE = 1 / 3
-COLUMNS = ("gpu", "commit", "visit", "family", "case", "change", "process", "seconds", "blocks")
+COLUMNS = ("gpu", "commit", "visit", "family", "case", "change", "process", "first", "seconds", "blocks")
 COLUMNS += ("step_us", "a_us", "b_us", "log_ratio", "error", "log_cycles", "cycles_error", "discarded")
 
 
@@ -87,10 +93,10 @@ def collect(folder: Path, seconds: float, commit: str) -> None:
             if cell not in tasks:
                 tasks[cell], is_new = task_of(cell, gpu, timer, work / f"cell-{len(tasks)}"), True
             tasks[cell] = replace(tasks[cell], seed=(tasks[cell].seed + 1) % 2**32)
-            for window in windows(tasks[cell], is_new, end):
-                writer.writerow({**about, **row_of(cell, window, visit)})
-                had[cell] += 1
+            window = window_of(tasks[cell], 1 if is_new else 2 + had[cell] % 2)
+            writer.writerow({**about, **row_of(cell, window, visit)})
             file.flush()
+            had[cell] += 1
             say(f"  {cell.family} {cell.case} {cell.change}: {had[cell]} windows")
 
 
@@ -113,16 +119,13 @@ def task_of(cell: Cell, gpu: Gpu, timer: Path, folder: Path) -> DuelTask:
     return match.Match(project, options, gpu, made).task(timer, folder)
 
 
-def windows(task: DuelTask, checks: bool, end: float) -> Iterator[Window]:
-    """Yields windows of a new process; the first process of a duel is the one that checks the check cases."""
-    with worker.process(task, 1 if checks else 2, (A, B)) as both:
+def window_of(task: DuelTask, number: int) -> Window:
+    """Returns the window of a new process; the first process of a duel is the one that checks the check cases."""
+    with worker.process(task, number, worker.in_order(number)) as both:
         both.meet(task)
-        for _ in range(WINDOWS):
-            if time.monotonic() > end:
-                break
-            window = both.ask("rest").window
-            assert window is not None
-            yield window
+        window = both.ask("rest").window
+    assert window is not None
+    return window
 
 
 def row_of(cell: Cell, window: Window, visit: str) -> dict[str, object]:
@@ -131,6 +134,7 @@ def row_of(cell: Cell, window: Window, visit: str) -> dict[str, object]:
         "case": cell.case,
         "change": cell.change,
         "process": f"{visit}/{window.seed}",
+        "first": NAMES[worker.in_order(window.process)[0]],
         "seconds": round(window.seconds, 4),
         "blocks": window.blocks,
         "step_us": window.step_us,
@@ -145,78 +149,104 @@ def row_of(cell: Cell, window: Window, visit: str) -> dict[str, object]:
 
 
 def rows_of(table: Path) -> list[dict[str, str]]:
-    with suppress(FileNotFoundError), table.open(newline="") as file:
+    with suppress(FileNotFoundError), (gzip.open if table.suffix == ".gz" else open)(table, "rt") as file:
         return list(csv.DictReader(file))
     return []
 
 
 def curve(folder: Path) -> None:
-    """Writes `folder`/power_curve.csv and power_curve.png, and prints the table."""
-    found = []
-    for cell in CELLS:
-        own = [
-            row
-            for row in rows_of(folder / "windows.csv")
-            if Cell(row["family"], row["case"], row["change"]) == cell
-        ]
-        by_process: dict[str, list[dict[str, str]]] = {}
-        for row in own:
-            by_process.setdefault(row["process"], []).append(row)
-        for looks in range(1, 4):
-            if len(by_process) >= Rule(REST, MARGIN, looks).sizes[-1] + 1:
-                found.append(point(cell, list(by_process.values()), looks))
-    if not found:
-        raise SystemExit(f"{folder}/windows.csv: no cell has windows of four processes")
-    with (folder / "power_curve.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(found[0]))
+    """Writes the tables and figures of all windows in `folder`, and prints the tables."""
+    firsts: dict[str, dict[str, str]] = {}
+    for table in sorted((*folder.glob("*windows.csv"), *folder.glob("*windows.csv.gz"))):
+        for row in rows_of(table):
+            firsts.setdefault(row["process"], row)  # the first of its windows
+    by_cell: dict[Cell, dict[str, list[dict[str, str]]]] = {}
+    for row in firsts.values():
+        cell = Cell(row["family"], row["case"], row["change"])
+        # Before every other process loaded B first, each loaded A first.
+        by_cell.setdefault(cell, {}).setdefault(row.get("first") or NAMES[A], []).append(row)
+    cells = [cell for cell in CELLS if cell in by_cell]
+    spread = [spread_of(cell, first, own) for cell in cells for first, own in sorted(by_cell[cell].items())]
+    write(spread, folder / "power_processes.csv")
+    draw_same(by_cell, folder / "same_code.png")
+    same = [(cell, [row for own in by_cell[cell].values() for row in own]) for cell in cells]
+    found = [
+        point(cell, own, effect, looks)
+        for cell, own in same
+        for looks in range(1, 4)
+        for effect in EFFECTS
+        if cell.change == "base" and len(own) > Rule(REST, MARGIN, looks).sizes[-1]
+    ]
+    if found:
+        write(found, folder / "power_curve.csv")
+        draw(found, folder / "power_curve.png")
+
+
+def write(rows: Sequence[dict[str, object]], file: Path) -> None:
+    """Writes a table and prints it."""
+    with file.open("w", newline="") as opened:
+        writer = csv.DictWriter(opened, list(rows[0]), lineterminator="\n")
         writer.writeheader()
-        writer.writerows(found)
-    for row in found:
-        print("  ".join(str(value) for value in row.values()))
-    draw(found, folder / "power_curve.png")
+        writer.writerows(rows)
+    print(file.read_text())
 
 
-def point(cell: Cell, processes: Sequence[Sequence[dict[str, str]]], looks: int) -> dict[str, object]:
-    """Returns what duels with at most `looks` looks say of a cell: shares of words, and mean seconds of turns."""
-    rng = np.random.default_rng([CELLS.index(cell), looks])
-    rule = Rule(REST, MARGIN, looks)
-    words, seconds = Counter[str](), 0.0
-    for _ in range(DUELS):
-        order = rng.permutation(len(processes))
-        taken: list[Window] = []
-        while not rule.is_over(taken):
-            of_process = processes[order[len(taken)]]
-            taken.append(as_window(of_process[rng.integers(len(of_process))], len(taken) + 1))
-        words[rule.judge(taken).word] += 1
-        seconds += sum(window.seconds for window in taken) / DUELS
-    logs = [float(np.mean([float(row["log_ratio"]) for row in own])) for own in processes]
-    first = processes[0][0]
+def spread_of(cell: Cell, first: str, own: Sequence[dict[str, str]]) -> dict[str, object]:
+    """Returns what the processes of a cell that load the same side first show of B against A."""
+    logs, us = [float(row["log_ratio"]) for row in own], float(np.mean([float(row["a_us"]) for row in own]))
+    mean, between = float(np.mean(logs)), float(np.std(logs, ddof=1)) if len(logs) > 1 else math.nan
     return {
         "family": cell.family,
         "case": cell.case,
         "change": cell.change,
-        "us": round(float(first["a_us"]), 3),
-        "effect_percent": round(100 * float(np.mean(logs)), 4),
-        "between_processes_percent": round(100 * float(np.std(logs, ddof=1)), 4),
-        "within_a_window_percent": round(
-            100 * float(np.median([float(row["error"]) for own in processes for row in own])), 4
-        ),
-        "processes": len(processes),
-        "windows": sum(map(len, processes)),
-        "looks": looks,
-        "seconds": round(seconds, 2),
-        **{word.lower(): round(words[word] / DUELS, 4) for word in ("FASTER", "SLOWER", "SAME", "AMBIGUOUS")},
+        "first": first,
+        "us": round(us, 3),
+        "processes": len(own),
+        "mean_percent": round(100 * mean, 4),
+        "error_percent": round(100 * between / math.sqrt(len(own)), 4),
+        "mean_ns": round(1e3 * us * mean, 2),
+        "between_processes_percent": round(100 * between, 4),
+        "within_a_window_percent": round(100 * float(np.median([float(row["error"]) for row in own])), 4),
     }
 
 
-def as_window(row: dict[str, str], number: int) -> Window:
+def point(cell: Cell, own: Sequence[dict[str, str]], effect: float, looks: int) -> dict[str, object]:
+    """Returns what duels with at most `looks` looks say of a change: shares of words, and mean seconds of turns."""
+    rng = np.random.default_rng([CELLS.index(cell), looks])
+    rule = Rule(REST, MARGIN, looks)
+    words, seconds, processes = Counter[str](), 0.0, 0
+    for _ in range(DUELS):
+        order = rng.permutation(len(own))
+        taken: list[Window] = []
+        while not rule.is_over(taken):
+            taken.append(as_window(own[order[len(taken)]], len(taken) + 1, math.log1p(effect)))
+        words[rule.judge(taken).word] += 1
+        seconds += sum(window.seconds for window in taken) / DUELS
+        processes += len(taken)
+    return {
+        "family": cell.family,
+        "case": cell.case,
+        "us": round(float(np.mean([float(row["a_us"]) for row in own])), 3),
+        "processes": len(own),
+        "looks": looks,
+        "effect_percent": 100 * effect,
+        **{word.lower(): round(words[word] / DUELS, 4) for word in ("FASTER", "SLOWER", "SAME", "AMBIGUOUS")},
+        "seconds": round(seconds, 2),
+        "processes_of_a_duel": round(processes / DUELS, 2),
+    }
+
+
+def as_window(row: dict[str, str], number: int, effect: float) -> Window:
+    """Returns the window of a process of the same code as one of this number shows it, with a change added."""
+    is_inverse = (row.get("first") or NAMES[A]) != NAMES[worker.in_order(number)[0]]
+    log_ratio = effect + (-1 if is_inverse else 1) * float(row["log_ratio"])
     return Window(
         process=number,
         seed=0,
         addresses=(),
         seconds=float(row["seconds"]),
         blocks=int(row["blocks"]),
-        time=Estimate(log_ratio=float(row["log_ratio"]), error=float(row["error"])),
+        time=Estimate(log_ratio=log_ratio, error=float(row["error"])),
         cycles=None,
         a_us=float(row["a_us"]),
         b_us=float(row["b_us"]),
@@ -226,7 +256,7 @@ def as_window(row: dict[str, str], number: int) -> Window:
     )
 
 
-def draw(found: Sequence[dict[str, object]], file: Path) -> None:
+def draw(found: Sequence[dict[str, Any]], file: Path) -> None:
     """Draws the share of duels that find a change over its size, with one line per time of the kernel."""
     import matplotlib as mpl
 
@@ -235,16 +265,46 @@ def draw(found: Sequence[dict[str, object]], file: Path) -> None:
 
     figure, axes = plt.subplots(1, len(FAMILIES), figsize=(8, 3.2), sharey=True, layout="constrained")
     for axis, family in zip(axes, FAMILIES, strict=True):
-        for case in CASES:
-            own = [row for row in found if (row["family"], row["case"], row["looks"]) == (family, case, 1)]
-            own.sort(key=lambda row: float(str(row["effect_percent"])))
-            x = [float(str(row["effect_percent"])) for row in own]
-            y = [100 * (float(str(row["slower"])) + float(str(row["faster"]))) for row in own]
-            axis.plot(x, y, marker="o", label=case)
+        for case, marker in zip(CASES, "os^D", strict=True):
+            cell = [row for row in found if (row["family"], row["case"]) == (family, case)]
+            own = [row for row in cell if row["looks"] == cell[-1]["looks"]]
+            if not own:
+                continue
+            y = [100 * (row["slower"] + row["faster"]) for row in own]
+            x = [row["effect_percent"] for row in own]
+            axis.plot(
+                x, y, marker=marker, label=f"{own[0]['us']:{'.0f' if own[0]['us'] > 100 else '.2g'}} µs"
+            )
         axis.set(title=family, xlabel="change of the time, %")
+        axis.set_xticks([100 * effect for effect in EFFECTS], [f"{100 * effect:g}" for effect in EFFECTS])
         axis.grid(alpha=0.3)
+        axis.legend(title="time of a launch", loc="lower right")
     axes[0].set_ylabel("FASTER or SLOWER, % of duels")
-    axes[-1].legend(title="time of a launch")
+    figure.savefig(file, dpi=200)
+
+
+def draw_same(by_cell: Mapping[Cell, Mapping[str, Sequence[dict[str, str]]]], file: Path) -> None:
+    """Draws what each process shows of the same code over the time of a launch, by the side that it loads first."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, len(FAMILIES), figsize=(8, 3.2), sharey=True, layout="constrained")
+    for axis, family in zip(axes, FAMILIES, strict=True):
+        for first, color in zip(NAMES, ("#0072b2", "#d55e00"), strict=True):
+            same = [by_cell.get(Cell(family, case, "base"), {}).get(first, ()) for case in CASES]
+            rows = [row for own in same for row in own]
+            x = [float(row["a_us"]) for row in rows]
+            y = [100 * float(row["log_ratio"]) for row in rows]
+            if rows:
+                axis.plot(x, y, "o", color=color, markersize=4, alpha=0.5, label=f"{first} is loaded first")
+        axis.axhline(0, color="black", linewidth=0.8)
+        axis.set(title=family, xlabel="time of a launch, µs", xscale="log")
+        axis.xaxis.set_major_formatter("{x:g}")
+        axis.grid(alpha=0.3)
+    axes[0].set_ylabel("B against A, the same code, %")
+    axes[-1].legend()
     figure.savefig(file, dpi=200)
 
 
