@@ -75,12 +75,12 @@ def longest(launch: Launch, gpu: Gpu) -> Work:
 def _parts(unit: str, before: Work, after: Work, gpu: Gpu) -> Parts:
     """Returns what changes the time of a unit, each part positive if it saves; comparable with each other."""
     if unit in units.OF_SM:
-        idle = min(before.blocks, after.blocks) < before.sms
         counts = _counts(unit, before, after)
         whole = sum(map(abs, counts.values()))
         work = abs(_log(_busy(unit, before), _busy(unit, after)))
-        uneven: Parts = {"idle_sms" if idle else "tail": _log(before.unevenness, after.unevenness)}
-        return _added({m: work * change / whole for m, change in counts.items() if whole}, uneven)
+        return _added(
+            {m: work * change / whole for m, change in counts.items() if whole}, _uneven(before, after)
+        )
     if unit == units.CHAIN:
         return _chain(before, after, gpu)
     return _OF_GPU[unit](before, after)
@@ -140,8 +140,7 @@ def _other_memory(before: Work, after: Work, otherwise: Mechanism = "shared_acce
 
 def _chain(before: Work, after: Work, gpu: Gpu) -> Parts:
     sides = [units.chain(work, gpu) for work in (before, after)]
-    few = min(before.blocks, after.blocks) < before.sms
-    beside: Parts = {"idle_sms" if few else "occupancy": _log(_at_a_time(after), _at_a_time(before))}
+    beside = _added({"occupancy": _log(_held(after), _held(before))}, _uneven(before, after))
     loads: Parts = {
         **_wide_or("instructions", before, after, _log(before.loads, after.loads)),
         "loads_in_flight": _log(after.in_flight, before.in_flight),
@@ -256,8 +255,15 @@ def _apart(work: Work) -> float:
     return sectors / (sectors - work.excess_sectors) if sectors else 1.0
 
 
-def _at_a_time(work: Work) -> float:
-    return work.warps / work.lives
+def _held(work: Work) -> float:
+    """Returns the warps that an SM holds at a time."""
+    return work.block_warps * work.resident
+
+
+def _uneven(before: Work, after: Work) -> Parts:
+    """Returns how much less the busiest SM has to do than the mean one."""
+    idle = min(before.blocks, after.blocks) < before.sms
+    return {"idle_sms" if idle else "tail": _log(before.unevenness, after.unevenness)}
 
 
 def _within(part: float, whole: float) -> float:

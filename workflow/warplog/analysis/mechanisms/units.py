@@ -17,6 +17,7 @@ OF_SM = ("issue", "fma", "alu", "fp64", "xu", "lsu", "tensor", "l1")
 OF_GPU = ("l2", "dram")
 _SCHEDULERS = 4  # of an SM, each of which issues an instruction per cycle
 _WAVEFRONT, _LINE, _SECTOR = 128, 128, 32  # bytes
+_PORT = 64  # bytes per cycle between an SM and L2
 _FEW_WARPS, _MANY_WARPS = 4, 32  # of the two barriers that are measured
 _OF_PHASE = 2  # instructions of a warp on an mbarrier: it arrives, and asks whether all have
 
@@ -59,7 +60,7 @@ def chain(work: Work, gpu: Gpu) -> Times:
         "arithmetic": work.dependent / work.warps * gpu.us("fma_latency_ns"),
         "loads": work.rounds * latency(work, gpu),
         "copies": work.copies / work.warps * (1 - work.overlapped) * gpu.us("dram_latency_ns"),
-        "barriers": work.barriers / work.warps * _barrier(work.block_warps, gpu),
+        "barriers": work.barriers / work.warps * _barrier(work.block_warps * work.resident, gpu),
         "fences": work.fences / work.warps * gpu.us("fence_ns"),
         "arrivals": work.arrivals / work.warps / _OF_PHASE * gpu.us("mbarrier_ns"),
     }
@@ -107,12 +108,22 @@ def _of_gpu(work: Work, gpu: Gpu) -> Iterator[tuple[str, float]]:
     if math.isnan(work.l2_requests):
         yield "l2", work.l2_cycles / work.mhz / gpu.share("l2_pct")
     else:
-        yield "l2", work.l2_requests * _LINE / gpu.per_us("l2_gbytes_per_s")
+        yield "l2", l2_us(work, gpu)
     yield "dram", dram_us(work.dram_read, work.dram_written, gpu)
     yield BLOCKS, work.blocks / gpu.per_us("block_starts_per_us")
     yield WARPS, work.warps / gpu.per_us("warp_starts_per_us")
     added = "same_address_float_add_ns" if work.adds_floats else "same_address_add_ns"
     yield ATOMICS, work.same_address * gpu.us(added)
+
+
+def l2_us(work: Work, gpu: Gpu) -> float:
+    """Returns the time of L2 for the sectors that it sends and receives, or of its busiest port to an SM, if longer.
+
+    A request holds the port as long as a whole line does, whatever it asks for.
+    """
+    apart, shared = (gpu.per_us(f"l2{name}_gbytes_per_s") for name in ("_apart", ""))
+    port = work.l2_requests * _LINE / _PORT / work.sms * work.unevenness / work.mhz
+    return max(port, work.l2_sectors * _SECTOR / (shared if math.isnan(apart) else apart))
 
 
 def dram_us(read: float, written: float, gpu: Gpu) -> float:
@@ -124,7 +135,13 @@ def dram_us(read: float, written: float, gpu: Gpu) -> float:
 
 
 def _barrier(warps: float, gpu: Gpu) -> float:
-    """Returns how long a barrier of a block takes, on the line through the two that were measured."""
+    """Returns how long a barrier takes, on the line through the two that were measured.
+
+    An SM counts the warps at the barriers of all its blocks one after the other.
+
+    Args:
+        warps: that the SM holds.
+    """
     few, many = gpu.us("barrier_ns"), gpu.us("barrier_32_warps_ns")
     slope = 0.0 if math.isnan(many) else (many - few) / (_MANY_WARPS - _FEW_WARPS)
     return max(0.0, few + (warps - _FEW_WARPS) * slope)
