@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from warplog.analysis.mechanisms import units
 from warplog.analysis.mechanisms.ceilings import Gpu
 from warplog.analysis.mechanisms.model import LAUNCHES, Prediction
-from warplog.analysis.mechanisms.work import Launch, Work
+from warplog.analysis.mechanisms.work import LINE_SECTORS, Launch, Work
 from warplog.catalog.contract import Mechanism
 
 # How much each mechanism accounts for a change, in any unit: positive if it saves.
@@ -37,7 +37,7 @@ RESTS_ON: Mapping[Mechanism, tuple[str, ...]] = {
     "faster_unit": ("pipe_tensor_pct",),
     "barriers": ("inst_bar",),
     "fences": ("inst_membar",),
-    "atomics": ("global_reduction_requests", "global_atomic_requests"),
+    "atomics": ("global_reduction_requests", "global_atomic_requests", "traced_kernels/same_address"),
     "block_starts": ("grid_blocks",),
     "idle_sms": ("grid_blocks",),
     "tail": ("grid_blocks",),
@@ -81,8 +81,8 @@ def _parts(unit: str, before: Work, after: Work, gpu: Gpu) -> Parts:
         return _added(
             {m: work * change / whole for m, change in counts.items() if whole}, _uneven(before, after)
         )
-    if unit == units.CHAIN:
-        return _chain(before, after, gpu)
+    if unit in (units.CHAIN, units.WAITS):
+        return _chain(unit, before, after, gpu)
     return _OF_GPU[unit](before, after)
 
 
@@ -138,14 +138,16 @@ def _other_memory(before: Work, after: Work, otherwise: Mechanism = "shared_acce
     )
 
 
-def _chain(before: Work, after: Work, gpu: Gpu) -> Parts:
+def _chain(unit: str, before: Work, after: Work, gpu: Gpu) -> Parts:
     sides = [units.chain(work, gpu) for work in (before, after)]
     beside = _added({"occupancy": _log(_held(after), _held(before))}, _uneven(before, after))
     loads: Parts = {
-        **_wide_or("instructions", before, after, _log(before.loads, after.loads)),
+        **_wide_or(
+            _other_memory(before, after, "instructions"), before, after, _log(before.loads, after.loads)
+        ),
         "loads_in_flight": _log(after.in_flight, before.in_flight),
-        "memory_level": _log(units.latency(before, gpu), units.latency(after, gpu)),
     }
+    level: Parts = {"memory_level": _log(units.latency(before, gpu), units.latency(after, gpu))}
     arithmetic: Parts = {"independent_instructions": _log(before.dependent, after.dependent)}
     factors: Mapping[str, Parts] = {
         "block": {
@@ -153,7 +155,8 @@ def _chain(before: Work, after: Work, gpu: Gpu) -> Parts:
             "occupancy": _log(after.resident, before.resident),
         },
         "arithmetic": _added(arithmetic, beside),
-        "loads": _added(loads, beside),
+        "shared": _added({"memory_level": _log(before.dependent_shared, after.dependent_shared)}, beside),
+        "loads": _added(_added(loads, level), beside),
         "copies": {"load_overlap": _log(1 - before.overlapped, 1 - after.overlapped)},
         "barriers": _added({"barriers": _log(before.barriers, after.barriers)}, beside),
         "fences": _added({"fences": _log(before.fences, after.fences)}, beside),
@@ -161,6 +164,8 @@ def _chain(before: Work, after: Work, gpu: Gpu) -> Parts:
     }
     found: Parts = {}
     for name, parts in factors.items():
+        if (name in units.WAITED_FOR) != (unit == units.WAITS):
+            continue
         change = sides[0].get(name, 0.0) - sides[1].get(name, 0.0)
         agreeing = {mechanism: part for mechanism, part in parts.items() if part * change > 0}
         scale = abs(change) / sum(map(abs, agreeing.values())) if agreeing else 0.0
@@ -184,7 +189,9 @@ def _l2(before: Work, after: Work) -> Parts:
     fewer = _log(before.l2_bytes, after.l2_bytes)
     # Of the kernel with fewer bytes; hot loops of the other one need not hold its copies.
     moved: Mechanism = "multicast" if (after.multicasts - before.multicasts) * fewer > 0 else "l2_bytes"
-    return _apart_or(moved, before, after, fewer)
+    sectors = before.l2_sectors - after.l2_sectors
+    spilled = fewer * _share(LINE_SECTORS * (before.spills - after.spills), sectors)
+    return _added({"spills": spilled}, _apart_or(moved, before, after, fewer - spilled))
 
 
 def _dram(before: Work, after: Work) -> Parts:

@@ -6,11 +6,9 @@ from dataclasses import dataclass, replace
 
 from warplog.analysis.mechanisms.ceilings import Gpu
 from warplog.analysis.mechanisms.model import Calibration, Prediction, busiest, predict
-from warplog.analysis.mechanisms.work import WIDEST, Launch, Work
+from warplog.analysis.mechanisms.work import LINE_SECTORS, WIDEST, Launch, Work
 from warplog.analysis.verdicts import Timed
 from warplog.catalog.contract import Mechanism
-
-_LINE_SECTORS = 4
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,7 @@ def _coalesced(work: Work) -> Work:
         load_sectors=min(work.load_sectors, work.loads * work.widths[0]),
         store_sectors=min(work.store_sectors, work.stores * work.widths[1]),
         l2_sectors=l2_sectors,
-        l2_requests=min(work.l2_requests, l2_sectors / _LINE_SECTORS),
+        l2_requests=min(work.l2_requests, l2_sectors / LINE_SECTORS),
         l2_cycles=kept * work.l2_cycles,
     )
 
@@ -85,7 +83,14 @@ def _without_conflicts(work: Work) -> Work:
 
 
 def _without_spills(work: Work) -> Work:
-    return replace(_with_fewer(_with_fewer_wavefronts(work, work.spills), work.spills), spills=0.0)
+    """What is spilled is a line of L1 and, as far as that is too small, of L2."""
+    sectors = min(LINE_SECTORS * work.spills, work.l2_sectors)
+    return replace(
+        _with_fewer(_with_fewer_wavefronts(work, work.spills), work.spills),
+        l2_sectors=work.l2_sectors - sectors,
+        l2_requests=work.l2_requests - sectors / LINE_SECTORS,
+        spills=0.0,
+    )
 
 
 def _widened(work: Work) -> Work:
@@ -160,8 +165,8 @@ MENDS: Mapping[Mechanism, Callable[[Work], Work]] = {
     "wide_accesses": _widened,
     "bank_conflicts": _without_conflicts,
     "spills": _without_spills,
-    "barriers": lambda work: replace(work, barriers=0.0),
-    "fences": lambda work: replace(work, fences=0.0),
+    # Warps that exchange data in shared memory need barriers; who reads behind a fence, counts do not tell.
+    "barriers": lambda work: work if work.shared_accesses else replace(work, barriers=0.0),
     "atomics": lambda work: replace(work, same_address=0.0),
     "tail": _even,
     "idle_sms": _spread,

@@ -1,10 +1,11 @@
 """Predicts the time of a child from its parent's time and the work of both.
 
-    T_child = L K_child + (T_parent - L K_parent) B_child / B_parent
+    T_child = L K_child + R_child B_child,  R_parent = (T_parent - L K_parent) / B_parent,  R_child = 1 + S (R_parent - 1)
 
 K are the kernels of a launch, L what one more of them costs, B the time of the units, as far as they overlap: the sum
-over kernels of the p-norm over units. What the parent reaches of its B, the child is taken to reach of its own. The
-child's time, stalls and utilisation are not used.
+over kernels of the waits for loads and the p-norm over other units. R is how much longer a kernel takes than its B: the
+child as much as the parent, as far as the same units decide (S, from 0 to 1), since what holds up one unit says nothing
+of another. The child's time, stalls and utilisation are not used.
 """
 
 import math
@@ -17,7 +18,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from warplog.analysis.mechanisms.ceilings import Gpu
-from warplog.analysis.mechanisms.units import bound, norm, unit_times
+from warplog.analysis.mechanisms.units import Times, bound, follows, norm, unit_times
 from warplog.analysis.mechanisms.work import Launch
 from warplog.analysis.verdicts import Timed
 from warplog.records import door
@@ -120,7 +121,27 @@ def child_us(
     """Returns the predicted time of the child."""
     start = launch_us(gpu)
     running = max(0.0, parent_us - start * len(parent))
-    return start * (kernels or len(child)) + running * bound(child, gpu, power) / bound(parent, gpu, power)
+    before, after = (bound(launch, gpu, power) for launch in (parent, child))
+    reached = running / before
+    own = 1 + alike(parent, child, gpu, power) * (reached - 1)
+    if (own * after - running) * (after - before) < 0:  # less work does not take longer
+        own = reached
+    return start * (kernels or len(child)) + own * after
+
+
+def alike(parent: Launch, child: Launch, gpu: Gpu, power: float) -> float:
+    """Returns how far the same units decide about the time of both: 1 if all do, 0 if none does."""
+    sides = [_decide(launch, gpu, power) for launch in (parent, child)]
+    return sum(min(share, sides[1].get(unit, 0.0)) for unit, share in sides[0].items())
+
+
+def _decide(launch: Launch, gpu: Gpu, power: float) -> Times:
+    """Returns the share of each unit in the modelled time of a launch."""
+    shares: Times = {}
+    for times in (unit_times(work, gpu) for work in launch):
+        for unit, us_per_us in follows(times, power).items():
+            shares[unit] = shares.get(unit, 0.0) + us_per_us * times[unit] / bound(launch, gpu, power)
+    return shares
 
 
 def busiest(launch: Launch, gpu: Gpu) -> str:
@@ -200,9 +221,9 @@ def _changes(parent: Launch, child: Launch, gpu: Gpu, power: float) -> dict[str,
     )
     changes: dict[str, float] = {}
     for before, after in zip_longest(*sides, fillvalue={}):
-        kernels = [(times, norm(times, power)) for times in (before, after) if times]
+        kernels = [follows(times, power) for times in (before, after) if times]
         for unit in dict.fromkeys((*before, *after)):
-            follows = [(times.get(unit, 0.0) / whole) ** (power - 1) for times, whole in kernels]
-            change = (before.get(unit, 0.0) - after.get(unit, 0.0)) * sum(follows) / len(follows)
+            us_per_us = sum(kernel.get(unit, 0.0) for kernel in kernels) / len(kernels)
+            change = (before.get(unit, 0.0) - after.get(unit, 0.0)) * us_per_us
             changes[unit] = changes.get(unit, 0.0) + change
     return changes

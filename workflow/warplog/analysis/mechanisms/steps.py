@@ -139,7 +139,9 @@ def _argued(
     differs = verdict.word in (FASTER, SLOWER)
     mechanism, word, rests_on = _NONE, NOT_IN_EVIDENCE, _deciding(campaign, of_parent, key)
     if prediction and _holds(prediction, measured_us, verdict):
-        parts = causes.by_mechanism(parent, child, prediction, campaign.gpu) if differs else {}
+        # What would be lost in the noise supports nothing.
+        shows = differs and abs(prediction.saved_us) > verdict.floor * verdict.before_us
+        parts = causes.by_mechanism(parent, child, prediction, campaign.gpu) if shows else {}
         mechanism = causes.named(parts, prediction.saved_us)
         if differs == (mechanism != _NONE):
             word, rests_on = PREDICTED, causes.RESTS_ON.get(mechanism, ())

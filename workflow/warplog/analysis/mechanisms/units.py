@@ -3,7 +3,7 @@
 SMs work through their blocks beside each other, so that the busiest one decides. Device memory, L2, the start of
 blocks, and atomics on one address are one unit each for the whole GPU. A chain is what a warp cannot overlap: the
 life of its block, and the results, loads, barriers and fences that it waits for, times the blocks that follow each
-other on an SM.
+other on an SM. Of it, the waits for loads are a unit of their own: those of a busy memory come later.
 """
 
 import math
@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from warplog.analysis.mechanisms.ceilings import Gpu
 from warplog.analysis.mechanisms.work import Launch, Work
 
-CHAIN, ATOMICS, BLOCKS, WARPS = "chain", "atomics", "blocks", "warps"
+CHAIN, WAITS, ATOMICS, BLOCKS, WARPS = "chain", "waits", "atomics", "blocks", "warps"
+WAITED_FOR = ("loads", "copies")  # parts of the chain that are waits
 OF_SM = ("issue", "fma", "alu", "fp64", "xu", "lsu", "tensor", "l1")
 OF_GPU = ("l2", "dram")
 _SCHEDULERS = 4  # of an SM, each of which issues an instruction per cycle
@@ -33,6 +34,7 @@ _RESTS_ON: Mapping[str, Callable[[Work], float]] = {
     "dram_gbytes_per_s": lambda work: work.dram_read + work.dram_written,
     "dram_latency_ns": lambda work: work.rounds + work.copies,
     "fma_latency_ns": lambda work: work.dependent,
+    "shared_latency_ns": lambda work: work.dependent_shared,
     "barrier_ns": lambda work: work.barriers,
     "mbarrier_ns": lambda work: work.arrivals,
     "fence_ns": lambda work: work.fences,
@@ -49,7 +51,10 @@ def missing(launch: Launch, gpu: Gpu) -> tuple[str, ...]:
 
 def unit_times(work: Work, gpu: Gpu) -> Times:
     """Returns the time of each unit that works for a kernel, and whose ceiling is known."""
-    times = dict(_of_sm(work, gpu)) | dict(_of_gpu(work, gpu)) | {CHAIN: sum(chain(work, gpu).values())}
+    parts = chain(work, gpu)
+    waits = sum(us for name, us in parts.items() if name in WAITED_FOR)
+    times = dict(_of_sm(work, gpu)) | dict(_of_gpu(work, gpu))
+    times |= {CHAIN: sum(parts.values()) - waits, WAITS: waits}
     return {unit: us for unit, us in times.items() if us > 0}
 
 
@@ -58,6 +63,7 @@ def chain(work: Work, gpu: Gpu) -> Times:
     parts = {
         "block": gpu.us("block_life_ns"),
         "arithmetic": work.dependent / work.warps * gpu.us("fma_latency_ns"),
+        "shared": work.dependent_shared / work.warps * gpu.us("shared_latency_ns"),
         "loads": work.rounds * latency(work, gpu),
         "copies": work.copies / work.warps * (1 - work.overlapped) * gpu.us("dram_latency_ns"),
         "barriers": work.barriers / work.warps * _barrier(work.block_warps * work.resident, gpu),
@@ -87,8 +93,18 @@ def bound(launch: Launch, gpu: Gpu, power: float) -> float:
 
 
 def norm(times: Times, power: float) -> float:
-    """Returns the time of units that overlap in part: the longest for a large power, their sum for 1."""
-    return float(sum(us**power for us in times.values()) ** (1 / power))
+    """Returns the time of units that overlap in part: the longest for a large power, their sum for 1.
+
+    Waits for loads come on top: what is transferred meanwhile makes them longer.
+    """
+    working = sum(us**power for unit, us in times.items() if unit != WAITS)
+    return float(working ** (1 / power)) + times.get(WAITS, 0.0)
+
+
+def follows(times: Times, power: float) -> Times:
+    """Returns how much longer the norm is for each microsecond more of a unit."""
+    working = norm({unit: us for unit, us in times.items() if unit != WAITS}, power)
+    return {unit: 1.0 if unit == WAITS else (us / working) ** (power - 1) for unit, us in times.items()}
 
 
 def _of_sm(work: Work, gpu: Gpu) -> Iterator[tuple[str, float]]:
@@ -119,10 +135,12 @@ def _of_gpu(work: Work, gpu: Gpu) -> Iterator[tuple[str, float]]:
 def l2_us(work: Work, gpu: Gpu) -> float:
     """Returns the time of L2 for the sectors that it sends and receives, or of its busiest port to an SM, if longer.
 
-    A request holds the port as long as a whole line does, whatever it asks for.
+    A load holds the port as long as a whole line does, whatever it asks for; a store holds it twice, with its address
+    and its bytes.
     """
     apart, shared = (gpu.per_us(f"l2{name}_gbytes_per_s") for name in ("_apart", ""))
-    port = work.l2_requests * _LINE / _PORT / work.sms * work.unevenness / work.mhz
+    stores = min(1.0, work.store_sectors / work.l2_sectors) if work.l2_sectors else 0.0
+    port = work.l2_requests * (1 + stores) * _LINE / _PORT / work.sms * work.unevenness / work.mhz
     return max(port, work.l2_sectors * _SECTOR / (shared if math.isnan(apart) else apart))
 
 
