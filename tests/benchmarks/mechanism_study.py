@@ -70,13 +70,12 @@ class Step:
 def forms(gpu: ceilings.Gpu, power: float) -> dict[str, Form]:
     """Returns the forms that are compared, by what they are called."""
 
-    def form(names: Sequence[str] | None, power: float, carried: bool, serial: bool = False) -> Form:
+    def form(names: Sequence[str] | None, power: float, carried: bool) -> Form:
         def of_kernel(work: Work) -> float:
             kept = [us for unit, us in units.unit_times(work, gpu).items() if names is None or unit in names]
             if math.isinf(power):
                 return max(kept, default=0.0)
-            p = power - (power - 1) * alone(work) if serial else power
-            return sum(us**p for us in kept) ** (1 / p)
+            return sum(us**power for us in kept) ** (1 / power)
 
         def of_launch(launch: Launch) -> float:
             return sum(map(of_kernel, launch))
@@ -92,17 +91,9 @@ def forms(gpu: ceilings.Gpu, power: float) -> dict[str, Form]:
         "maximum over units at their ceilings": form(ROOFLINE, math.inf, False),
         "maximum, the parent's efficiency carried over": form(ROOFLINE, math.inf, True),
         f"p-norm, p = {power:g}, carried over": form(ROOFLINE, power, True),
-        "the same with chain, blocks, atomics": form(None, power, True),
-        "the same at their ceilings, not carried over": form(None, power, False),
-        "the same carried over, p = 1 for lone blocks that wait for their loads": form(
-            None, power, True, True
-        ),
+        "the same with chain, waits, blocks, atomics": form(None, power, True),
+        "the model": lambda before, after, us: model.child_us(before, after, us, gpu, power),
     }
-
-
-def alone(work: Work) -> float:
-    """Returns the share of the time in which no load is in flight while an SM computes; 0 if that is unknown."""
-    return 0.0 if math.isnan(work.overlapped) else (1 - work.overlapped) / work.resident
 
 
 def read(options: argparse.Namespace) -> Campaign:

@@ -97,7 +97,7 @@ def codes(instructions: Iterable[Row]) -> dict[Key, Code]:
         found[key] = Code(
             loads_in_flight([instruction.code for instruction in hottest.instructions], hottest.iterates),
             overlapped([parse(text(row, "text")) for row in by_address], _counts(by_address, "executed")),
-            *map(sum, zip(*map(_dependent, loops), strict=True)),
+            sum(_dependent(loop) for loop in loops),
             _lane_bytes(every, "ldg"),
             _lane_bytes(every, "stg"),
             any("MULTICAST" in instruction.code.opcode for instruction in every),
@@ -169,10 +169,9 @@ def _by_key(rows: Iterable[Row]) -> dict[Key, list[Row]]:
     return found
 
 
-def _dependent(loop: Loop) -> tuple[float, float]:
-    steps, loads = dependent([instruction.code for instruction in loop.instructions], loop.iterates)
-    iterations = 0.0 if math.isnan(loop.iterations) else loop.iterations
-    return steps * iterations, loads * iterations
+def _dependent(loop: Loop) -> float:
+    steps = dependent([instruction.code for instruction in loop.instructions], loop.iterates)
+    return 0.0 if math.isnan(loop.iterations) else steps * loop.iterations
 
 
 def _counts(rows: Iterable[Row], column: str) -> list[float]:

@@ -147,7 +147,9 @@ def _chain(unit: str, before: Work, after: Work, gpu: Gpu) -> Parts:
         ),
         "loads_in_flight": _log(after.in_flight, before.in_flight),
     }
-    level: Parts = {"memory_level": _log(units.latency(before, gpu), units.latency(after, gpu))}
+    loads = _added(
+        loads, {"memory_level": _log(units.latency(before, gpu), units.latency(after, gpu))}
+    )
     arithmetic: Parts = {"independent_instructions": _log(before.dependent, after.dependent)}
     factors: Mapping[str, Parts] = {
         "block": {
@@ -155,8 +157,7 @@ def _chain(unit: str, before: Work, after: Work, gpu: Gpu) -> Parts:
             "occupancy": _log(after.resident, before.resident),
         },
         "arithmetic": _added(arithmetic, beside),
-        "shared": _added({"memory_level": _log(before.dependent_shared, after.dependent_shared)}, beside),
-        "loads": _added(_added(loads, level), beside),
+        "loads": _added(loads, beside),
         "copies": {"load_overlap": _log(1 - before.overlapped, 1 - after.overlapped)},
         "barriers": _added({"barriers": _log(before.barriers, after.barriers)}, beside),
         "fences": _added({"fences": _log(before.fences, after.fences)}, beside),

@@ -16,7 +16,6 @@ class Code:
         in_flight: loads of a thread from global memory that are in flight at a time, where most are executed.
         overlapped: share of the time in hot loops with a load or a copy to shared memory in flight; NaN if unknown.
         dependent: instructions, each of which needs the result of the one before, summed over warps.
-        dependent_shared: loads from shared memory in the same sequence, likewise.
         load_bytes, store_bytes: of a lane and access of global memory, on average; NaN without one.
         multicasts: a copy goes to several blocks of a cluster.
         adds_floats: its atomics on global memory are in floating point.
@@ -26,7 +25,6 @@ class Code:
     in_flight: int = 0
     overlapped: float = math.nan
     dependent: float = 0.0
-    dependent_shared: float = 0.0
     load_bytes: float = math.nan
     store_bytes: float = math.nan
     multicasts: bool = False
@@ -36,7 +34,6 @@ class Code:
 
 UNKNOWN = Code()
 _ARITHMETIC = ("ffma", "float", "half", "integer")
-_SHARED_STEPS = 6  # a load from shared memory takes about as long as so many dependent instructions
 _PASSES = 3  # the first fills the registers, the others differ by what an iteration adds
 
 
@@ -113,28 +110,21 @@ def _groups(groups: list[int], instruction: Instruction) -> list[int]:
     return groups
 
 
-def dependent(code: Sequence[Instruction], repeats: bool) -> tuple[int, int]:
+def dependent(code: Sequence[Instruction], repeats: bool) -> int:
     """Returns how many instructions follow each other at least, each of which needs the result of the one before.
 
     Arithmetic, comparisons and branches with a condition count; nothing starts before the branch in front of it is
     decided. In a loop it is what an iteration adds, as soon as all registers hold results of the loop.
-
-    Returns:
-        Those in the longest sequence, without and with loads from shared memory only.
     """
-    start = (0, 0)  # steps, and loads from shared memory among them
-    depths: dict[str, tuple[int, int]] = {}
-    decided = start
-    longest = [start]
+    depths: dict[str, int] = {}
+    decided = 0
+    longest = [0]
     for _ in range(_PASSES if repeats else 1):
         for instruction in code:
-            steps, loads = max((decided, *(depths.get(name, start) for name in instruction.read)))
-            is_load = instruction.kind == "lds"
-            steps += _SHARED_STEPS * is_load + (instruction.kind in _ARITHMETIC)
+            depth = max((depths.get(name, 0) for name in instruction.read), default=0)
+            depth = max(depth, decided) + (instruction.kind in _ARITHMETIC)
             if instruction.base == "BRA" and instruction.read:
-                steps += 1
-                decided = (steps, loads)
-            depths |= dict.fromkeys(instruction.written, (steps, loads + is_load))
-        longest.append(max((decided, *depths.values())))
-    steps, loads = (last - before for last, before in zip(longest[-1], longest[-2], strict=True))
-    return steps - _SHARED_STEPS * loads, loads
+                decided = depth = depth + 1
+            depths |= dict.fromkeys(instruction.written, depth)
+        longest.append(max(decided, *depths.values(), 0))
+    return longest[-1] - longest[-2]

@@ -18,7 +18,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from warplog.analysis.mechanisms.ceilings import Gpu
-from warplog.analysis.mechanisms.units import Times, bound, follows, norm, unit_times
+from warplog.analysis.mechanisms.units import CHAIN, WAITED_FOR, Times, bound, chain, follows, norm, unit_times
 from warplog.analysis.mechanisms.work import Launch
 from warplog.analysis.verdicts import Timed
 from warplog.records import door
@@ -136,11 +136,16 @@ def alike(parent: Launch, child: Launch, gpu: Gpu, power: float) -> float:
 
 
 def _decide(launch: Launch, gpu: Gpu, power: float) -> Times:
-    """Returns the share of each unit in the modelled time of a launch."""
+    """Returns the share of each unit, and of each part of a chain, in the modelled time of a launch."""
     shares: Times = {}
-    for times in (unit_times(work, gpu) for work in launch):
-        for unit, us_per_us in follows(times, power).items():
-            shares[unit] = shares.get(unit, 0.0) + us_per_us * times[unit] / bound(launch, gpu, power)
+    whole = bound(launch, gpu, power)
+    for work in launch:
+        times = unit_times(work, gpu)
+        us_per_us = follows(times, power)
+        parts = {name: (CHAIN, us) for name, us in chain(work, gpu).items() if name not in WAITED_FOR}
+        parts |= {unit: (unit, us) for unit, us in times.items() if unit != CHAIN}
+        for name, (unit, us) in parts.items():
+            shares[name] = shares.get(name, 0.0) + us_per_us[unit] * us / whole
     return shares
 
 

@@ -19,6 +19,7 @@ from warplog.parsers.instruction import parse
 from warplog.tables.conclusions import NAN, Conclusion, Forecast, Reason, UnitTime
 
 PREDICTED, ACCOUNTED, NOT_IN_EVIDENCE = WORDS = ("predicted", "accounted", "not_in_evidence")
+LEAST = 0.05  # of the slower time: for less, the model names no mechanism
 _NONE: Mechanism = "none"
 _BY_ADDRESS = ("dram", "l2", "l1")
 _WORK_COUNTS = ("l1_wavefronts", "l2_requests_from_sms")
@@ -139,8 +140,8 @@ def _argued(
     differs = verdict.word in (FASTER, SLOWER)
     mechanism, word, rests_on = _NONE, NOT_IN_EVIDENCE, _deciding(campaign, of_parent, key)
     if prediction and _holds(prediction, measured_us, verdict):
-        # What would be lost in the noise supports nothing.
-        shows = differs and abs(prediction.saved_us) > verdict.floor * verdict.before_us
+        resolved_us = max(LEAST, verdict.floor) * max(before.us, after.us)
+        shows = differs and abs(prediction.saved_us) >= resolved_us
         parts = causes.by_mechanism(parent, child, prediction, campaign.gpu) if shows else {}
         mechanism = causes.named(parts, prediction.saved_us)
         if differs == (mechanism != _NONE):

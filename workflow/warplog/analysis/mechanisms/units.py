@@ -34,7 +34,6 @@ _RESTS_ON: Mapping[str, Callable[[Work], float]] = {
     "dram_gbytes_per_s": lambda work: work.dram_read + work.dram_written,
     "dram_latency_ns": lambda work: work.rounds + work.copies,
     "fma_latency_ns": lambda work: work.dependent,
-    "shared_latency_ns": lambda work: work.dependent_shared,
     "barrier_ns": lambda work: work.barriers,
     "mbarrier_ns": lambda work: work.arrivals,
     "fence_ns": lambda work: work.fences,
@@ -63,7 +62,6 @@ def chain(work: Work, gpu: Gpu) -> Times:
     parts = {
         "block": gpu.us("block_life_ns"),
         "arithmetic": work.dependent / work.warps * gpu.us("fma_latency_ns"),
-        "shared": work.dependent_shared / work.warps * gpu.us("shared_latency_ns"),
         "loads": work.rounds * latency(work, gpu),
         "copies": work.copies / work.warps * (1 - work.overlapped) * gpu.us("dram_latency_ns"),
         "barriers": work.barriers / work.warps * _barrier(work.block_warps * work.resident, gpu),

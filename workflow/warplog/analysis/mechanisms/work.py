@@ -56,7 +56,6 @@ class Work:
         in_flight: loads of a thread that are in flight at a time; 0 if unknown.
         overlapped: share of the time in hot loops with a load or a copy to shared memory in flight; NaN if unknown.
         dependent: instructions that each need the result of the one before, summed over warps; 0 if unknown.
-        dependent_shared: loads from shared memory among these, which count apart.
         traced: its memory accesses were traced, at some case.
         same_address: atomics by lanes on the address of global memory that most of them are on; a guess if `traced` is
             not set, or the trace does not have the addresses.
@@ -96,7 +95,6 @@ class Work:
     in_flight: float = 0.0
     overlapped: float = math.nan
     dependent: float = 0.0
-    dependent_shared: float = 0.0
     traced: bool = False
     same_address: float = 0.0
     adds_floats: bool = False
@@ -223,7 +221,6 @@ def work_of(
         in_flight=code.in_flight,
         overlapped=code.overlapped,
         dependent=code.dependent,
-        dependent_shared=code.dependent_shared,
         adds_floats=code.adds_floats,
         multicasts=code.multicasts,
         traced=on_one is not None,
