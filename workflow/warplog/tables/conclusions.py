@@ -522,7 +522,7 @@ class UnitTime(Conclusion):
         str,
         "",
         "issue, fma, alu, fp64, xu, lsu, tensor, l1 (with shared memory), l2, dram, blocks and warps (their starts),"
-        " atomics (on one address), chain (what a warp cannot overlap) or launches",
+        " atomics (on one address), chain (what a warp cannot overlap), waits (for loads) or launches",
     ]
     parent_us: Annotated[float, "us", "time that it would take for the parent's work alone"]
     us: Annotated[float, "us", "the same for the variant's"]

@@ -28,12 +28,20 @@ def saved(launch, us, on=ONLY, **options):
         ("tail", 1000, 99 / 200, {"instructions": 4e8 * 101 / 200, "blocks": 101.0}),
         ("idle_sms", 1000, 0.75, {"instructions": 1e8, "blocks": 25.0}),
         ("idle_sms", 1000, 0.5, {"instructions": 4e6, "blocks": 1.0, "block_warps": 2.0}),
-        ("barriers", 1000, 1.0, {"barriers": 8000 / 0.014 * 1000}),
-        ("fences", 1000, 1.0, {"fences": 8000 * 2000}),
+        ("barriers", 1000, 1.0, {"barriers": 8000 / 0.086 * 1000}),
     ],
 )
 def test_a_kernel_that_does_nothing_else_saves_what_mending_it_spares(mechanism, us, share, counts):
     assert saved([work(**counts)], us + 2)[mechanism] == pytest.approx(us * share)
+
+
+def test_barriers_between_accesses_to_shared_memory_and_fences_are_taken_to_be_needed():
+    assert saved([work(barriers=8e7, shared_accesses=1e5, fences=8e6)], 9000) == {}
+
+
+def test_spills_save_their_lines_in_l2():
+    spilling = work(spills=1e7, l2_requests=1e7, l2_sectors=4e7)
+    assert saved([spilling], 202, on=gpu(block_life_ns=0.0))["spills"] == pytest.approx(200, rel=0.02)
 
 
 def test_several_kernels_could_be_one():

@@ -24,6 +24,18 @@ def test_the_child_reaches_as_much_of_its_units_as_the_parent():
     assert found.speedup_interval == pytest.approx((2502 / 1502, 2502 / 1002))
 
 
+def test_what_holds_up_a_unit_is_not_carried_over_to_another():
+    """The parent takes twice as long as device memory: nothing is known of how long the child's products take."""
+    other = [work(pipe_cycles={"tensor": 1e6})]  # 1000 us
+    found = predict(SLOW, other, Timed(4002, EXACT), QUIET, MODEL)
+    assert found.saved_us == pytest.approx(3000)
+
+
+def test_less_work_does_not_take_longer_whatever_held_up_the_parent():
+    other = [work(pipe_cycles={"tensor": 2.5e6})]
+    assert predict(SLOW, other, Timed(8002, EXACT), QUIET, MODEL).saved_us == pytest.approx(-2000)
+
+
 def test_each_kernel_costs_a_launch_and_its_own_units():
     halves = [work(dram_read=3e9), work(dram_read=3e9)]
     found = predict(halves, SLOW, Timed(2504, EXACT), QUIET, MODEL)

@@ -14,7 +14,9 @@ from warplog.analysis.mechanisms import units
         ("issue", 1000, {"instructions": 4 * 100 * 1e6}),
         ("fma", 500, {"pipe_cycles": {"fma": 0.5e6}}),
         ("l1", 1000, {"l1_wavefronts": 100 * 1e6}),  # one of 128 bytes per cycle and SM
-        ("l2", 200, {"l2_requests": 10e6}),  # lines of 128 bytes at 6.4 TB/s
+        ("l2", 400, {"l2_requests": 10e6, "l2_sectors": 80e6}),  # of 32 bytes at 6.4 TB/s
+        ("l2", 200, {"l2_requests": 10e6, "l2_sectors": 10e6}),  # ports of 64 bytes per cycle, a line for each
+        ("l2", 400, {"l2_requests": 10e6, "l2_sectors": 10e6, "store_sectors": 10e6}),
         ("dram", 1000, {"dram_read": 3e9}),
         ("dram", 1500, {"dram_read": 1.5e9, "dram_written": 2e9}),  # in a copy both together reach 2.4 TB/s
         ("blocks", 50, {"blocks": 50_000}),
@@ -40,7 +42,7 @@ def test_the_busiest_sm_decides():
         (2.0, {"blocks": 10_000}),  # ten times ten blocks, one after the other
         (0.2, {"blocks": 1}),
         (0.4, {"blocks": 101, "resident": 1}),
-        (0.2 + 5 * 0.014, {"barriers": 5 * 8000}),  # of 8 warps, between 10 ns for 4 and 38 for 32
+        (0.2 + 5 * 0.086, {"barriers": 5 * 8000}),  # of ten blocks of 8 warps: 10 ns for 4 and 38 for 32
         (0.2 + 2 * 0.5, {"fences": 2 * 8000}),
         (0.2 + 3 * 0.03, {"arrivals": 2 * 3 * 8000}),
         (0.2 + 100 * 0.004, {"dependent": 100 * 8000}),
@@ -76,6 +78,15 @@ def test_units_overlap_by_the_norm():
     assert units.norm(times, 2) == pytest.approx(5000)
     assert units.norm(times, 1) == pytest.approx(7000)
     assert units.norm(times, 50) == pytest.approx(4000, rel=1e-3)
+    assert units.norm({**times, units.WAITS: 100}, 2) == pytest.approx(5100), "waits come on top"
+
+
+@pytest.mark.parametrize("power", [1.0, 4.0])
+def test_the_norm_follows_a_unit_by_its_slope(power):
+    times = {"issue": 3.0, "l1": 4.0, units.WAITS: 2.0}
+    for unit, slope in units.follows(times, power).items():
+        longer = units.norm({**times, unit: times[unit] + 1e-6}, power)
+        assert (longer - units.norm(times, power)) / 1e-6 == pytest.approx(slope, rel=1e-3)
 
 
 def test_l1_serves_a_wavefront_per_cycle_where_its_bandwidth_was_not_measured():
@@ -87,6 +98,6 @@ def test_l1_serves_a_wavefront_per_cycle_where_its_bandwidth_was_not_measured():
 
 def test_what_is_not_measured_or_not_counted_takes_no_time():
     bare = gpu(fence_ns=float("nan"), l2_gbytes_per_s=float("nan"))
-    times = units.unit_times(work(fences=8000, l2_requests=1e6, l1_wavefronts=float("nan")), bare)
+    times = units.unit_times(work(fences=8000, l2_sectors=1e6, l1_wavefronts=float("nan")), bare)
     assert set(times) == {"blocks", "warps", "chain"}
     assert times["chain"] == pytest.approx(0.2)
