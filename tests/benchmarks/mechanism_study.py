@@ -37,7 +37,10 @@ from warplog.tables.files import as_rows, read_table
 KERNELS = Path(__file__).parents[2] / "kernels"
 LEAST_GAIN = 0.15  # of the slower time
 LITTLE = 0.1  # of what could be mended
-HEADER = "# What is fitted for the model of mechanisms, and to what: model.py says what the values mean.\n"
+HEADER = """\
+# What is fitted for the model of mechanisms (model.py says what the values mean), by
+# `python tests/benchmarks/mechanism_study.py results/tables --write`, to the planted pairs that are `fitted`.
+"""
 POWERS = (2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
 ROOFLINE = (*units.OF_SM, *units.OF_GPU)
 Form = Callable[[Launch, Launch, float], float]  # work of parent and child, the parent's time: the child's

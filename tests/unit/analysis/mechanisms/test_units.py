@@ -15,7 +15,11 @@ from warplog.analysis.mechanisms import units
         ("fma", 500, {"pipe_cycles": {"fma": 0.5e6}}),
         ("l1", 1000, {"l1_wavefronts": 100 * 1e6}),  # one of 128 bytes per cycle and SM
         ("l2", 400, {"l2_requests": 10e6, "l2_sectors": 80e6}),  # of 32 bytes at 6.4 TB/s
-        ("l2", 200, {"l2_requests": 10e6, "l2_sectors": 10e6}),  # ports of 64 bytes per cycle, a line for each
+        (
+            "l2",
+            200,
+            {"l2_requests": 10e6, "l2_sectors": 10e6},
+        ),  # ports of 64 bytes per cycle, a line for each
         ("l2", 400, {"l2_requests": 10e6, "l2_sectors": 10e6, "store_sectors": 10e6}),
         ("dram", 1000, {"dram_read": 3e9}),
         ("dram", 1500, {"dram_read": 1.5e9, "dram_written": 2e9}),  # in a copy both together reach 2.4 TB/s

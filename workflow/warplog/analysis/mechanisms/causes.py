@@ -147,9 +147,7 @@ def _chain(unit: str, before: Work, after: Work, gpu: Gpu) -> Parts:
         ),
         "loads_in_flight": _log(after.in_flight, before.in_flight),
     }
-    loads = _added(
-        loads, {"memory_level": _log(units.latency(before, gpu), units.latency(after, gpu))}
-    )
+    loads = _added(loads, {"memory_level": _log(units.latency(before, gpu), units.latency(after, gpu))})
     arithmetic: Parts = {"independent_instructions": _log(before.dependent, after.dependent)}
     factors: Mapping[str, Parts] = {
         "block": {

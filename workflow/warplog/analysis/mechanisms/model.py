@@ -1,6 +1,8 @@
 """Predicts the time of a child from its parent's time and the work of both.
 
-    T_child = L K_child + R_child B_child,  R_parent = (T_parent - L K_parent) / B_parent,  R_child = 1 + S (R_parent - 1)
+    T_child = L K_child + R_child B_child
+    R_parent = (T_parent - L K_parent) / B_parent
+    R_child = 1 + S (R_parent - 1)
 
 K are the kernels of a launch, L what one more of them costs, B the time of the units, as far as they overlap: the sum
 over kernels of the waits for loads and the p-norm over other units. R is how much longer a kernel takes than its B: the
@@ -18,7 +20,16 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from warplog.analysis.mechanisms.ceilings import Gpu
-from warplog.analysis.mechanisms.units import CHAIN, WAITED_FOR, Times, bound, chain, follows, norm, unit_times
+from warplog.analysis.mechanisms.units import (
+    CHAIN,
+    WAITED_FOR,
+    Times,
+    bound,
+    chain,
+    follows,
+    norm,
+    unit_times,
+)
 from warplog.analysis.mechanisms.work import Launch
 from warplog.analysis.verdicts import Timed
 from warplog.records import door
