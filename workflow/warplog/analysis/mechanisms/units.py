@@ -136,7 +136,7 @@ def l2_us(work: Work, gpu: Gpu) -> float:
     A load holds the port as long as a whole line does, whatever it asks for; a store holds it twice, with its address
     and its bytes.
     """
-    apart, shared = (gpu.per_us(f"l2{name}_gbytes_per_s") for name in ("_apart", ""))
+    apart, shared = gpu.per_us("l2_apart_gbytes_per_s"), gpu.per_us("l2_gbytes_per_s")
     stores = min(1.0, work.store_sectors / work.l2_sectors) if work.l2_sectors else 0.0
     port = work.l2_requests * (1 + stores) * _LINE / _PORT / work.sms * work.unevenness / work.mhz
     return max(port, work.l2_sectors * _SECTOR / (shared if math.isnan(apart) else apart))
