@@ -155,7 +155,7 @@ def test_a_step_that_is_no_faster_says_so_in_the_words_of_its_verdict(recorded, 
         ({"explained": "", "gap": "no_counters"}, "Counters were not captured, so there is no explanation."),
         (
             {"ancestor": "naive", "ancestor_speedup": 90.0},
-            "Compared with naive, which is faster than its parent, it is 90.0x as fast.",
+            "Compared with naive, an ancestor that is faster than its parent, it is 90.0x as fast.",
         ),
     ],
 )

@@ -30,6 +30,11 @@ _LEAST_TURNED = 0.02  # by which a variant is slower or faster than its parent a
 _MOST_ACCESSES = 24
 _MOST_FORECASTS = 3
 _LEAST_MOVED = math.log(1.05)  # of a count that a mechanism rests on, to be shown
+# What there is so many of: the accesses that a number per request is about.
+_REQUESTS = {
+    "global_load_sectors_per_request": "inst_ldg",
+    "global_store_sectors_per_request": "inst_stg",
+}
 _LEAST_PART = 0.01  # of the largest part of a saving: others are left out
 _RATES = ("ipc", "issuing_or_ready")  # they follow from the other causes, if there are any
 
@@ -124,7 +129,7 @@ def _argued(
         for name in rests_on
         if row.mechanism != "none" and {(row.parent, name), (row.variant, name)} <= counted.keys()
     ]
-    most = max(pairs, key=_moved, default=())
+    most = max(pairs, key=lambda pair: _tells(pair, counted), default=())
     waits = [c for c in changes if c.kind == "state" and f"{Change.TABLE}/{c.quantity}" in rests_on]
     parts = sorted(unit_times, key=lambda part: -abs(part.saved_us))
     is_same = row.word == "predicted" and row.mechanism == "none"
@@ -139,7 +144,7 @@ def _argued(
 
 def _counted(tables: FigureTables, reasons: Iterable[Reason]) -> dict[tuple[str, str], Row]:
     """Returns the rows of the metrics that reasons rest on, of each variant's longest kernel, by variant and metric."""
-    names = {name for reason in reasons for name in reason.rests_on.split(",")}
+    names = {name for reason in reasons for name in reason.rests_on.split(",")} | set(_REQUESTS.values())
     kernels = {str(row["variant"]): row["kernel"] for row in as_rows(tables.counters([]))}
     metrics = _profiled(tables, tables.metrics)
     kept = metrics[metrics["metric"].isin(names) & (metrics["tool"] == "ncu") & metrics["value"].notna()]
@@ -154,6 +159,13 @@ def _moved(pair: Sequence[Row]) -> float:
     """Returns by which factor a metric changes, as a logarithm."""
     least, most = sorted(number(row, "value") for row in pair)
     return math.log(most / least) if least > 0 else math.inf if most > 0 else 0.0
+
+
+def _tells(pair: Sequence[Row], counted: Mapping[tuple[str, str], Row]) -> tuple[bool, float, float]:
+    """Returns how much a count tells of a step: whether it changed, in how many accesses, and how much."""
+    before, _ = pair
+    requests = counted.get((text(before, "variant"), _REQUESTS.get(text(before, "metric"), "")), {})
+    return _moved(pair) >= _LEAST_MOVED, number(requests, "value") if requests else 0.0, _moved(pair)
 
 
 def _step(row: rows.Step, changes: Sequence[Change]) -> Step:
