@@ -11,7 +11,8 @@
 
 #include <cuda_runtime.h>
 
-constexpr int MOST_THREADS = 1024;  // of a block
+#include "same_on_all_sms.cuh"
+
 constexpr int IN_A_ROW = 256;       // FMAs of a pass of the loop
 constexpr int CHAINS = 4;           // of each kind
 
@@ -41,11 +42,5 @@ __global__ void __launch_bounds__(MOST_THREADS, 2)
 }
 
 extern "C" int launch(const float* x, float* y, int warps, int fmas, float one, cudaStream_t stream) {
-    int device = 0, sms = 0;
-    cudaError_t error = cudaGetDevice(&device);
-    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
-    if (error != cudaSuccess) return error;
-    const int per_sm = (32 * warps - 1) / MOST_THREADS + 1;
-    pipes_mixed<<<sms * per_sm, 32 * warps / per_sm, 0, stream>>>(x, y, fmas, one, per_sm);
-    return cudaGetLastError();
+    return on_all_sms(pipes_mixed, x, y, warps, fmas, one, stream);
 }

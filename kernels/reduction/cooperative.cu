@@ -17,15 +17,11 @@
 #include <algorithm>
 
 #include "block_sum.cuh"
-#include "workspace.cuh"
+#include "strided_sum.cuh"
 
 __global__ void __launch_bounds__(BLOCK)
     reduce_cooperative(const float* __restrict__ x, float* sums, float* __restrict__ out, int n) {
-    float sum = 0.0f;
-    // Signed on purpose: since an unsigned index may wrap, the compiler would not unroll, and only one load of a thread
-    // would be in flight.
-    const long long step = gridDim.x * BLOCK;
-    for (long long i = blockIdx.x * BLOCK + threadIdx.x; i < n; i += step) sum += x[i];
+    float sum = strided_sum(x, n);
     sum = block_sum(sum);
     if (threadIdx.x == 0) sums[blockIdx.x] = sum;
     cooperative_groups::this_grid().sync();

@@ -11,42 +11,22 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
-
 #include "block_sum.cuh"
-#include "workspace.cuh"
+#include "strided_sum.cuh"
 
 __global__ void __launch_bounds__(BLOCK)
     reduce_two_stage(const float* __restrict__ x, float* __restrict__ sums, int n) {
-    float sum = 0.0f;
-    // Signed on purpose: since an unsigned index may wrap, the compiler would not unroll, and only one load of a thread
-    // would be in flight.
-    const long long step = gridDim.x * BLOCK;
-    for (long long i = blockIdx.x * BLOCK + threadIdx.x; i < n; i += step) sum += x[i];
+    float sum = strided_sum(x, n);
     sum = block_sum(sum);
     if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
-// The number of blocks that the current GPU holds at once.
-static cudaError_t resident_blocks(int* blocks) {
-    int device = 0, sms = 0, threads = 0;
-    cudaError_t error = cudaGetDevice(&device);
-    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
-    if (error == cudaSuccess)
-        error = cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerMultiProcessor, device);
-    *blocks = sms * std::max(1, threads / BLOCK);
-    return error;
-}
-
 extern "C" int launch(const float* x, float* out, int n, cudaStream_t stream) {
-    int most = 0;
-    cudaError_t error = resident_blocks(&most);
-    void* sums = nullptr;
-    if (error == cudaSuccess) error = workspace(most * sizeof(float), &sums);
+    int blocks = 0;
+    float* sums = nullptr;
+    const cudaError_t error = deal_out(n, &blocks, &sums);
     if (error != cudaSuccess) return error;
-    float* partial = static_cast<float*>(sums);
-    const int blocks = std::min((n - 1) / BLOCK + 1, most);
-    reduce_two_stage<<<blocks, BLOCK, 0, stream>>>(x, partial, n);
-    reduce_two_stage<<<1, BLOCK, 0, stream>>>(partial, out, blocks);
+    reduce_two_stage<<<blocks, BLOCK, 0, stream>>>(x, sums, n);
+    reduce_two_stage<<<1, BLOCK, 0, stream>>>(sums, out, blocks);
     return cudaGetLastError();
 }
