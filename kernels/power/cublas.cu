@@ -13,26 +13,11 @@
 //              concurrent streams would share the workspace.
 // Source       docs.nvidia.com/cuda/cublas (cublasGemmEx, cublasSetWorkspace).
 
-#include "cublas.cuh"
-
-#include <cuda_bf16.h>
-
-constexpr int TRANSPOSE = 1;     // CUBLAS_OP_T
-constexpr int DEFAULT_MATH = 0;  // CUBLAS_DEFAULT_MATH
-constexpr int COMPUTE_32F = 68;  // CUBLAS_COMPUTE_32F
+#include "cublas_bf16.cuh"
 
 extern "C" int library_version() { return cublas::version(); }
 
 extern "C" int launch(const __nv_bfloat16* A, const __nv_bfloat16* B, __nv_bfloat16* C, int M, int N, int K,
-                      int pattern, cudaStream_t stream) {
-    static_cast<void>(pattern);  // determines the inputs only
-    cublas::Session* session = nullptr;
-    cublas::Handle handle = nullptr;
-    cudaError_t error = cublas::current_session(&session);
-    if (error == cudaSuccess) error = session->bind(stream, DEFAULT_MATH, &handle);
-    if (error != cudaSuccess) return error;
-    const float alpha = 1.0f, beta = 0.0f;
-    return cublas::as_cuda_error(cublas::library().gemm_ex(
-        handle, TRANSPOSE, cublas::NO_TRANSPOSE, N, M, K, &alpha, B, CUDA_R_16BF, K, A, CUDA_R_16BF, K, &beta, C,
-        CUDA_R_16BF, N, COMPUTE_32F, cublas::GEMM_DEFAULT));
+                      int /* pattern */, cudaStream_t stream) {
+    return cublas::multiply_bf16(A, B, cublas::TRANSPOSE, C, CUDA_R_16BF, M, N, K, stream);
 }
