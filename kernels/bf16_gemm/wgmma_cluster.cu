@@ -26,17 +26,7 @@
 
 #include <cstdint>
 
-#include "cluster.cuh"
-#include "tiles.cuh"
-
-constexpr int CONSUMERS = 2, BM = CONSUMERS * ROWS;
-constexpr int THREADS = (1 + CONSUMERS) * 128;
-// 65536 registers for 384 threads: 168 each at the start. (24 + 2 * 240) * 128 registers do not exceed this.
-constexpr int PRODUCER_REGISTERS = 24, CONSUMER_REGISTERS = 240;
-
-using TileRing = Ring<CONSUMERS, BN, STAGES>;
-using Neighbours = Cluster<CLUSTER, 1>;
-constexpr int SHARED_BYTES = TileRing::BYTES + tma::ATOM_BYTES;  // with room for alignment
+#include "columns.cuh"
 
 __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
     bf16_gemm_wgmma_cluster(const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map,
@@ -88,18 +78,5 @@ __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
 
 extern "C" int launch(const __nv_bfloat16* A, const __nv_bfloat16* B, __nv_bfloat16* C, int M, int N, int K,
                       cudaStream_t stream) {
-    thread_local tma::Map a_map, b_map;
-    int clusters = 0;
-    cudaError_t error = a_map.describe(A, M, K, BM);
-    if (error == cudaSuccess) error = b_map.describe(B, N, K, BN / CLUSTER);
-    if (error == cudaSuccess)
-        error =
-            cudaFuncSetAttribute(bf16_gemm_wgmma_cluster, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES);
-    if (error == cudaSuccess)
-        error = resident_clusters(bf16_gemm_wgmma_cluster, CLUSTER, THREADS, SHARED_BYTES, &clusters);
-    if (error != cudaSuccess) return error;
-    if (TUNED) clusters = tiles::even_workers(((M - 1) / (BM * CLUSTER) + 1) * ((N - 1) / BN + 1), clusters);
-    bf16_gemm_wgmma_cluster<<<clusters * CLUSTER, THREADS, SHARED_BYTES, stream>>>(a_map.map(), b_map.map(), C, M, N,
-                                                                                   K);
-    return cudaGetLastError();
+    return launch_columns(bf16_gemm_wgmma_cluster, A, B, C, M, N, K, TUNED, stream);
 }

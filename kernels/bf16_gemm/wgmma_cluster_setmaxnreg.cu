@@ -22,20 +22,11 @@
 
 #include <cstdint>
 
-#include "cluster.cuh"
-#include "tiles.cuh"
+#include "columns.cuh"
 
-constexpr int CONSUMERS = 2, BM = CONSUMERS * ROWS;
-constexpr int THREADS = (1 + CONSUMERS) * 128;
-// 65536 registers for 384 threads: 168 each at the start. (24 + 2 * 240) * 128 registers do not exceed this.
-constexpr int PRODUCER_REGISTERS = 24, CONSUMER_REGISTERS = 240;
 constexpr int PLAIN = 0, EVICT_FIRST = 1, WRITE_THROUGH = 2;  // values of STORE
 
 static_assert(STORE == PLAIN || STORE == EVICT_FIRST || STORE == WRITE_THROUGH, "how C is stored");
-
-using TileRing = Ring<CONSUMERS, BN, STAGES>;
-using Neighbours = Cluster<CLUSTER, 1>;
-constexpr int SHARED_BYTES = TileRing::BYTES + tma::ATOM_BYTES;  // with room for alignment
 
 // As Ring::multiply<1>, but the sums are set to zero and every product adds.
 __device__ __forceinline__ void multiply_from_zero(TileRing& ring, float (&sum)[BN / 2], int consumer, int K,
@@ -120,17 +111,5 @@ __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
 
 extern "C" int launch(const __nv_bfloat16* A, const __nv_bfloat16* B, __nv_bfloat16* C, int M, int N, int K,
                       cudaStream_t stream) {
-    thread_local tma::Map a_map, b_map;
-    int clusters = 0;
-    cudaError_t error = a_map.describe(A, M, K, BM);
-    if (error == cudaSuccess) error = b_map.describe(B, N, K, BN / CLUSTER);
-    if (error == cudaSuccess)
-        error =
-            cudaFuncSetAttribute(bf16_gemm_one_change, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES);
-    if (error == cudaSuccess)
-        error = resident_clusters(bf16_gemm_one_change, CLUSTER, THREADS, SHARED_BYTES, &clusters);
-    if (error != cudaSuccess) return error;
-    bf16_gemm_one_change<<<clusters * CLUSTER, THREADS, SHARED_BYTES, stream>>>(a_map.map(), b_map.map(), C, M, N,
-                                                                                    K);
-    return cudaGetLastError();
+    return launch_columns(bf16_gemm_one_change, A, B, C, M, N, K, false, stream);
 }

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "boxes.cuh"
+#include "tiles_in_turn.cuh"
 
 namespace {
 
@@ -43,9 +43,6 @@ __device__ __forceinline__ void apply(const Layer& layer, float (&sum)[Count], i
     }
 }
 
-// 65536 registers for 384 threads: 168 each at the start. (24 + 2 * 240) * 128 registers do not exceed this.
-constexpr int PRODUCER_REGISTERS = 24, CONSUMER_REGISTERS = 240;
-
 // As bf16_gemm_wgmma_tma_store, where the comments are, but for `apply`.
 template <typename Layer>
 __global__ void __cluster_dims__(Neighbours::BLOCKS, 1, 1) __launch_bounds__(THREADS, 1)
@@ -65,18 +62,8 @@ __global__ void __cluster_dims__(Neighbours::BLOCKS, 1, 1) __launch_bounds__(THR
     const int first = blockIdx.x / Neighbours::BLOCKS, stride = gridDim.x / Neighbours::BLOCKS;
     if (threadIdx.x < 128) {
         lower_registers<PRODUCER_REGISTERS>();
-        if (threadIdx.x == 0) {
-            for (int index = first; index < tile_rows * tile_columns; index += stride) {
-                const tiles::Tile tile = tile_at(index, tile_rows, tile_columns);
-                const int row = (tile.row * DOWN + neighbours.row) * BM;
-                const int column = (tile.column * ACROSS + neighbours.column) * BN;
-                for (int k0 = 0; k0 < K; k0 += BK, ring.turn.advance()) {
-                    ring.claim();
-                    neighbours.load(ring, a_map, b_map, row, column, k0);
-                }
-            }
-            ring.drain();
-        }
+        if (threadIdx.x == 0)
+            load_tiles(ring, neighbours, a_map, b_map, first, stride, tile_rows, tile_columns, K);
     } else {
         raise_registers<CONSUMER_REGISTERS>();
         const int consumer = threadIdx.x / 128 - 1;
