@@ -23,6 +23,7 @@
 
 #include "thread_barriers.cuh"
 #include "tiles.cuh"
+#include "timeline.cuh"
 #include "tma.cuh"
 #include "wgmma.cuh"
 
@@ -39,6 +40,7 @@ static_assert(BN == 64 || BN == 128 || BN == 256, "the widths of wgmma.cuh");
 __global__ void __launch_bounds__(THREADS, 1)
     bf16_gemm_wgmma_persistent(const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map,
                                __nv_bfloat16* __restrict__ C, int M, int N, int K) {
+    TIMELINE_TRACK(track);
     extern __shared__ uint8_t shared[];
     __shared__ ThreadBarriers<CONSUMERS, STAGES> barriers;
     uint8_t* stages = tma::align(shared);  // each has a tile of A, then one of B
@@ -53,7 +55,9 @@ __global__ void __launch_bounds__(THREADS, 1)
             const tiles::Tile tile = tiles::in_groups(index, tile_rows, tile_columns, GROUP);
             for (int k0 = 0; k0 < K; k0 += BK, turn.advance()) {
                 uint8_t* stage = stages + turn.stage * STAGE_BYTES;
+                TIMELINE(track, WAIT);
                 uint64_t* full = barriers.claim(turn.stage, STAGE_BYTES);
+                TIMELINE(track, LOAD);
                 tma::load(stage, a_map, tile.row * BM, k0, full);
                 tma::load(stage + A_BYTES, b_map, tile.column * BN, k0, full);
             }
@@ -68,7 +72,9 @@ __global__ void __launch_bounds__(THREADS, 1)
                 const uint8_t* stage = stages + turn.stage * STAGE_BYTES;
                 const uint64_t a = wgmma::describe(stage + consumer * ROWS * BK * 2);
                 const uint64_t b = wgmma::describe(stage + A_BYTES);
+                TIMELINE(track, WAIT);
                 barriers.wait_full(turn.stage);
+                TIMELINE(track, COMPUTE);
                 wgmma::fence();
 #pragma unroll
                 for (int k = 0; k < BK / wgmma::K; ++k)
@@ -77,6 +83,7 @@ __global__ void __launch_bounds__(THREADS, 1)
                 wgmma::wait<0>();
                 barriers.give_back(turn.stage);
             }
+            TIMELINE(track, STORE);
             wgmma::pin(sum);
             wgmma::store(sum, C, tile.row * BM + consumer * ROWS, tile.column * BN, M, N);
         }

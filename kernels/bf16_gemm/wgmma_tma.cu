@@ -22,6 +22,7 @@
 
 #include <cstdint>
 
+#include "timeline.cuh"
 #include "tma.cuh"
 #include "wgmma.cuh"
 
@@ -36,6 +37,7 @@ static_assert(BN == 64 || BN == 128 || BN == 256, "the widths of wgmma.cuh");
 __global__ void __launch_bounds__(THREADS)
     bf16_gemm_wgmma_tma(const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map,
                         __nv_bfloat16* __restrict__ C, int M, int N, int K) {
+    TIMELINE_TRACK(track);
     extern __shared__ uint8_t shared[];
     __shared__ uint64_t full;
     uint8_t* a_tile = tma::align(shared);
@@ -52,14 +54,17 @@ __global__ void __launch_bounds__(THREADS)
     int parity = 0;  // step s is phase s of `full`
     for (int k0 = 0; k0 < K; k0 += BK) {
         if (threadIdx.x == 0) {
+            TIMELINE(track, LOAD);
             mbarrier::expect(&full, A_BYTES + B_BYTES);
             tma::load(a_tile, a_map, block_row, k0, &full);
             tma::load(b_tile, b_map, block_col, k0, &full);
         }
+        TIMELINE(track, WAIT);
         mbarrier::wait(&full, parity);
         parity ^= 1;
 
         const uint64_t a = wgmma::describe(a_tile), b = wgmma::describe(b_tile);
+        TIMELINE(track, COMPUTE);
         wgmma::fence();
 #pragma unroll
         for (int k = 0; k < BK / wgmma::K; ++k)
@@ -69,9 +74,11 @@ __global__ void __launch_bounds__(THREADS)
                                 k0 > 0 || k > 0);
         wgmma::commit();
         wgmma::wait<0>();
+        TIMELINE(track, SYNC);
         __syncthreads();  // all four warps are done with the tiles and have seen this phase end
     }
 
+    TIMELINE(track, STORE);
 #pragma unroll
     for (int i = 0; i < BM / wgmma::M; ++i) {
         wgmma::pin(sum[i]);
