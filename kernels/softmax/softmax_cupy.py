@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(BLOCK) softmax_cupy(const T* __restrict__ x, T
 def kernel(element: str) -> Any:
     """Returns the kernel for `float` or `unsigned short`, the bits of bf16."""
     name = f"softmax_cupy<{element}>"
-    options = ("-std=c++17", f"-DBLOCK={BLOCK}")
+    options = ("-std=c++17", f"-DBLOCK={BLOCK}", "-lineinfo")
     return cupy.RawModule(code=SOURCE, options=options, name_expressions=(name,)).get_function(name)
 
 
