@@ -72,7 +72,7 @@ def record_campaign(project: Path, name: str, replaces: bool = False) -> tuple[P
 
     Raises:
         WarplogError: a folder of that name exists and is not to be replaced, results/ holds no finished live campaign,
-            its tables were made from a recorded one, it exceeds 12 MB, or `name` is not valid.
+            its tables were made from a recorded one, it exceeds 16 MB, or `name` is not valid.
     """
     from warplog.records.verification import recorded
 

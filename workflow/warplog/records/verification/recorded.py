@@ -21,7 +21,7 @@ _OTHERS = (
     "tables/*.parquet",
     *(f"tables/{name}.csv" for name in ("measurements", "claims", "columns")),  # which people open on the web
 )
-MOST_BYTES = 12_000_000
+MOST_BYTES = 16_000_000
 _MOST_FILE_BYTES = 64 << 20
 _SMALLER = (
     "measure fewer families, variants or cases (config/config.yaml), or capture fewer (`profile_cases`)"
@@ -56,7 +56,7 @@ def write(target: Path, files: Mapping[str, bytes], campaign: Campaign) -> int:
         files: what it holds, by relative path; records are packed.
 
     Raises:
-        WarplogError: The campaign exceeds 12 MB, or a file cannot be written.
+        WarplogError: The campaign exceeds 16 MB, or a file cannot be written.
     """
     fresh, aside = _beside(target)
     packed = _packed(files)
