@@ -151,6 +151,33 @@ def test_the_verdicts_counted_in_the_list_of_campaigns_are_theirs(name):
     )
 
 
+def test_the_figures_in_the_experiments_are_those_of_the_h100_campaign():
+    section = (PROJECT / "workflow" / "docs" / "experiments.md").read_text().split("\n## ")
+    lines = next(part for part in section if part.startswith("Families and variants first")).splitlines()
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("| ")]
+    shown = {cells[0]: cells[2] for cells in rows}
+    tables = RECORDED.parent / "h100" / "tables"
+    claimed = view.read_table(tables, "claims").set_index("id")["measured"]
+    times = view.read_table(tables, "measurements").set_index(["family", "variant", "case"])["median_us"]
+    for quantity, figure in {
+        "DRAM over shared memory": f"{claimed['G20b']:.1f}",
+        "access to the host": f"{claimed['D32']:.2f} us",
+        "shared memory over DRAM": f"{claimed['T5b']:.1f}",
+        "a dependent FMA": f"{claimed['B24']:.2f}",
+        "8-way conflicts over none": f"{claimed['G6d']:.2f}",
+        "cuBLAS: tf32 and bf16 over fp32": f"{claimed['B27a']:.2f}, {claimed['B27b']:.1f}",
+        "share of the peak at one row": f"{claimed['T7a']:.2f} %",
+        "`published` of cuBLAS": f"{claimed['D15']:.1f} %",
+        "two streams over one": f"{claimed['D28a']:.2f}",
+        "`warptile_published` of cuBLAS": f"{claimed['B17']:.1f} %",
+        "time with the worst stride": f"{claimed['T4a']:.1f}",
+        "bytes used of those fetched": f"{claimed['T4b']:.1f} %",
+        "time with the block size of the occupancy API over the best": f"{claimed['D21c']:.3f}",
+        "65536 blocks of one warp": f"{times['costs', 'nothing', '65536x1x1']:.1f} us",
+    }.items():
+        assert shown[quantity] == figure, quantity
+
+
 def test_the_page_of_the_articles_is_that_of_the_families_and_campaigns():
     """After an edit of a family.yaml or another campaign: `python tests/tools/articles.py`."""
     assert f"<!-- warplog articles -->\n\n{articles.text()}\n<!-- end -->" in articles.DOCUMENT.read_text()
