@@ -89,6 +89,9 @@ def test_the_addresses_would_decide_where_the_work_of_memory_changed_most():
     assert (row.word, row.rests_on) == ("not_in_evidence", "accesses")
     row, _ = reason(campaign(near, apart, (102.0, 3002.0), launches={BASE: (near,), CHILD: (apart, near)}))
     assert row.rests_on == "launches"
+    for traced, rests_on in (([BASE], "accesses"), ([BASE, CHILD], "launches")):
+        known = {key[:2]: [{"traced_sectors": 4.0}] for key in traced}
+        assert reason(campaign(near, apart, (102.0, 3002.0), accesses=known))[0].rests_on == rests_on
 
 
 def test_samples_that_were_taken_would_not_decide():
@@ -176,7 +179,7 @@ def test_traced_addresses_tell_the_line_whose_lanes_lie_apart():
         {"file": "a.cu", "line": 5, "traced_sectors": 90.0, "sectors_ideal": 80.0},
         {"file": "a.cu", "line": 6, "traced_sectors": 40.0, "sectors_ideal": 5.0},
     ]
-    assert steps.line_of(campaign(accesses={BASE: rows}), BASE, "coalescing") == "a.cu:6"
+    assert steps.line_of(campaign(accesses={BASE[:2]: rows}), BASE, "coalescing") == "a.cu:6"
     assert steps.line_of(campaign(), BASE, "coalescing") == ""
 
 
@@ -185,7 +188,7 @@ def test_no_line_of_a_library_is_named_as_one_to_mend():
         {"file": file, "line": 5, "traced_sectors": sectors, "sectors_ideal": 10.0}
         for file, sectors in (("a.cu", 40.0), ("cuda_bf16.hpp", 90.0))
     ]
-    assert steps.line_of(campaign(accesses={BASE: rows}), BASE, "coalescing") == ""
+    assert steps.line_of(campaign(accesses={BASE[:2]: rows}), BASE, "coalescing") == ""
 
 
 def line(file, number, excess):

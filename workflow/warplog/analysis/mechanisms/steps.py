@@ -103,7 +103,7 @@ def _counted(campaign: Campaign, key: Key, mechanism: Mechanism) -> Iterator[tup
         for row in campaign.lines.get(key, ()):
             yield row, number(row, "shared_wavefronts_excess")
     elif mechanism == "coalescing":
-        for row in campaign.accesses.get(key, ()):
+        for row in campaign.accesses.get(key[:2], ()):
             yield row, number(row, "traced_sectors") - number(row, "sectors_ideal")
     else:
         for row in campaign.instructions.get(key, ()):
@@ -217,7 +217,8 @@ def _deciding(campaign: Campaign, of_parent: Key, key: Key) -> tuple[str, ...]:
     sides = [total(launch, campaign.gpu) for launch in (parent, child)]
     changes = {u: abs(sides[0].get(u, 0.0) - sides[1].get(u, 0.0)) for u in (*sides[0], *sides[1])}
     most = max(changes, key=changes.__getitem__, default="")
-    if len(parent) == len(child) and most in _BY_ADDRESS and not campaign.accesses.get(key):
+    traced = all(campaign.accesses.get(each[:2]) for each in (of_parent, key))
+    if len(parent) == len(child) and most in _BY_ADDRESS and not traced:
         return ("accesses",)
     return ("launches",)
 
