@@ -145,7 +145,8 @@ def _argued(
         parts = causes.by_mechanism(parent, child, prediction, campaign.gpu) if shows else {}
         mechanism = causes.named(parts, prediction.saved_us)
         if differs == (mechanism != _NONE):
-            word, rests_on = PREDICTED, causes.RESTS_ON.get(mechanism, ())
+            word = PREDICTED
+            rests_on = causes.rests_on(mechanism, parent, child, prediction.saved_us, campaign.gpu)
     if differs and word != PREDICTED:
         account = _account(campaign, of_parent, key, parent, child, measured_us, calibration.error)
         if account:
