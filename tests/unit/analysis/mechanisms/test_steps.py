@@ -139,6 +139,27 @@ def test_steps_without_a_parent_times_or_counts_have_no_row():
     assert not list(steps.reasons(replace(found, launches={CHILD: (PADDED,)}), MODEL))
 
 
+@pytest.mark.parametrize(
+    ("executed", "files", "argued"),
+    [
+        (10.0, ["child.cu", "other.cu"], False),
+        (11.0, ["child.cu", "other.cu"], True),  # other work
+        (10.0, ["child.cu"], True),  # code that happens to be the same
+        (10.0, ["other.cu"], True),  # another setting of the same source
+    ],
+)
+def test_a_variant_that_launches_the_kernel_of_another_is_not_argued_against_its_parent(
+    executed, files, argued
+):
+    other = ("f", "other", "1")
+    code = {BASE: 7.0, CHILD: executed, other: 10.0}
+    found = campaign(
+        instructions={key: [{"text": "FFMA R1, R1, R2, R3", "executed": n}] for key, n in code.items()},
+        files={BASE[:2]: ["base.cu"], CHILD[:2]: files, other[:2]: ["other.cu"]},
+    )
+    assert len(list(steps.reasons(found, MODEL))) == argued
+
+
 def test_a_variant_that_nobody_compares_with_changes_nothing():
     found = campaign()
     other = ("f", "other", "1")

@@ -4,7 +4,7 @@ The time that warps spend in a state, before and after, follows from counters of
 mechanism only if something else changed along with it: the number of fences with the wait for them, the place of loads
 in a loop with the wait for memory. Otherwise a wait is as short as the time that it is part of.
 
-A wait may hide others, which then are shorter. If it is the only one that became longer, all that was lost is due to it.
+A wait may hide others, which then are shorter. If it alone became longer, all that was lost is due to it.
 """
 
 import math
