@@ -41,6 +41,20 @@ def test_more_fences_do_not_account_for_a_shorter_wait():
     assert account.saved_us == -30.0
 
 
+@pytest.mark.parametrize(
+    ("others", "saved_us"),
+    [
+        ({"barrier": 60.0, "wait": 40.0}, -70.0),  # the fence hides what was waited for before
+        ({"barrier": 110.0, "wait": -10.0}, -170.0),  # another wait became longer, too
+        ({"barrier": 260.0}, -170.0),  # the step is faster: not by more fences
+    ],
+)
+def test_a_wait_that_alone_became_longer_accounts_for_the_loss_less_what_it_hides(others, saved_us):
+    changes = [state("membar", -170.0), *(state(name, us) for name, us in others.items())]
+    accounted = {a.mechanism: a.saved_us for a in found({"fences": 10}, {"fences": 20}, changes)}
+    assert accounted == {"fences": saved_us}
+
+
 def test_an_unknown_overlap_accounts_for_nothing():
     assert not found({}, {"overlapped": 0.9}, [state("long_scoreboard", 30.0)])
 

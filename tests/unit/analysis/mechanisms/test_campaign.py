@@ -116,6 +116,15 @@ def test_atomics_whose_lanes_add_to_several_sectors_are_not_on_one_address(secto
 
 
 @pytest.mark.parametrize(
+    ("of_l1", "conflicts"), [(450.0, 300.0), (250.0, 150.0), (90.0, 0.0), (math.nan, 300.0)]
+)
+def test_bank_conflicts_are_at_most_what_l1_did_beyond_accesses_without_them(of_l1, conflicts):
+    counts = COUNTED | {"shared_wavefronts": 400.0, "shared_wavefronts_excess": 300.0, "l1_wavefronts": of_l1}
+    work = work_of(counts, 100.0, 1800.0, UNKNOWN)
+    assert (work.conflicts, work.shared_wavefronts - work.conflicts) == (conflicts, 100.0)
+
+
+@pytest.mark.parametrize(
     ("sectors", "lane_bytes", "excess"),
     [(32, 4.0, 28), (32, math.nan, 28), (16, 16.0, 0), (16, math.nan, 0), (16, 4.0, 12), (1, 4.0, 0)],
 )

@@ -128,5 +128,32 @@ def test_copies_to_several_blocks_save_no_bytes_of_a_kernel_without_them():
     assert found([work(**shared)], [work(**alone)])[0] == "l2_bytes"
 
 
+def rests_on(before, after, us=1.0):
+    return causes.rests_on("memory_level", [before], [after], us, gpu())
+
+
+def test_a_nearer_level_rests_on_what_answers_instead():
+    loads, tile = (
+        work(**WORDS, l1_hit=0.95),
+        work(**{**WORDS, "loads": 3e5}, shared_accesses=2e7, dram_read=2e9),
+    )
+    assert rests_on(loads, tile) == ("inst_ldg", "inst_lds"), "more bytes are read, and fewer hit L1"
+    assert rests_on(tile, loads, -1.0) == ("inst_ldg", "inst_lds")
+    missed, hit = (work(**WORDS, dram_read=read, l1_hit=part) for read, part in ((2e9, 0.1), (1e9, 0.9)))
+    assert rests_on(missed, hit) == ("dram_bytes_read", "l1_hit_pct")
+    assert rests_on(hit, missed) == ()
+
+
+@pytest.mark.parametrize("moved", [1.03, 1.08])
+def test_a_count_that_hardly_moves_names_no_mechanism(moved):
+    before, after = work(dram_read=3e9 * moved), work(dram_read=3e9)
+    assert found([before], [after])[0] == ("dram_bytes" if moved > 1.05 else "none")
+
+
+def test_what_other_kernels_of_a_launch_no_longer_read_is_seen():
+    same, read = work(dram_read=3e9), work(dram_read=2e9)
+    assert causes.rests_on("dram_bytes", [same, read], [same], 1.0, gpu()) == causes.RESTS_ON["dram_bytes"]
+
+
 def test_a_change_that_no_count_explains_has_no_mechanism():
     assert found([work(dram_read=3e9)], [work(dram_read=3e9)])[0] == "none"

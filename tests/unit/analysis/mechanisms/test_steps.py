@@ -89,6 +89,9 @@ def test_the_addresses_would_decide_where_the_work_of_memory_changed_most():
     assert (row.word, row.rests_on) == ("not_in_evidence", "accesses")
     row, _ = reason(campaign(near, apart, (102.0, 3002.0), launches={BASE: (near,), CHILD: (apart, near)}))
     assert row.rests_on == "launches"
+    for traced, rests_on in (([BASE], "accesses"), ([BASE, CHILD], "launches")):
+        known = {key[:2]: [{"traced_sectors": 4.0}] for key in traced}
+        assert reason(campaign(near, apart, (102.0, 3002.0), accesses=known))[0].rests_on == rests_on
 
 
 def test_samples_that_were_taken_would_not_decide():
@@ -136,6 +139,27 @@ def test_steps_without_a_parent_times_or_counts_have_no_row():
     assert not list(steps.reasons(replace(found, launches={CHILD: (PADDED,)}), MODEL))
 
 
+@pytest.mark.parametrize(
+    ("executed", "files", "argued"),
+    [
+        (10.0, ["child.cu", "other.cu"], False),
+        (11.0, ["child.cu", "other.cu"], True),  # other work
+        (10.0, ["child.cu"], True),  # code that happens to be the same
+        (10.0, ["other.cu"], True),  # another setting of the same source
+    ],
+)
+def test_a_variant_that_launches_the_kernel_of_another_is_not_argued_against_its_parent(
+    executed, files, argued
+):
+    other = ("f", "other", "1")
+    code = {BASE: 7.0, CHILD: executed, other: 10.0}
+    found = campaign(
+        instructions={key: [{"text": "FFMA R1, R1, R2, R3", "executed": n}] for key, n in code.items()},
+        files={BASE[:2]: ["base.cu"], CHILD[:2]: files, other[:2]: ["other.cu"]},
+    )
+    assert len(list(steps.reasons(found, MODEL))) == argued
+
+
 def test_a_variant_that_nobody_compares_with_changes_nothing():
     found = campaign()
     other = ("f", "other", "1")
@@ -176,7 +200,7 @@ def test_traced_addresses_tell_the_line_whose_lanes_lie_apart():
         {"file": "a.cu", "line": 5, "traced_sectors": 90.0, "sectors_ideal": 80.0},
         {"file": "a.cu", "line": 6, "traced_sectors": 40.0, "sectors_ideal": 5.0},
     ]
-    assert steps.line_of(campaign(accesses={BASE: rows}), BASE, "coalescing") == "a.cu:6"
+    assert steps.line_of(campaign(accesses={BASE[:2]: rows}), BASE, "coalescing") == "a.cu:6"
     assert steps.line_of(campaign(), BASE, "coalescing") == ""
 
 
@@ -185,7 +209,7 @@ def test_no_line_of_a_library_is_named_as_one_to_mend():
         {"file": file, "line": 5, "traced_sectors": sectors, "sectors_ideal": 10.0}
         for file, sectors in (("a.cu", 40.0), ("cuda_bf16.hpp", 90.0))
     ]
-    assert steps.line_of(campaign(accesses={BASE: rows}), BASE, "coalescing") == ""
+    assert steps.line_of(campaign(accesses={BASE[:2]: rows}), BASE, "coalescing") == ""
 
 
 def line(file, number, excess):

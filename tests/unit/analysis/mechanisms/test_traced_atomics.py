@@ -34,11 +34,11 @@ def trace(requests, same_address, case="small", kernel="void add<1>(int*)", laun
     return accesses, [row(case, kernel=kernel, same_address=same_address, **common)]
 
 
-def works(counted, *traces):
-    """The kernels of a launch, read from tables."""
+def read(counted, *traces):
+    """A campaign, read from tables."""
     empty = dict.fromkeys(campaign.TABLES, ())
     gpu = {"sms": 64, "dram_gbytes_per_s_peak": 3000.0}
-    found = campaign.read(
+    return campaign.read(
         {
             **empty,
             "gpus": [gpu],
@@ -50,7 +50,16 @@ def works(counted, *traces):
         },
         {},
     )
-    return found.launches["f", "v", "large"]
+
+
+def works(counted, *traces):
+    """The kernels of a launch, read from tables."""
+    return read(counted, *traces).launches["f", "v", "large"]
+
+
+def test_accesses_that_were_traced_at_a_small_case_are_known_of_the_variant():
+    traced = trace(256, 4)
+    assert read(metrics(), traced).accesses["f", "v"] == traced[0]
 
 
 @pytest.mark.parametrize(

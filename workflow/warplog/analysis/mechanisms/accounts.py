@@ -3,6 +3,8 @@
 The time that warps spend in a state, before and after, follows from counters of both kernels (table `changes`). It is a
 mechanism only if something else changed along with it: the number of fences with the wait for them, the place of loads
 in a loop with the wait for memory. Otherwise a wait is as short as the time that it is part of.
+
+A wait may hide others, which then are shorter. If it alone became longer, all that was lost is due to it.
 """
 
 import math
@@ -49,15 +51,13 @@ def accounts(
         before, after: the work of the longest kernels.
         changes, sass_steps: the rows of these tables about the step.
     """
-    for row in changes:
-        state, saved_us = text(row, "quantity"), number(row, "saved_us")
+    states = {text(row, "quantity"): number(row, "saved_us") for row in changes if row["kind"] == "state"}
+    for state, saved_us in states.items():
         column = f"changes/{state}"
-        if row["kind"] != "state":
-            continue
         if state in _ALONG:
             mechanism, counter, count = _ALONG[state]
             if (count(before) - count(after)) * saved_us > 0:
-                yield Account(mechanism, saved_us, (column, counter))
+                yield Account(mechanism, _net(state, states), (column, counter))
         elif state == "long_scoreboard" and _overlap(before) * _overlap(after) < 0:
             yield Account("load_overlap", saved_us, (column, "instructions/text"))
         elif state == "dispatch_stall" and any(map(_other_ports, sass_steps)):
@@ -72,6 +72,13 @@ def best(found: Iterable[Account], measured_us: float, error: float) -> Account 
     if nearest is None or abs(nearest.saved_us - measured_us) > error * abs(measured_us):
         return None
     return nearest
+
+
+def _net(state: str, states: Mapping[str, float]) -> float:
+    """Returns what a wait saved, less what those save that it hides, if no other one changed in its direction."""
+    saved_us, whole = states[state], sum(states.values())
+    alone = all(other * saved_us <= 0 for name, other in states.items() if name != state)
+    return whole if alone and whole * saved_us > 0 else saved_us
 
 
 def _overlap(work: Work) -> float:

@@ -36,7 +36,8 @@ class Campaign:
         launches: the kernels of each captured case whose counts are known.
         times: at rest.
         parents: by family and variant; "" for none.
-        changes, sass_steps, lines, instructions, accesses: rows of these tables, by variant and case.
+        changes, sass_steps, lines, instructions: rows of these tables, by variant and case.
+        accesses: rows of this table by family and variant, since other cases are traced than are profiled.
         bubbles_pct: share of the time in which tensor cores wait for the end of a tile, by variant and case.
         compulsory_bytes: what the algorithm has to move to and from device memory, by variant and case.
         files: those of each variant.
@@ -50,7 +51,7 @@ class Campaign:
     sass_steps: Mapping[Key, Sequence[Row]]
     lines: Mapping[Key, Sequence[Row]]
     instructions: Mapping[Key, Sequence[Row]]
-    accesses: Mapping[Key, Sequence[Row]]
+    accesses: Mapping[tuple[str, str], Sequence[Row]]
     bubbles_pct: Mapping[Key, float]
     compulsory_bytes: Mapping[Key, float]
     files: Files = field(default_factory=dict)
@@ -64,6 +65,9 @@ def read(tables: Tables, files: Files) -> Campaign:
     )
     sources = {_key(row)[:2]: row.get("source_sha256") for row in tables["variants"]}
     of_present = [row for row in tables["accesses"] if row["source_sha256"] == sources.get(_key(row)[:2])]
+    accesses: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in of_present:
+        accesses[_key(row)[:2]].append(row)
     return Campaign(
         gpu,
         launches(
@@ -79,7 +83,7 @@ def read(tables: Tables, files: Files) -> Campaign:
         sass_steps,
         lines,
         instructions,
-        _by_key(of_present),
+        accesses,
         {_key(row): number(row, "bubble_pct") for row in tables["launches"]},
         {_key(row): number(row, "compulsory_bytes") for row in tables["bounds"]},
         files,

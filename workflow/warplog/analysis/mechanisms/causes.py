@@ -7,6 +7,7 @@ direction, in proportion to their changes, or their logarithms. A mechanism has 
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from warplog.analysis.mechanisms import units
 from warplog.analysis.mechanisms.ceilings import Gpu
@@ -17,6 +18,7 @@ from warplog.catalog.contract import Mechanism
 # How much each mechanism accounts for a change, in any unit: positive if it saves.
 Parts = dict[Mechanism, float]
 _FROM_NOTHING = 10.0
+LEAST_MOVED = math.log(1.05)  # of a count that is to show a mechanism
 _MATRIX = 0.02  # least cycles of the tensor pipe per instruction of a kernel that multiplies matrices there
 # The metrics that a mechanism rests on, and columns of other tables, as table/column.
 RESTS_ON: Mapping[Mechanism, tuple[str, ...]] = {
@@ -24,7 +26,7 @@ RESTS_ON: Mapping[Mechanism, tuple[str, ...]] = {
     "wide_accesses": ("inst_ldg", "inst_stg", "instructions/text"),
     "loads_in_flight": ("inst_ldg", "instructions/text"),
     "occupancy": ("occupancy_limit_registers_blocks", "occupancy_limit_shared_memory_blocks", "grid_blocks"),
-    "memory_level": ("dram_bytes_read", "l1_hit_pct"),
+    "memory_level": ("inst_ldg", "inst_lds", "dram_bytes_read", "l1_hit_pct"),
     "dram_bytes": ("dram_bytes_read", "dram_bytes_written"),
     "l2_bytes": ("l2_bytes",),
     "multicast": ("l2_bytes", "instructions/text"),
@@ -48,7 +50,8 @@ RESTS_ON: Mapping[Mechanism, tuple[str, ...]] = {
 def by_mechanism(parent: Launch, child: Launch, prediction: Prediction, gpu: Gpu) -> Parts:
     """Returns what of the predicted saving is due to each mechanism, in microseconds; the largest first.
 
-    Kernels of a launch have no counterparts in the other: the counts of the longest one are compared.
+    Kernels of a launch have no counterparts in the other: the counts of the longest one are compared. What no count
+    shows is due to none.
     """
     before, after = (longest(launch, gpu) for launch in (parent, child))
     found: Parts = {}
@@ -57,7 +60,8 @@ def by_mechanism(parent: Launch, child: Launch, prediction: Prediction, gpu: Gpu
         agreeing = {mechanism: part for mechanism, part in parts.items() if part * us > 0}
         whole = sum(agreeing.values())
         for mechanism, part in agreeing.items():
-            found[mechanism] = found.get(mechanism, 0.0) + us * part / whole
+            shown: Mechanism = mechanism if rests_on(mechanism, parent, child, us, gpu) else "none"
+            found[shown] = found.get(shown, 0.0) + us * part / whole
     return dict(sorted(found.items(), key=lambda item: -abs(item[1])))
 
 
@@ -65,6 +69,20 @@ def named(parts: Parts, saved_us: float) -> Mechanism:
     """Returns the mechanism with most of a saving, or of a loss; "none" if no count supports it."""
     supported = {mechanism: us for mechanism, us in parts.items() if us * saved_us > 0}
     return max(supported, key=lambda mechanism: abs(supported[mechanism]), default="none")
+
+
+def rests_on(
+    mechanism: Mechanism, parent: Launch, child: Launch, saved_us: float, gpu: Gpu
+) -> tuple[str, ...]:
+    """Returns what a mechanism rests on: of the metrics whose direction is known, those that moved in it.
+
+    These are counted over all kernels, since work may move from one to another.
+    """
+    if mechanism not in _MOVED:
+        return RESTS_ON.get(mechanism, ())
+    moved = _MOVED[mechanism](_summed(parent, gpu), _summed(child, gpu))
+    forth = math.copysign(1.0, saved_us)
+    return tuple(name for name in RESTS_ON[mechanism] if forth * moved[name] >= LEAST_MOVED)
 
 
 def longest(launch: Launch, gpu: Gpu) -> Work:
@@ -210,6 +228,44 @@ _OF_GPU: Mapping[str, Callable[[Work, Work], Parts]] = {
     units.BLOCKS: lambda before, after: _fewer_blocks(before, after),
     units.WARPS: lambda before, after: {"block_starts": before.warps - after.warps},
     units.ATOMICS: lambda before, after: {"atomics": _log(_additions(before), _additions(after))},
+}
+
+
+def _summed(launch: Launch, gpu: Gpu) -> Work:
+    """Returns the longest kernel of a launch, with the counts of all."""
+    return replace(
+        longest(launch, gpu), **{name: sum(getattr(work, name) for work in launch) for name in _SUMMED}
+    )
+
+
+def _nearer(before: Work, after: Work) -> Mapping[str, float]:
+    """Returns how far each metric tells of a nearer level: shared memory answers in the place of loads, or L1 does."""
+    shared = _within(
+        _log(before.loads, after.loads),
+        _log(after.shared_accesses, before.shared_accesses),
+    )
+    return {
+        "inst_ldg": shared,
+        "inst_lds": shared,
+        "dram_bytes_read": _log(before.dram_read, after.dram_read),
+        "l1_hit_pct": _log(1 - before.l1_hit, 1 - after.l1_hit),
+    }
+
+
+def _bytes(before: Work, after: Work) -> Mapping[str, float]:
+    moved = _log(before.dram_read + before.dram_written, after.dram_read + after.dram_written)
+    return dict.fromkeys(RESTS_ON["dram_bytes"], moved)
+
+
+_SUMMED = ("loads", "shared_accesses", "dram_read", "dram_written", "l2_bytes", "instructions")
+# Of mechanisms, how far each metric moved the way that saves time, as a logarithm.
+_MOVED: Mapping[Mechanism, Callable[[Work, Work], Mapping[str, float]]] = {
+    "memory_level": _nearer,
+    "dram_bytes": _bytes,
+    "l2_bytes": lambda before, after: {"l2_bytes": _log(before.l2_bytes, after.l2_bytes)},
+    "instructions": lambda before, after: {
+        "instructions_executed": _log(before.instructions, after.instructions)
+    },
 }
 
 

@@ -103,7 +103,7 @@ def _counted(campaign: Campaign, key: Key, mechanism: Mechanism) -> Iterator[tup
         for row in campaign.lines.get(key, ()):
             yield row, number(row, "shared_wavefronts_excess")
     elif mechanism == "coalescing":
-        for row in campaign.accesses.get(key, ()):
+        for row in campaign.accesses.get(key[:2], ()):
             yield row, number(row, "traced_sectors") - number(row, "sectors_ideal")
     else:
         for row in campaign.instructions.get(key, ()):
@@ -112,12 +112,34 @@ def _counted(campaign: Campaign, key: Key, mechanism: Mechanism) -> Iterator[tup
 
 
 def _steps(campaign: Campaign) -> Iterator[tuple[Key, Key]]:
-    """Yields parent and child of each case at which both have times and counts."""
+    """Yields parent and child of each case at which both have times and counts.
+
+    A child that launches the kernel of another variant is no step from its parent.
+    """
     for key in campaign.launches:
         family, variant, case = key
         of_parent = family, campaign.parents.get((family, variant), ""), case
-        if of_parent in campaign.launches and {key, of_parent} <= set(campaign.times):
+        known = of_parent in campaign.launches and {key, of_parent} <= set(campaign.times)
+        if known and not _is_others(campaign, of_parent, key):
             yield of_parent, key
+
+
+def _is_others(campaign: Campaign, of_parent: Key, key: Key) -> bool:
+    """Returns whether a variant launches the kernel of one whose source it includes, where its parent does not."""
+    own, (source, *headers) = _executed(campaign, key), campaign.files.get(key[:2]) or ("",)
+    if not own or own == _executed(campaign, of_parent):
+        return False
+    included = (
+        (family, variant, key[2])
+        for (family, variant), files in campaign.files.items()
+        if family == key[0] and (first := next(iter(files), source)) != source and first in headers
+    )
+    return any(_executed(campaign, other) == own for other in included)
+
+
+def _executed(campaign: Campaign, key: Key) -> list[tuple[str, float]]:
+    """Returns the instructions that were sampled, and how often each was executed."""
+    return [(text(row, "text"), number(row, "executed")) for row in campaign.instructions.get(key, ())]
 
 
 def _unknown(campaign: Campaign, key: Key) -> tuple[str, ...]:
@@ -145,7 +167,8 @@ def _argued(
         parts = causes.by_mechanism(parent, child, prediction, campaign.gpu) if shows else {}
         mechanism = causes.named(parts, prediction.saved_us)
         if differs == (mechanism != _NONE):
-            word, rests_on = PREDICTED, causes.RESTS_ON.get(mechanism, ())
+            word = PREDICTED
+            rests_on = causes.rests_on(mechanism, parent, child, prediction.saved_us, campaign.gpu)
     if differs and word != PREDICTED:
         account = _account(campaign, of_parent, key, parent, child, measured_us, calibration.error)
         if account:
@@ -217,7 +240,8 @@ def _deciding(campaign: Campaign, of_parent: Key, key: Key) -> tuple[str, ...]:
     sides = [total(launch, campaign.gpu) for launch in (parent, child)]
     changes = {u: abs(sides[0].get(u, 0.0) - sides[1].get(u, 0.0)) for u in (*sides[0], *sides[1])}
     most = max(changes, key=changes.__getitem__, default="")
-    if len(parent) == len(child) and most in _BY_ADDRESS and not campaign.accesses.get(key):
+    traced = all(campaign.accesses.get(each[:2]) for each in (of_parent, key))
+    if len(parent) == len(child) and most in _BY_ADDRESS and not traced:
         return ("accesses",)
     return ("launches",)
 

@@ -47,7 +47,7 @@ class Work:
         blocks, block_warps, resident: of the grid, warps of each, and how many of them an SM holds.
         pipe_cycles: cycles of an SM in which each pipe was busy.
         l1_wavefronts: of the data stage of L1, which shared memory shares; NaN if not counted.
-        conflicts: wavefronts that bank conflicts add.
+        conflicts: wavefronts that bank conflicts add; not more than L1 had, where these were counted.
         l2_bytes: looked up in L2, in each of its partitions.
         l1_cycles, l2_cycles: cycles of the busiest part of these units, where their work was not counted.
         loads, stores: warp-wide accesses to global memory, and their sectors.
@@ -190,6 +190,10 @@ def work_of(
         values.get(f"occupancy_limit_{name}_blocks", math.nan)
         for name in ("warps", "registers", "shared_memory", "blocks")
     ]
+    shared, conflicts = count("shared_wavefronts"), count("shared_wavefronts_excess")
+    # Addresses tell both: lanes of a warp that L1 serves together may count as conflicts there.
+    counted = count("l1_wavefronts") or shared
+    conflicts, ideal = max(0.0, min(conflicts, counted - (shared - conflicts))), shared - conflicts
     fits = min((limit for limit in limits if limit > 0), default=1.0)
     return Work(
         sms=sms,
@@ -200,8 +204,8 @@ def work_of(
         instructions=instructions,
         pipe_cycles={pipe: busy for pipe, busy in pipes.items() if busy > 0},
         l1_wavefronts=values.get("l1_wavefronts", math.nan),
-        shared_wavefronts=count("shared_wavefronts"),
-        conflicts=count("shared_wavefronts_excess"),
+        shared_wavefronts=ideal + conflicts,
+        conflicts=conflicts,
         l1_cycles=min(cycles_of("l1_throughput_pct"), cycles),
         l2_requests=values.get("l2_requests_from_sms", math.nan),
         l2_sectors=values.get("l2_sectors_from_sms", math.nan),
