@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from warplog.analysis.mechanisms.causes import LEAST_MOVED
 from warplog.core.columns import Row, number, text
 from warplog.tables import conclusions as rows
 from warplog.tables.conclusions import (
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 _LEAST_TURNED = 0.02  # by which a variant is slower or faster than its parent at another case, to be shown
 _MOST_ACCESSES = 24
 _MOST_FORECASTS = 3
-_LEAST_MOVED = math.log(1.05)  # of a count that a mechanism rests on, to be shown
 # What there is so many of: the accesses that a number per request is about.
 _REQUESTS = {
     "global_load_sectors_per_request": "inst_ldg",
@@ -136,7 +136,7 @@ def _argued(
     least_us = math.inf if is_same or not parts else _LEAST_PART * abs(parts[0].saved_us)
     return Argued(
         Cells(Reason.TABLE, row),
-        tuple(Cells("metrics", side) for side in most if _moved(most) >= _LEAST_MOVED),
+        tuple(Cells("metrics", side) for side in most if _moved(most) >= LEAST_MOVED),
         Cells(Change.TABLE, waits[0]) if waits else None,
         tuple(Cells(UnitTime.TABLE, part) for part in parts if abs(part.saved_us) > least_us),
     )
@@ -165,7 +165,7 @@ def _tells(pair: Sequence[Row], counted: Mapping[tuple[str, str], Row]) -> tuple
     """Returns how much a count tells of a step: whether it changed, in how many accesses, and how much."""
     before, _ = pair
     requests = counted.get((text(before, "variant"), _REQUESTS.get(text(before, "metric"), "")), {})
-    return _moved(pair) >= _LEAST_MOVED, number(requests, "value") if requests else 0.0, _moved(pair)
+    return _moved(pair) >= LEAST_MOVED, number(requests, "value") if requests else 0.0, _moved(pair)
 
 
 def _step(row: rows.Step, changes: Sequence[Change]) -> Step:
