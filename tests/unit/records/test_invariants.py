@@ -6,11 +6,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+import made_up_accesses
+import made_up_launch
 import made_up_records
 from made_up_records import LIBRARY, process, run
 from warplog.records.build import Build
 from warplog.records.check import Check
 from warplog.records.measured import Absent
+from warplog.records.requested.accesses import AccessCase, Accesses
+from warplog.records.requested.timeline import Timeline
 from warplog.records.time import TimeCase
 from warplog.records.verification import invariants
 
@@ -129,6 +133,26 @@ def test_there_is_no_time_without_the_passed_check_of_the_same_library(
 def test_a_build_of_another_source_says_nothing_about_the_time() -> None:
     edited = replace(BUILD, library_sha256=OTHER, source_sha256=LIBRARY)
     assert invariants.believed(TIME, CHECK, edited) == TIME
+
+
+@pytest.mark.parametrize(
+    "stage",
+    [
+        made_up_records.timeline(made_up_launch.case_of(made_up_launch.pipelined(), "64")),
+        made_up_accesses.accesses(
+            AccessCase(
+                case="64", status="ok", reason="", max_error_over_tolerance=0.0, kernels=(), instructions=()
+            )
+        ),
+    ],
+)
+def test_timelines_and_traces_of_another_build_need_the_passed_check_of_their_source(
+    stage: Timeline | Accesses,
+) -> None:
+    other_build = replace(CHECK, library_sha256=OTHER)
+    assert invariants.unproven(stage, other_build) == ""
+    assert "its check is of library" in invariants.unproven(stage, replace(other_build, source_sha256=OTHER))
+    assert "status wrong" in invariants.unproven(stage, replace(CHECK, status="wrong", reason="off by one"))
 
 
 def test_a_variant_without_results_needs_no_check() -> None:
