@@ -155,12 +155,13 @@ def test_the_verdicts_counted_in_the_list_of_campaigns_are_theirs(name):
     )
 
 
-def test_the_figures_in_the_experiments_are_those_of_the_h100_campaign():
+@pytest.mark.parametrize(("name", "column"), [("h200", 2), ("h100", 3)])
+def test_the_figures_in_the_experiments_are_those_of_the_campaigns(name, column):
     section = (PROJECT / "workflow" / "docs" / "experiments.md").read_text().split("\n## ")
     lines = next(part for part in section if part.startswith("Families and variants first")).splitlines()
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("| ")]
-    shown = {cells[0]: cells[2] for cells in rows}
-    tables = RECORDED.parent / "h100" / "tables"
+    shown = {cells[0]: cells[column] for cells in rows}
+    tables = RECORDED.parent / name / "tables"
     claimed = view.read_table(tables, "claims").set_index("id")["measured"]
     times = view.read_table(tables, "measurements").set_index(["family", "variant", "case"])["median_us"]
     for quantity, figure in {
