@@ -310,7 +310,7 @@ def draw(found: pd.DataFrame, file: Path) -> None:
 
 
 def draw_same(same: pd.DataFrame, file: Path) -> None:
-    """Draws what each process shows of the same code over the time of a launch, by the side that it loads first."""
+    """Draws what each process shows of the same code over its mean time, side by side for the side loaded first."""
     figure, axes = panels(same, "time of a launch, µs")
     for axis, own in axes:
         for first, color, aside in zip(NAMES, ("#0072b2", "#d55e00"), (0.95, 1.05), strict=True):
