@@ -7,22 +7,21 @@
 one with itself, in processes as `warplog ab` starts them, for one window each: later windows of a process show other
 ratios. It goes round all cells, so that visits add up: a cell with fewer windows comes first.
 
-`curve` reads all DIR/*windows.csv and *windows.csv.gz, and takes the first window of each process. It writes what the
-processes of each cell show (power_processes.csv, same_code.png), and what duels of them say (power_curve.csv and .png).
-These duels are made of processes of the same code, drawn at random, each once, to whose ratios a change is added. Every
-other process loads B first: of the same code, it shows the inverse of the ratio that one shows which loads A first.
-Whether a planted change adds to each process what it adds to their mean is what power_processes.csv says.
+`curve` reads all DIR/*windows.csv and *windows.csv.gz, and takes the first window of each process. For each GPU, it
+writes what the processes of each cell show (power_processes.csv, same_code.png), and what duels of them say
+(power_curve.csv and .png). These duels are made of processes of the same code, drawn at random, each once, to whose
+ratios a change is added. Every other process is one that loads B first or, where none was measured, the inverse of one
+that loads A first. Whether a planted change adds to each process what it adds to their mean is what power_processes.csv
+says.
 """
 
 import argparse
 import csv
-import gzip
 import math
 import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +30,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[2] / "workflow"))
 
 import numpy as np
+import pandas as pd
 from msgspec.structs import replace
 
 from warplog.core.errors import WarplogError, say
@@ -56,6 +56,7 @@ MARGIN = 0.005
 DUELS = 2000
 EFFECTS = (0.0, 0.001, 0.0025, 0.005, 0.01)
 _PLANTED_SHARE = 1 / 3
+KEYS = ["gpu", "family", "case", "change", "first"]
 COLUMNS = ("gpu", "commit", "visit", "family", "case", "change", "process", "first", "seconds", "blocks")
 COLUMNS += ("step_us", "a_us", "b_us", "log_ratio", "error", "log_cycles", "cycles_error", "discarded")
 
@@ -93,8 +94,9 @@ def collect(folder: Path, seconds: float, commit: str) -> None:
             if cell not in tasks:
                 tasks[cell], is_new = task_of(cell, gpu, timer, work / f"cell-{len(tasks)}"), True
             tasks[cell] = replace(tasks[cell], seed=(tasks[cell].seed + 1) % 2**32)
-            window = window_of(tasks[cell], 1 if is_new else 2 + had[cell] % 2)
-            writer.writerow({**about, **row_of(cell, window, visit)})
+            order = worker.in_order(1 + had[cell])
+            window = window_of(tasks[cell], 1 if is_new else 2, order)
+            writer.writerow({**about, **row_of(cell, window, visit), "first": NAMES[order[0]]})
             file.flush()
             had[cell] += 1
             say(f"  {cell.family} {cell.case} {cell.change}: {had[cell]} windows")
@@ -119,9 +121,9 @@ def task_of(cell: Cell, gpu: Gpu, timer: Path, folder: Path) -> DuelTask:
     return match.Match(project, options, gpu, made).task(timer, folder)
 
 
-def window_of(task: DuelTask, number: int) -> Window:
+def window_of(task: DuelTask, number: int, order: tuple[int, int]) -> Window:
     """Returns the window of a new process; the first process of a duel is the one that checks the check cases."""
-    with worker.process(task, number, worker.in_order(number)) as both:
+    with worker.process(task, number, order) as both:
         both.meet(task)
         window = both.ask("rest").window
     assert window is not None
@@ -134,7 +136,6 @@ def row_of(cell: Cell, window: Window, visit: str) -> dict[str, object]:
         "case": cell.case,
         "change": cell.change,
         "process": f"{visit}/{window.seed}",
-        "first": NAMES[worker.in_order(window.process)[0]],
         "seconds": round(window.seconds, 4),
         "blocks": window.blocks,
         "step_us": window.step_us,
@@ -149,84 +150,118 @@ def row_of(cell: Cell, window: Window, visit: str) -> dict[str, object]:
 
 
 def rows_of(table: Path) -> list[dict[str, str]]:
-    with suppress(FileNotFoundError), (gzip.open if table.suffix == ".gz" else open)(table, "rt") as file:
+    with suppress(FileNotFoundError), table.open() as file:
         return list(csv.DictReader(file))
     return []
 
 
 def curve(folder: Path) -> None:
     """Writes the tables and figures of all windows in `folder`, and prints the tables."""
-    firsts: dict[str, dict[str, str]] = {}
-    for table in sorted((*folder.glob("*windows.csv"), *folder.glob("*windows.csv.gz"))):
-        for row in rows_of(table):
-            firsts.setdefault(row["process"], row)  # the first of its windows
-    by_cell: dict[Cell, dict[str, list[dict[str, str]]]] = {}
-    for row in firsts.values():
-        cell = Cell(row["family"], row["case"], row["change"])
-        # Before every other process loaded B first, each loaded A first.
-        by_cell.setdefault(cell, {}).setdefault(row.get("first") or NAMES[A], []).append(row)
-    cells = [cell for cell in CELLS if cell in by_cell]
-    spread = [spread_of(cell, first, own) for cell in cells for first, own in sorted(by_cell[cell].items())]
-    write(spread, folder / "power_processes.csv")
-    draw_same(by_cell, folder / "same_code.png")
-    same = [(cell, [row for own in by_cell[cell].values() for row in own]) for cell in cells]
+    processes = processes_of(folder)
+    write(spread(processes), folder / "power_processes.csv")
+    same = processes[processes["change"] == "base"]
+    draw_same(same, folder / "same_code.png")
     found = [
-        point(cell, own, effect, looks)
-        for cell, own in same
+        point(own, effect, looks)
+        for _, own in same.groupby(KEYS[:3], observed=True)
         for looks in range(1, 4)
         for effect in EFFECTS
-        if cell.change == "base" and len(own) > Rule(REST, MARGIN, looks).sizes[-1]
+        if len(own) > Rule(REST, MARGIN, looks).sizes[-1]
     ]
     if found:
-        write(found, folder / "power_curve.csv")
-        draw(found, folder / "power_curve.png")
+        write(pd.DataFrame(found), folder / "power_curve.csv")
+        draw(pd.DataFrame(found), folder / "power_curve.png")
 
 
-def write(rows: Sequence[dict[str, object]], file: Path) -> None:
+def write(table: pd.DataFrame, file: Path) -> None:
     """Writes a table and prints it."""
-    with file.open("w", newline="") as opened:
-        writer = csv.DictWriter(opened, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    table.to_csv(file, index=False, lineterminator="\n")
     print(file.read_text())
 
 
-def spread_of(cell: Cell, first: str, own: Sequence[dict[str, str]]) -> dict[str, object]:
-    """Returns what the processes of a cell that load the same side first show of B against A."""
-    logs, us = [float(row["log_ratio"]) for row in own], float(np.mean([float(row["a_us"]) for row in own]))
-    mean, between = float(np.mean(logs)), float(np.std(logs, ddof=1)) if len(logs) > 1 else math.nan
-    return {
-        "family": cell.family,
-        "case": cell.case,
-        "change": cell.change,
-        "first": first,
-        "us": round(us, 3),
-        "processes": len(own),
-        "mean_percent": round(100 * mean, 4),
-        "error_percent": round(100 * between / math.sqrt(len(own)), 4),
-        "mean_ns": round(1e3 * us * mean, 2),
-        "between_processes_percent": round(100 * between, 4),
-        "within_a_window_percent": round(100 * float(np.median([float(row["error"]) for row in own])), 4),
+def processes_of(folder: Path) -> pd.DataFrame:
+    """Returns the first window of each process in `folder`."""
+    tables = sorted((*folder.glob("*windows.csv"), *folder.glob("*windows.csv.gz")))
+    windows = pd.concat([pd.read_csv(table) for table in tables])
+    # Before every other process loaded B first, each loaded A first, and there was no such column.
+    windows = windows.reindex(columns=COLUMNS).fillna({"first": NAMES[A]}).drop_duplicates("process")
+    orders = {"family": FAMILIES, "case": CASES, "change": CHANGES}
+    return windows.assign(**{name: pd.Categorical(windows[name], own) for name, own in orders.items()})
+
+
+def spread(processes: pd.DataFrame) -> pd.DataFrame:
+    """Returns what the processes of each cell show of B against A: those that load A or B first, and both alike.
+
+    Errors are standard errors of means. `less_same_code` is the mean less that of the same code in the same order.
+    """
+    found = processes.groupby(KEYS, observed=True).agg(
+        us=("a_us", "mean"),
+        processes=("process", "size"),
+        mean=("log_ratio", "mean"),
+        between=("log_ratio", "std"),
+        within=("error", "median"),
+    )
+    found["error"] = found["between"] / found["processes"] ** 0.5
+    a, b = (found.xs(first, level="first") for first in NAMES)
+    both = pd.DataFrame(
+        {
+            "us": (a["us"] + b["us"]) / 2,
+            "processes": a["processes"] + b["processes"],
+            "mean": (a["mean"] + b["mean"]) / 2,
+            "error": np.hypot(a["error"], b["error"]) / 2,
+        }
+    ).dropna()
+    found = pd.concat([found, both.assign(first="both").set_index("first", append=True)]).sort_index()
+    same = found.xs("base", level="change")[["mean", "error"]].add_suffix("_same")
+    found = found.join(same).reorder_levels(KEYS)
+    is_planted = found.index.get_level_values("change") != "base"
+    percent = {
+        "mean": found["mean"],
+        "error": found["error"],
+        "less_same_code": (found["mean"] - found["mean_same"]).where(is_planted),
+        "less_same_code_error": ((found["error"] ** 2 + found["error_same"] ** 2) ** 0.5).where(is_planted),
+        "between_processes": found["between"],
+        "within_a_window": found["within"],
     }
+    about = {
+        "us": found["us"],
+        "processes": found["processes"].astype(int),
+        "mean_ns": 1e3 * found["us"] * found["mean"],
+        "error_ns": 1e3 * found["us"] * found["error"],
+    }
+    table = pd.DataFrame(about | {f"{name}_percent": 100 * value for name, value in percent.items()})
+    return table.sort_index().round(4).reset_index()
 
 
-def point(cell: Cell, own: Sequence[dict[str, str]], effect: float, looks: int) -> dict[str, object]:
-    """Returns what duels with at most `looks` looks say of a change: shares of words, and mean seconds of turns."""
+def point(own: pd.DataFrame, effect: float, looks: int) -> dict[str, object]:
+    """Returns what duels with at most `looks` looks say of a change: shares of words, and mean seconds of turns.
+
+    Args:
+        own: the processes of a cell of the same code.
+        effect: the change, relative to the time.
+        looks: how often a duel may judge.
+    """
+    about, rows = own.iloc[0], own.to_dict("records")
+    cell = Cell(about["family"], about["case"], about["change"])
     rng = np.random.default_rng([CELLS.index(cell), looks])
     rule = Rule(REST, MARGIN, looks)
     words, seconds, processes = Counter[str](), 0.0, 0
     for _ in range(DUELS):
-        order = rng.permutation(len(own))
+        left = [rows[number] for number in rng.permutation(len(rows))]
         taken: list[Window] = []
         while not rule.is_over(taken):
-            taken.append(as_window(own[order[len(taken)]], len(taken) + 1, math.log1p(effect)))
+            number = len(taken) + 1
+            first = NAMES[worker.in_order(number)[0]]
+            at = next((at for at, row in enumerate(left) if row["first"] == first), 0)
+            taken.append(as_window(left.pop(at), number, math.log1p(effect)))
         words[rule.judge(taken).word] += 1
         seconds += sum(window.seconds for window in taken) / DUELS
         processes += len(taken)
     return {
+        "gpu": about["gpu"],
         "family": cell.family,
         "case": cell.case,
-        "us": round(float(np.mean([float(row["a_us"]) for row in own])), 3),
+        "us": round(float(own["a_us"].mean()), 3),
         "processes": len(own),
         "looks": looks,
         "effect_percent": 100 * effect,
@@ -236,76 +271,85 @@ def point(cell: Cell, own: Sequence[dict[str, str]], effect: float, looks: int) 
     }
 
 
-def as_window(row: dict[str, str], number: int, effect: float) -> Window:
+def as_window(row: dict[Any, Any], number: int, effect: float) -> Window:
     """Returns the window of a process of the same code as one of this number shows it, with a change added."""
-    is_inverse = (row.get("first") or NAMES[A]) != NAMES[worker.in_order(number)[0]]
-    log_ratio = effect + (-1 if is_inverse else 1) * float(row["log_ratio"])
+    is_inverse = row["first"] != NAMES[worker.in_order(number)[0]]
     return Window(
         process=number,
         seed=0,
         addresses=(),
-        seconds=float(row["seconds"]),
-        blocks=int(row["blocks"]),
-        time=Estimate(log_ratio=log_ratio, error=float(row["error"])),
+        seconds=row["seconds"],
+        blocks=row["blocks"],
+        time=Estimate(log_ratio=effect + (-1 if is_inverse else 1) * row["log_ratio"], error=row["error"]),
         cycles=None,
-        a_us=float(row["a_us"]),
-        b_us=float(row["b_us"]),
+        a_us=row["a_us"],
+        b_us=row["b_us"],
         a_mhz=None,
         b_mhz=None,
-        step_us=float(row["step_us"]),
+        step_us=row["step_us"],
     )
 
 
-def draw(found: Sequence[dict[str, Any]], file: Path) -> None:
+def draw(found: pd.DataFrame, file: Path) -> None:
     """Draws the share of duels that find a change over its size, with one line per time of the kernel."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, len(FAMILIES), figsize=(8, 3.2), sharey=True, layout="constrained")
-    for axis, family in zip(axes, FAMILIES, strict=True):
-        for case, marker in zip(CASES, "os^D", strict=True):
-            cell = [row for row in found if (row["family"], row["case"]) == (family, case)]
-            own = [row for row in cell if row["looks"] == cell[-1]["looks"]]
-            if not own:
-                continue
-            y = [100 * (row["slower"] + row["faster"]) for row in own]
-            x = [row["effect_percent"] for row in own]
+    figure, axes = panels(found[found["looks"] == found["looks"].max()], "change of the time, %")
+    for axis, own in axes:
+        for (_, kernel), marker in zip(own.groupby("us"), "os^D", strict=True):
+            us = kernel["us"].iloc[0]
+            label = f"{us:{'.0f' if us > 100 else '.2g'}} µs"
             axis.plot(
-                x, y, marker=marker, label=f"{own[0]['us']:{'.0f' if own[0]['us'] > 100 else '.2g'}} µs"
+                kernel["effect_percent"],
+                100 * (kernel["slower"] + kernel["faster"]),
+                marker=marker,
+                label=label,
             )
-        axis.set(title=family, xlabel="change of the time, %")
         axis.set_xticks([100 * effect for effect in EFFECTS], [f"{100 * effect:g}" for effect in EFFECTS])
-        axis.grid(alpha=0.3)
-        axis.legend(title="time of a launch", loc="lower right")
-    axes[0].set_ylabel("FASTER or SLOWER, % of duels")
-    figure.savefig(file, dpi=200)
+        axis.legend(title="a launch takes", loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+    figure.supylabel("FASTER or SLOWER, % of duels", fontsize="medium")
+    figure.savefig(file, dpi=150)
 
 
-def draw_same(by_cell: Mapping[Cell, Mapping[str, Sequence[dict[str, str]]]], file: Path) -> None:
-    """Draws what each process shows of the same code over the time of a launch, by the side that it loads first."""
+def draw_same(same: pd.DataFrame, file: Path) -> None:
+    """Draws what each process shows of the same code over its mean time, side by side for the side loaded first."""
+    figure, axes = panels(same, "time of a launch, µs")
+    for axis, own in axes:
+        for first, color, aside in zip(NAMES, ("#0072b2", "#d55e00"), (0.95, 1.05), strict=True):
+            rows = own[own["first"] == first]
+            us = rows.groupby("case", observed=True)["a_us"].transform("mean")
+            style = {"color": color, "markersize": 4, "alpha": 0.4, "label": f"{first} is loaded first"}
+            axis.plot(aside * us, 100 * rows["log_ratio"], "o", **style)
+        axis.axhline(0, color="black", linewidth=0.8)
+        axis.set(xscale="log")
+        axis.xaxis.set_major_formatter("{x:g}")
+    axis.legend(loc="upper right")
+    figure.supylabel("B against A, the same code, %", fontsize="medium")
+    figure.savefig(file, dpi=150)
+
+
+def panels(table: pd.DataFrame, x: str) -> tuple[Any, list[tuple[Any, pd.DataFrame]]]:
+    """Returns a figure with a row of panels for each GPU, one for each family, and the rows of the table for each."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, len(FAMILIES), figsize=(8, 3.2), sharey=True, layout="constrained")
-    for axis, family in zip(axes, FAMILIES, strict=True):
-        for first, color in zip(NAMES, ("#0072b2", "#d55e00"), strict=True):
-            same = [by_cell.get(Cell(family, case, "base"), {}).get(first, ()) for case in CASES]
-            rows = [row for own in same for row in own]
-            x = [float(row["a_us"]) for row in rows]
-            y = [100 * float(row["log_ratio"]) for row in rows]
-            if rows:
-                axis.plot(x, y, "o", color=color, markersize=4, alpha=0.5, label=f"{first} is loaded first")
-        axis.axhline(0, color="black", linewidth=0.8)
-        axis.set(title=family, xlabel="time of a launch, µs", xscale="log")
-        axis.xaxis.set_major_formatter("{x:g}")
+    gpus = table["gpu"].nunique()
+    figure, axes = plt.subplots(
+        gpus,
+        len(FAMILIES),
+        figsize=(8, 0.5 + 2.5 * gpus),
+        sharex=True,
+        sharey=True,
+        squeeze=False,
+        layout="constrained",
+    )
+    pieces = table.groupby(["gpu", "family"], observed=True, sort=False)
+    for axis, ((gpu, family), _) in zip(axes.flat, pieces, strict=True):
+        axis.set_title(f"{family}, {gpu}", fontsize="medium")
         axis.grid(alpha=0.3)
-    axes[0].set_ylabel("B against A, the same code, %")
-    axes[-1].legend()
-    figure.savefig(file, dpi=200)
+    for axis in axes[-1]:
+        axis.set_xlabel(x)
+    return figure, [(axis, own) for axis, (_, own) in zip(axes.flat, pieces, strict=True)]
 
 
 def main() -> None:

@@ -18,9 +18,9 @@ ROOT = PROJECT / "results" / "recorded"
 CAMPAIGNS = sorted(path.name for path in ROOT.iterdir() if path.is_dir())
 OWN = "sm_90"
 KEYS = ["family", "variant"]
+# nvcc 13.0.88 makes one of three PTX texts of this source, by chance: with the same command and files, 213 or 215 registers.
+BY_CHANCE = [("sgemm", "stream_k")]
 ROUNDING_PCT = 0.01
-# ptxas 13.0 gives it 213 or 215 registers from build to build (`warplog.machine.aslr`).
-VARYING = [("sgemm", "stream_k")]
 PADDING = 128  # a formula may ignore what the alignment of an array takes
 
 
@@ -45,7 +45,7 @@ def test_every_variant_has_a_row_for_every_architecture_and_none_fails_to_compil
 
 
 def test_on_the_architecture_that_was_measured_builds_are_those_of_the_campaign(campaign: str) -> None:
-    own = table(campaign, "chips").query("arch == @OWN and kernel != ''").set_index(KEYS).drop(index=VARYING)
+    own = table(campaign, "chips").query("arch == @OWN and kernel != ''").set_index(KEYS).drop(BY_CHANCE)
     built = table(campaign, "variants").set_index(KEYS).loc[own.index]
     assert len(own) > 100
     assert (own["registers_per_thread"] == built["registers_per_thread"]).all()

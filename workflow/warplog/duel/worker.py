@@ -119,7 +119,7 @@ def _together(task: DuelTask, number: int, regime: Regime) -> Window:
 def in_order(number: int) -> tuple[int, int]:
     """Returns the sides in the order in which a process loads them: every other process loads B first.
 
-    Of equal libraries, the second one was seen to be slower by 7 to 22 ns on an H100 (docs/is-it-faster.md).
+    Of equal libraries, the second one was seen to be slower by some 15 ns (docs/is-it-faster.md).
     """
     return (A, B) if number % 2 else (B, A)
 
