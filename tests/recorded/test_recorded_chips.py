@@ -18,7 +18,8 @@ ROOT = PROJECT / "results" / "recorded"
 CAMPAIGNS = sorted(path.name for path in ROOT.iterdir() if path.is_dir())
 OWN = "sm_90"
 KEYS = ["family", "variant"]
-# nvcc 13.0.88 makes one of three PTX texts of this source, by chance: with the same command and files, 213 or 215 registers.
+# nvcc 13.0.88 makes one of three PTX texts of this source, by chance: with the same command and files, 213 or 215
+# registers.
 BY_CHANCE = [("sgemm", "stream_k")]
 ROUNDING_PCT = 0.01
 PADDING = 128  # a formula may ignore what the alignment of an array takes
