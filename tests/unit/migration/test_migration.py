@@ -197,7 +197,7 @@ def test_what_is_no_record_of_version_1_is_refused_in_one_line(
 def test_a_recorded_campaign_is_packed_and_holds_nothing_that_is_not_kept(campaign: Path) -> None:
     migrate(campaign, quiet)
     kept = {str(path.relative_to(campaign)) for path in campaign.rglob("*") if path.is_file()}
-    stages = ("build", "check", "extract", "profile", "sanitize", "time")
+    stages = ("accesses", "build", "check", "extract", "profile", "sanitize", "time")
     assert kept == {
         *(f"records/{stage}.tar.xz" for stage in stages),
         *("campaign/h200.json", "tables/variants.parquet", "tables/columns.csv", "manifest.json"),

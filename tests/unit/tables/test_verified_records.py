@@ -56,7 +56,7 @@ def timed(rows: Rows, variant: str) -> set[str]:
 def test_the_untouched_campaign_is_believed(campaign: Path) -> None:
     rows = tables(campaign)
     assert timed(rows, "naive") == set(FAMILY.cases) - {"8192", "16384"}, "these take it too long"
-    assert timed(rows, "warptile") == set(FAMILY.cases)
+    assert timed(rows, "warptile") == set(FAMILY.cases) - {"16384"}
 
 
 @pytest.mark.parametrize(
