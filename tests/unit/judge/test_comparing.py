@@ -194,7 +194,7 @@ def test_rounds_against_each_other_give_table_and_floor(place, tmp_path):
     aa.write(check, *paths)
     verdicts, floors = (list(csv.DictReader(path.open())) for path in paths[:2])
     assert len(verdicts) == 3 * 54
-    assert len(floors) == 57
+    assert len(floors) == 54
     for row in floors:
         median, worst, floor, with_rounds = (
             float(row[name]) for name in ("median_gap", "worst_gap", "floor", "floor_with_rounds")
