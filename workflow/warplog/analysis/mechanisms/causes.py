@@ -26,7 +26,7 @@ RESTS_ON: Mapping[Mechanism, tuple[str, ...]] = {
     "wide_accesses": ("inst_ldg", "inst_stg", "instructions/text"),
     "loads_in_flight": ("inst_ldg", "instructions/text"),
     "occupancy": ("occupancy_limit_registers_blocks", "occupancy_limit_shared_memory_blocks", "grid_blocks"),
-    "memory_level": ("inst_ldg", "inst_lds", "dram_bytes_read", "l1_hit_pct"),
+    "memory_level": ("inst_ldg", "inst_lds", "global_reduction_requests", "dram_bytes_read", "l1_hit_pct"),
     "dram_bytes": ("dram_bytes_read", "dram_bytes_written"),
     "l2_bytes": ("l2_bytes",),
     "multicast": ("l2_bytes", "instructions/text"),
@@ -208,7 +208,10 @@ def _l2(before: Work, after: Work) -> Parts:
     moved: Mechanism = "multicast" if (after.multicasts - before.multicasts) * fewer > 0 else "l2_bytes"
     sectors = before.l2_sectors - after.l2_sectors
     spilled = fewer * _share(LINE_SECTORS * (before.spills - after.spills), sectors)
-    return _added({"spills": spilled}, _apart_or(moved, before, after, fewer - spilled))
+    added = (fewer - spilled) * _share(before.atomic_sectors - after.atomic_sectors, sectors)
+    nearer = (before.atomics - after.atomics) * (before.shared_accesses - after.shared_accesses) < 0
+    parts: Parts = {"spills": spilled, "memory_level" if nearer else "atomics": added}
+    return _added(parts, _apart_or(moved, before, after, fewer - spilled - added))
 
 
 def _dram(before: Work, after: Work) -> Parts:
@@ -240,13 +243,12 @@ def _summed(launch: Launch, gpu: Gpu) -> Work:
 
 def _nearer(before: Work, after: Work) -> Mapping[str, float]:
     """Returns how far each metric tells of a nearer level: shared memory answers in the place of loads, or L1 does."""
-    shared = _within(
-        _log(before.loads, after.loads),
-        _log(after.shared_accesses, before.shared_accesses),
-    )
+    shared = _log(after.shared_accesses, before.shared_accesses)
+    loads = _within(_log(before.loads, after.loads), shared)
     return {
-        "inst_ldg": shared,
-        "inst_lds": shared,
+        "inst_ldg": loads,
+        "inst_lds": loads,
+        "global_reduction_requests": _within(_log(before.atomics, after.atomics), shared),
         "dram_bytes_read": _log(before.dram_read, after.dram_read),
         "l1_hit_pct": _log(1 - before.l1_hit, 1 - after.l1_hit),
     }
@@ -257,7 +259,7 @@ def _bytes(before: Work, after: Work) -> Mapping[str, float]:
     return dict.fromkeys(RESTS_ON["dram_bytes"], moved)
 
 
-_SUMMED = ("loads", "shared_accesses", "dram_read", "dram_written", "l2_bytes", "instructions")
+_SUMMED = ("loads", "atomics", "shared_accesses", "dram_read", "dram_written", "l2_bytes", "instructions")
 # Of mechanisms, how far each metric moved the way that saves time, as a logarithm.
 _MOVED: Mapping[Mechanism, Callable[[Work, Work], Mapping[str, float]]] = {
     "memory_level": _nearer,

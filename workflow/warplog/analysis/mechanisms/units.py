@@ -7,7 +7,7 @@ other on an SM. Of it, the waits for loads are a unit of their own: those of a b
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from warplog.analysis.mechanisms.ceilings import Gpu
 from warplog.analysis.mechanisms.work import Launch, Work
@@ -16,6 +16,7 @@ CHAIN, WAITS, ATOMICS, BLOCKS, WARPS = "chain", "waits", "atomics", "blocks", "w
 WAITED_FOR = ("loads", "copies")  # parts of the chain that are waits
 OF_SM = ("issue", "fma", "alu", "fp64", "xu", "lsu", "tensor", "l1")
 OF_GPU = ("l2", "dram")
+_STARTS = (BLOCKS, WARPS)
 _SCHEDULERS = 4  # of an SM, each of which issues an instruction per cycle
 _WAVEFRONT, _LINE, _SECTOR = 128, 128, 32  # bytes
 _PORT = 64  # bytes per cycle between an SM and L2
@@ -93,16 +94,37 @@ def bound(launch: Launch, gpu: Gpu, power: float) -> float:
 def norm(times: Times, power: float) -> float:
     """Returns the time of units that overlap in part: the longest for a large power, their sum for 1.
 
-    Waits for loads come on top: what is transferred meanwhile makes them longer.
+    Waits for loads come on top: what is transferred meanwhile makes them longer. While blocks start more slowly than
+    they end, SMs hold fewer of them, whose waits others hide.
     """
-    working = sum(us**power for unit, us in times.items() if unit != WAITS)
-    return float(working ** (1 / power)) + times.get(WAITS, 0.0)
+    held = _held(times, power)
+    return _norm((held, *(times.get(unit, 0.0) for unit in _STARTS)), power)
 
 
 def follows(times: Times, power: float) -> Times:
     """Returns how much longer the norm is for each microsecond more of a unit."""
-    working = norm({unit: us for unit, us in times.items() if unit != WAITS}, power)
-    return {unit: 1.0 if unit == WAITS else (us / working) ** (power - 1) for unit, us in times.items()}
+    held, whole = _held(times, power), norm(times, power)
+    working = held - times.get(WAITS, 0.0)
+
+    def share(us: float, of: float) -> float:
+        return float((us / of) ** (power - 1)) if of else 0.0
+
+    return {
+        unit: share(us, whole)
+        if unit in _STARTS
+        else share(held, whole) * (1.0 if unit == WAITS else share(us, working))
+        for unit, us in times.items()
+    }
+
+
+def _held(times: Times, power: float) -> float:
+    """Returns the time of blocks that have started."""
+    working = (us for unit, us in times.items() if unit not in (WAITS, *_STARTS))
+    return _norm(working, power) + times.get(WAITS, 0.0)
+
+
+def _norm(times: Iterable[float], power: float) -> float:
+    return float(sum(us**power for us in times) ** (1 / power))
 
 
 def _of_sm(work: Work, gpu: Gpu) -> Iterator[tuple[str, float]]:

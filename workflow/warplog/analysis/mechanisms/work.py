@@ -57,6 +57,7 @@ class Work:
         overlapped: share of the time in hot loops with a load or a copy to shared memory in flight; NaN if unknown.
         dependent: instructions that each need the result of the one before, summed over warps; 0 if unknown.
         traced: its memory accesses were traced, at some case.
+        atomics: warp-wide atomics on global memory, and their sectors.
         same_address: atomics by lanes on the address of global memory that most of them are on; a guess if `traced` is
             not set, or the trace does not have the addresses.
         adds_floats: these are in floating point.
@@ -96,6 +97,8 @@ class Work:
     overlapped: float = math.nan
     dependent: float = 0.0
     traced: bool = False
+    atomics: float = 0.0
+    atomic_sectors: float = 0.0
     same_address: float = 0.0
     adds_floats: bool = False
     multicasts: bool = False
@@ -193,6 +196,9 @@ def work_of(
     shared, conflicts = count("shared_wavefronts"), count("shared_wavefronts_excess")
     # Addresses tell both: lanes of a warp that L1 serves together may count as conflicts there.
     counted = count("l1_wavefronts") or shared
+    atomics = tuple(
+        (count(f"global_{kind}_requests"), count(f"l2_{kind}_sectors")) for kind in ("reduction", "atomic")
+    )
     conflicts, ideal = max(0.0, min(conflicts, counted - (shared - conflicts))), shared - conflicts
     fits = min((limit for limit in limits if limit > 0), default=1.0)
     return Work(
@@ -228,13 +234,9 @@ def work_of(
         adds_floats=code.adds_floats,
         multicasts=code.multicasts,
         traced=on_one is not None,
-        same_address=_same_address(
-            (
-                (count("global_reduction_requests"), count("l2_reduction_sectors")),
-                (count("global_atomic_requests"), count("l2_atomic_sectors")),
-            ),
-            on_one,
-        ),
+        atomics=sum(requests for requests, _ in atomics),
+        atomic_sectors=sum(sectors for _, sectors in atomics),
+        same_address=_same_address(atomics, on_one),
         spills=count("inst_ldl") + count("inst_stl"),
         barriers=count("inst_bar"),
         fences=count("inst_membar"),
