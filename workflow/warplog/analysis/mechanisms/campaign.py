@@ -25,6 +25,7 @@ TABLES = (
 )
 _COUNTERS = frozenset(COUNTERS)
 _REST = "rest"
+_MULTICAST = re.compile(r"sass_\S*\.MULTICAST\b\S*")
 _FLOAT_ATOMIC = re.compile(r"(?:RED|REDG|ATOM|ATOMG)\.\S*\bB?F(?:16|32|64)\S*")
 
 
@@ -104,7 +105,6 @@ def codes(instructions: Iterable[Row]) -> dict[Key, Code]:
             sum(_dependent(loop) for loop in loops),
             _lane_bytes(every, "ldg"),
             _lane_bytes(every, "stg"),
-            any("MULTICAST" in instruction.code.opcode for instruction in every),
             any(_FLOAT_ATOMIC.fullmatch(instruction.code.opcode) for instruction in every),
             chases([instruction.code for instruction in hottest.instructions]),
         )
@@ -126,10 +126,13 @@ def launches(
         traced: the kernels of each variant that were traced.
     """
     clocks = {_key(row): number(row, "sm_mhz") for row in measurements}
+    multicasting: set[tuple[str, str]] = set()
     kernels: dict[Key, dict[int, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
     names: dict[tuple[Key, int], str] = {}
     for row in metrics:
-        if row["tool"] == "ncu" and row["status"] == "ok" and row["metric"] in _COUNTERS:
+        if _MULTICAST.fullmatch(text(row, "metric")):
+            multicasting.add(_key(row)[:2])
+        elif row["tool"] == "ncu" and row["status"] == "ok" and row["metric"] in _COUNTERS:
             index = int(number(row, "launch"))
             kernels[_key(row)][index][text(row, "metric")] = number(row, "value")
             names[_key(row), index] = text(row, "kernel")
@@ -143,6 +146,7 @@ def launches(
                 clocks.get(key, math.nan),
                 known.get(key, UNKNOWN) if index == longest else UNKNOWN,
                 contention.per_request(traced.get(key[:2], ()), key[2], names[key, index]),
+                key[:2] in multicasting and index == longest,
             )
             for index, values in sorted(of_launch.items())
         ]

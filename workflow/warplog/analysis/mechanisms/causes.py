@@ -204,7 +204,6 @@ def _wide_or(other: Mechanism, before: Work, after: Work, fewer: float) -> Parts
 
 def _l2(before: Work, after: Work) -> Parts:
     fewer = _log(before.l2_bytes, after.l2_bytes)
-    # Of the kernel with fewer bytes; hot loops of the other one need not hold its copies.
     moved: Mechanism = "multicast" if (after.multicasts - before.multicasts) * fewer > 0 else "l2_bytes"
     sectors = before.l2_sectors - after.l2_sectors
     spilled = fewer * _share(LINE_SECTORS * (before.spills - after.spills), sectors)

@@ -156,11 +156,12 @@ def l2_us(work: Work, gpu: Gpu) -> float:
     """Returns the time of L2 for the sectors that it sends and receives, or of its busiest port to an SM, if longer.
 
     A load holds the port as long as a whole line does, whatever it asks for; a store holds it twice, with its address
-    and its bytes.
+    and its bytes. An answer that is multicast holds the port of each SM that receives it.
     """
     apart, shared = gpu.per_us("l2_apart_gbytes_per_s"), gpu.per_us("l2_gbytes_per_s")
     stores = min(1.0, work.store_sectors / work.l2_sectors) if work.l2_sectors else 0.0
-    port = work.l2_requests * (1 + stores) * _LINE / _PORT / work.sms * work.unevenness / work.mhz
+    answers = work.l2_requests if math.isnan(work.received) else work.received
+    port = answers * (1 + stores) * _LINE / _PORT / work.sms * work.unevenness / work.mhz
     return max(port, work.l2_sectors * _SECTOR / (shared if math.isnan(apart) else apart))
 
 

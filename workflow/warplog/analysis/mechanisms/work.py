@@ -62,6 +62,7 @@ class Work:
             not set, or the trace does not have the addresses.
         adds_floats: these are in floating point.
         multicasts: some of its copies go to several blocks of a cluster.
+        received: requests to L2 that SMs have an answer to, where one answers several SMs; NaN if each has its own.
         spills: loads and stores of local memory.
         arrivals: instructions on mbarriers.
         chases: the address of a load comes from another load.
@@ -102,6 +103,7 @@ class Work:
     same_address: float = 0.0
     adds_floats: bool = False
     multicasts: bool = False
+    received: float = math.nan
     spills: float = 0.0
     barriers: float = 0.0
     fences: float = 0.0
@@ -163,6 +165,7 @@ def work_of(
     mhz: float,
     code: Code,
     on_one: float | None = None,
+    multicasts: bool = False,
 ) -> Work | None:
     """Returns the work of a kernel by its metrics of the registry; None without its shape, cycles and instructions.
 
@@ -173,6 +176,7 @@ def work_of(
     Args:
         code: what its machine code tells.
         on_one: atomics on one address per warp-wide atomic, by the trace; NaN if it does not tell, None without one.
+        multicasts: its code has copies to several blocks of a cluster.
     """
     blocks, threads, cycles, instructions = (values.get(name, math.nan) for name in _SHAPE)
     if math.isnan(blocks + threads + cycles + instructions) or not sms > 0 or not mhz > 0:
@@ -232,7 +236,7 @@ def work_of(
         overlapped=code.overlapped,
         dependent=code.dependent,
         adds_floats=code.adds_floats,
-        multicasts=code.multicasts,
+        multicasts=multicasts,
         traced=on_one is not None,
         atomics=sum(requests for requests, _ in atomics),
         atomic_sectors=sum(sectors for _, sectors in atomics),
