@@ -22,6 +22,7 @@ from pathlib import Path
 import pandas as pd
 from msgspec import structs, yaml
 
+from warplog.analysis.explanation import sources_of
 from warplog.analysis.mechanisms import campaign, causes, ceilings, model, steps, units
 from warplog.analysis.mechanisms.campaign import Campaign, Key
 from warplog.analysis.mechanisms.forecasts import MENDS
@@ -108,7 +109,12 @@ def read(options: argparse.Namespace) -> Campaign:
         given = as_rows(pd.read_csv(options.ceilings, keep_default_na=False))
         more = [row for row in given if row["gpu"] in ("", slug) and row["ceiling"] not in measured]
         tables["ceilings"] = [*tables["ceilings"], *more]
-    found = campaign.read(tables, {})
+    files = {
+        (family.name, name): texts.keys()
+        for family in catalog.load([KERNELS]).values()
+        for name, texts in sources_of(family.variants).items()
+    }
+    found = campaign.read(tables, files)
     return replace(found, launches=dict(_completed(found, options.code))) if options.code else found
 
 

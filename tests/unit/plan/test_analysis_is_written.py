@@ -56,16 +56,18 @@ def test_a_step_names_the_campaign_of_the_ceilings_and_the_counts_that_this_one_
     assert "ceilings/l2_gbytes_per_s" not in padded["rests_on"]
 
 
-def test_ceilings_are_taken_from_other_recorded_campaigns_of_the_same_gpu(
+def test_ceilings_are_taken_from_recorded_campaigns_of_the_same_gpu_of_which_its_own_counts_most(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, gpu in (("own", "h200"), ("older", "h200"), ("other", "h100")):
+    for name, gpu in (("a_run", "h200"), ("older", "h200"), ("other", "h100")):
         for file in (f"campaign/{gpu}.json", "tables/ceilings.parquet"):
             path = tmp_path / "home" / "results" / "recorded" / name / file
             path.parent.mkdir(parents=True)
             path.touch()
     monkeypatch.setattr(paths, "HOME", tmp_path / "home")
     monkeypatch.chdir(tmp_path)
-    root = tmp_path / "home" / "results" / "recorded" / "own"
+    root = tmp_path / "home" / "results" / "recorded" / "a_run"
     plan = SimpleNamespace(gpu="h200", project=tmp_path / "home", root=root)
-    assert Files(plan).other_ceilings() == [root.parent / "older" / "tables" / "ceilings.parquet"]
+    assert Files(plan).recorded_ceilings() == [
+        path / "tables" / "ceilings.parquet" for path in (root.parent / "older", root)
+    ]

@@ -59,7 +59,7 @@ def write_all(plan: Plan, source: Source, folder: Path) -> None:
     write_claims(plan, folder)
     if Files(plan).records(stages.ACCESSES):
         write_accesses(plan, source, folder)
-    write_analysis(plan.chosen, folder, Files(plan).other_ceilings())
+    write_analysis(plan.chosen, folder, Files(plan).recorded_ceilings())
     probes = plan.oracle()
     if Files(probes).records(stages.TIME):
         write_oracle(probes, source, folder)

@@ -162,8 +162,9 @@ def _argued(
     differs = verdict.word in (FASTER, SLOWER)
     mechanism, word, rests_on = _NONE, NOT_IN_EVIDENCE, _deciding(campaign, of_parent, key)
     if prediction and _holds(prediction, measured_us, verdict):
-        resolved_us = max(LEAST, verdict.floor) * max(before.us, after.us)
-        shows = differs and abs(prediction.saved_us) >= resolved_us
+        few_us, many_us = sorted((before.us, before.us - prediction.saved_us))
+        resolved = many_us >= (1 + verdict.floor) * few_us
+        shows = differs and resolved and many_us - few_us >= LEAST * max(before.us, after.us)
         parts = causes.by_mechanism(parent, child, prediction, campaign.gpu) if shows else {}
         mechanism = causes.named(parts, prediction.saved_us)
         if differs == (mechanism != _NONE):
