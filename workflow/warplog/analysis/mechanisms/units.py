@@ -103,24 +103,33 @@ def norm(times: Times, power: float) -> float:
 
 def follows(times: Times, power: float) -> Times:
     """Returns how much longer the norm is for each microsecond more of a unit."""
-    held, whole = _held(times, power), norm(times, power)
+    held, whole, beside = _held(times, power), norm(times, power), _beside(times)
     working = held - times.get(WAITS, 0.0)
 
     def share(us: float, of: float) -> float:
         return float((us / of) ** (power - 1)) if of else 0.0
 
+    def of_held(unit: str) -> float:
+        return 1.0 if unit == WAITS else share(beside.get(unit, 0.0), working)
+
     return {
-        unit: share(us, whole)
-        if unit in _STARTS
-        else share(held, whole) * (1.0 if unit == WAITS else share(us, working))
+        unit: share(us, whole) if unit in _STARTS else share(held, whole) * of_held(unit)
         for unit, us in times.items()
     }
 
 
 def _held(times: Times, power: float) -> float:
     """Returns the time of blocks that have started."""
-    working = (us for unit, us in times.items() if unit not in (WAITS, *_STARTS))
-    return _norm(working, power) + times.get(WAITS, 0.0)
+    return _norm(_beside(times).values(), power) + times.get(WAITS, 0.0)
+
+
+def _beside(times: Times) -> Times:
+    """Returns the units that work beside each other for them.
+
+    An access passes through the LSU pipe and then through L1, while others follow it: the slower one decides.
+    """
+    faster = min("lsu", "l1", key=lambda unit: times.get(unit, 0.0))
+    return {unit: us for unit, us in times.items() if unit not in (WAITS, *_STARTS, faster)}
 
 
 def _norm(times: Iterable[float], power: float) -> float:
