@@ -2,13 +2,9 @@
 
     python tests/benchmarks/mechanism_study.py results/tables --output steps.csv
     python tests/benchmarks/mechanism_study.py results/tables --write
-    python tests/benchmarks/mechanism_study.py results/recorded/h200/tables \
-        --ceilings tests/data/mechanisms/earlier_ceilings.csv --code tests/data/mechanisms/earlier_code.csv
 
 Power and error are those of calibration.yaml, unless they are given; `--write` fits both to the planted pairs that are
-`fitted`, and writes them there. `--ceilings` adds ceilings that the campaign did not measure, and `--code` loads in
-flight and atomics, for campaigns without `instructions`. Those do not count the work of L1 and L2 either, but know the
-busiest part of each, which depends on the time ("not clean").
+`fitted`, and writes them there.
 """
 
 import argparse
@@ -16,15 +12,15 @@ import csv
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pandas as pd
 from msgspec import structs, yaml
 
 from warplog.analysis.explanation import sources_of
-from warplog.analysis.mechanisms import campaign, causes, ceilings, model, steps, units
-from warplog.analysis.mechanisms.campaign import Campaign, Key
+from warplog.analysis.mechanisms import campaign, ceilings, model, steps, units
+from warplog.analysis.mechanisms.campaign import Campaign
 from warplog.analysis.mechanisms.forecasts import MENDS
 from warplog.analysis.mechanisms.model import Calibration
 from warplog.analysis.mechanisms.work import Launch, Work
@@ -101,35 +97,18 @@ def forms(gpu: ceilings.Gpu, power: float) -> dict[str, Form]:
 
 
 def read(options: argparse.Namespace) -> Campaign:
-    """Returns the campaign, completed by the files that the options name."""
+    """Returns the campaign of the tables that the options name."""
     tables = {name: as_rows(_table(options.tables, name)) for name in campaign.TABLES}
-    slug = str(tables["gpus"][0]["gpu"])
-    if options.ceilings:
-        measured = {row["ceiling"] for row in tables["ceilings"] if row["word"] in ceilings.USABLE}
-        given = as_rows(pd.read_csv(options.ceilings, keep_default_na=False))
-        more = [row for row in given if row["gpu"] in ("", slug) and row["ceiling"] not in measured]
-        tables["ceilings"] = [*tables["ceilings"], *more]
     files = {
         (family.name, name): texts.keys()
         for family in catalog.load([KERNELS]).values()
         for name, texts in sources_of(family.variants).items()
     }
-    found = campaign.read(tables, files)
-    return replace(found, launches=dict(_completed(found, options.code))) if options.code else found
+    return campaign.read(tables, files)
 
 
 def _table(folder: Path, name: str) -> pd.DataFrame:
     return read_table(folder, name) if any(folder.glob(f"{name}.*")) else pd.DataFrame()
-
-
-def _completed(found: Campaign, path: Path) -> Iterator[tuple[Key, Launch]]:
-    """Yields each launch, with loads in flight and atomics of its longest kernel from a file."""
-    rows = {(row["family"], row["variant"], row["case"]): row for row in as_rows(pd.read_csv(path))}
-    for key, launch in found.launches.items():
-        row = rows.get(key, {"loads_in_flight": 0, "atomics": 0})
-        longest = causes.longest(launch, found.gpu)
-        known = replace(longest, in_flight=row["loads_in_flight"], same_address=row["atomics"])
-        yield key, tuple(known if work is longest else work for work in launch)
 
 
 def collected(found: Campaign, calibration: Calibration) -> list[Step]:
@@ -281,8 +260,6 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("tables", type=Path)
-    parser.add_argument("--ceilings", type=Path)
-    parser.add_argument("--code", type=Path)
     committed = model.calibration()
     parser.add_argument("--power", type=float, default=committed.power)
     parser.add_argument("--error", type=float, default=committed.error)
@@ -295,10 +272,7 @@ def main() -> None:
         names = {str(row["campaign"]) for row in as_rows(_table(options.tables, "variants"))}
         calibration = structs.replace(calibrated(found), campaigns=tuple(sorted(names)))
         write_calibration(calibration, model.CALIBRATION)
-    clean = all(work.is_clean for launch in found.launches.values() for work in launch)
-    print(
-        f"p = {calibration.power:g}, error {calibration.error:.2f}; {'clean counts' if clean else 'NOT CLEAN'}"
-    )
+    print(f"p = {calibration.power:g}, error {calibration.error:.2f}")
     every = collected(found, calibration)
     print(*table_of_forms(every), *criteria(every, list(steps.forecast(found, calibration))), sep="\n")
     if options.output:

@@ -36,8 +36,8 @@ PAIRS = {
         {**WORDS, "l2_requests": 5e8, "l2_bytes": 1e11},
     ),
     "multicast": (
-        {"l2_requests": 1e9, "l2_bytes": 2e11},
-        {"l2_requests": 5e8, "l2_bytes": 1e11, "multicasts": True},
+        {"l2_requests": 1e9, "l2_sectors": 8e9, "l2_bytes": 2e11},
+        {"l2_requests": 5e8, "l2_sectors": 4e9, "l2_bytes": 1e11, "multicasts": True},
     ),
     "dram_bytes": ({**WORDS, "dram_read": 6e9}, {**WORDS, "dram_read": 3e9}),
     "instructions": ({"instructions": 8e9}, {"instructions": 4e9}),
@@ -126,6 +126,13 @@ def test_copies_to_several_blocks_save_no_bytes_of_a_kernel_without_them():
         {"l2_requests": 5e8, "l2_bytes": 1e11},
     )
     assert found([work(**shared)], [work(**alone)])[0] == "l2_bytes"
+
+
+@pytest.mark.parametrize(("accesses", "mechanism"), [(0.0, "atomics"), (1e6, "memory_level")])
+def test_fewer_atomics_in_l2_are_fewer_or_on_a_nearer_level(accesses, mechanism):
+    adds = {"l2_requests": 64e7, "l2_sectors": 64e7, "l2_bytes": 2e10, "atomics": 2e7, "atomic_sectors": 64e7}
+    before, after = [work(**adds)], [work(l2_sectors=1e6, l2_bytes=32e6, shared_accesses=accesses)]
+    assert found(before, after)[0] == found(after, before)[0] == mechanism
 
 
 def rests_on(before, after, us=1.0):

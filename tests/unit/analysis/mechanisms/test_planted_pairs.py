@@ -17,7 +17,7 @@ NOT_COUNTED = {"atomics", "store_overlap", "multicast"}
 @cache
 def planted():
     """All steps of the family: the parents' and children's work, and both times."""
-    found = study.read(argparse.Namespace(tables=TABLES, ceilings=None, code=None))
+    found = study.read(argparse.Namespace(tables=TABLES))
     return [step for step in study.collected(found, model.calibration()) if step.planted]
 
 

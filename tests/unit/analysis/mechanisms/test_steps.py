@@ -62,6 +62,16 @@ def test_a_loss_has_its_mechanism_as_well():
     assert (row.mechanism, row.word, row.measured_us) == ("bank_conflicts", "predicted", -600)
 
 
+@pytest.mark.parametrize(("after", "mechanism"), [(1e6, "shared_accesses"), (4e7, "none")])
+def test_noise_that_is_a_factor_hides_a_saving_only_if_that_is_a_smaller_one(after, mechanism):
+    """Twice the time may be noise: a hundredth of it is not, and two fifths of it are."""
+    fewer = replace(CONFLICTS, conflicts=0.0)
+    given = campaign(fewer, replace(fewer, l1_wavefronts=after, shared_wavefronts=after), (1002.0, 12.0))
+    noisy = {BASE: Timed(1002.0, Noise(0.4)), CHILD: given.times[CHILD]}
+    row, _ = reason(replace(given, times=noisy), Calibration(4.0, 0.7))
+    assert row.mechanism == mechanism
+
+
 def test_the_childs_time_does_not_enter_the_prediction():
     near, far = (reason(campaign(us=(1002.0, us)))[0] for us in (402.0, 970.0))
     assert (near.predicted_us, near.low_us, near.high_us) == (far.predicted_us, far.low_us, far.high_us)

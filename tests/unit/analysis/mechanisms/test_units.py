@@ -105,3 +105,26 @@ def test_what_is_not_measured_or_not_counted_takes_no_time():
     times = units.unit_times(work(fences=8000, l2_sectors=1e6, l1_wavefronts=float("nan")), bare)
     assert set(times) == {"blocks", "warps", "chain"}
     assert times["chain"] == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(
+    ("times", "us"),
+    [
+        ({"dram": 3.0, "l2": 4.0}, 5.0),
+        ({"dram": 3.0, "l2": 4.0, "waits": 2.0}, 7.0),  # a busy memory answers later
+        ({"dram": 3.0, "waits": 2.0, "blocks": 12.0}, 13.0),  # few blocks wait at a time if they start so slowly
+        ({"lsu": 3.0, "l1": 4.0}, 4.0),  # an access passes through both
+        ({"lsu": 4.0, "l1": 2.0, "issue": 3.0}, 5.0),
+        ({}, 0.0),
+    ],
+)
+def test_units_overlap_in_part_and_some_follow_each_other(times, us):
+    assert units.norm(times, 2.0) == pytest.approx(us)
+    for unit, of in units.follows(times, 2.0).items():
+        more = units.norm({**times, unit: times[unit] + 1e-6}, 2.0)
+        assert of == pytest.approx((more - us) / 1e-6, abs=1e-5)
+
+
+def test_what_is_multicast_holds_the_port_of_each_sm_that_receives_it():
+    alone, several = (work(l2_requests=1e6, l2_sectors=1e6, received=received) for received in (1e6, 4e6))
+    assert units.l2_us(several, gpu()) == pytest.approx(4 * units.l2_us(alone, gpu()))
