@@ -113,13 +113,6 @@ def test_what_takes_no_time_beside_device_memory_saves_none(decoy):
     assert saved_us < 0.002 * 100_000, mechanism
 
 
-def test_what_kept_l2_busy_is_no_reason_without_other_bytes():
-    busy, idle = (work(l2_requests=float("nan"), l2_cycles=cycles, l2_bytes=1e11) for cycles in (8e7, 4e7))
-    mechanism, saved_us = found([busy], [idle])
-    assert mechanism == "none"
-    assert saved_us > 0.3 * 100_000
-
-
 def test_copies_to_several_blocks_save_no_bytes_of_a_kernel_without_them():
     shared, alone = (
         {"l2_requests": 1e9, "l2_bytes": 2e11, "multicasts": True},

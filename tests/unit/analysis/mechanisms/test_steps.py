@@ -79,9 +79,7 @@ def test_the_childs_time_does_not_enter_the_prediction():
 
 
 def test_what_is_not_in_evidence_names_what_would_decide():
-    unclean = replace(PADDED, l1_wavefronts=math.nan, l1_cycles=4e5)
     asked = (
-        ("l1_wavefronts,l2_requests_from_sms", unclean),
         ("accesses", replace(CONFLICTS, same_address=1e6)),
         ("instructions", replace(PADDED, loads=1.0)),
         ("launches", replace(CONFLICTS, instructions=4e8)),
@@ -256,7 +254,7 @@ def test_a_step_names_the_other_campaigns_that_its_ceilings_are_of(rows):
 
 
 def test_a_step_whose_counts_or_ceilings_are_missing_is_not_predicted_and_names_them(rows):
-    unclean = replace(PADDED, l1_wavefronts=math.nan, l1_cycles=4e5)
+    unclean = replace(PADDED, l1_wavefronts=math.nan)
     fenced = replace(PADDED, fences=10.0)
     unfenced = gpu(block_life_ns=0.0, block_starts_per_us=1e12, warp_starts_per_us=1e12, fence_ns=math.nan)
     for found, needed in (

@@ -277,7 +277,7 @@ def _additions(work: Work) -> float:
 
 def _busy(unit: str, work: Work) -> float:
     if unit == "l1":
-        return work.l1_cycles if math.isnan(work.l1_wavefronts) else work.l1_wavefronts
+        return work.l1_wavefronts
     return work.instructions if unit == "issue" else work.pipe_cycles.get(unit, 0.0)
 
 
@@ -307,9 +307,8 @@ def _wider(before: Work, after: Work) -> float:
 
 
 def _global_wavefronts(work: Work) -> float:
-    """Returns the wavefronts of accesses to global and local memory; where they are not counted, four sectors each."""
-    counted = work.l1_wavefronts - work.shared_wavefronts
-    return (work.load_sectors + work.store_sectors) / 4 if math.isnan(counted) else counted
+    """Returns the wavefronts of accesses to global and local memory."""
+    return work.l1_wavefronts - work.shared_wavefronts
 
 
 def _apart(work: Work) -> float:

@@ -232,8 +232,6 @@ def _deciding(campaign: Campaign, of_parent: Key, key: Key) -> tuple[str, ...]:
     parent, child = campaign.launches[of_parent], campaign.launches[key]
     works = (*parent, *child)
     longest = ((each, causes.longest(campaign.launches[each], campaign.gpu)) for each in (of_parent, key))
-    if not all(work.is_clean for work in works):
-        return _WORK_COUNTS
     if any(work.same_address and not work.traced for work in works):
         return ("accesses",)
     if any(work.loads and not campaign.instructions.get(key) for key, work in longest):

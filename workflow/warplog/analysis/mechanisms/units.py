@@ -141,19 +141,13 @@ def _of_sm(work: Work, gpu: Gpu) -> Iterator[tuple[str, float]]:
     yield "issue", work.instructions / (_SCHEDULERS * work.sms) * cycle_us / gpu.share("issue_pct")
     for pipe, cycles in work.pipe_cycles.items():
         yield pipe, cycles * cycle_us / gpu.share(f"{pipe}_pct")
-    if math.isnan(work.l1_wavefronts):
-        yield "l1", work.l1_cycles * (cycle_us if work.blocks >= work.sms else 1 / work.mhz)
-    else:
-        measured = gpu.per_us("l1_gbytes_per_s") / _WAVEFRONT
-        a_cycle = work.sms * work.mhz  # one wavefront per cycle and SM, which kernels reach almost
-        yield "l1", work.l1_wavefronts / (a_cycle if math.isnan(measured) else measured) * work.unevenness
+    measured = gpu.per_us("l1_gbytes_per_s") / _WAVEFRONT
+    a_cycle = work.sms * work.mhz  # one wavefront per cycle and SM, which kernels reach almost
+    yield "l1", work.l1_wavefronts / (a_cycle if math.isnan(measured) else measured) * work.unevenness
 
 
 def _of_gpu(work: Work, gpu: Gpu) -> Iterator[tuple[str, float]]:
-    if math.isnan(work.l2_requests):
-        yield "l2", work.l2_cycles / work.mhz / gpu.share("l2_pct")
-    else:
-        yield "l2", l2_us(work, gpu)
+    yield "l2", l2_us(work, gpu)
     yield "dram", dram_us(work.dram_read, work.dram_written, gpu)
     yield BLOCKS, work.blocks / gpu.per_us("block_starts_per_us")
     yield WARPS, work.warps / gpu.per_us("warp_starts_per_us")

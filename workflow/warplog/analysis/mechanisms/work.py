@@ -11,13 +11,9 @@ _XU_PER_CYCLE = 0.5  # its 16 lanes per SM take a warp in two cycles
 _WORD, WIDEST = 4.0, 16.0  # bytes per lane
 LINE_SECTORS = 4
 _LOOKUPS = 2  # of a sector, where L2 has two partitions
-# Counters of the older campaigns, which know the busiest part of a unit alone: maxima over its parts, some of which
-# count busy cycles, so that they are not quite counts of work.
-_UNCLEAN = ("l1_throughput_pct", "l2_throughput_pct")
 _SHAPE = ("grid_blocks", "block_threads", "gpu_cycles", "instructions_executed")
 COUNTERS = (
     *_SHAPE,
-    *_UNCLEAN,
     *(f"pipe_{pipe}_pct" for pipe in PIPES),
     *("pipe_xu_instructions", "l1_wavefronts", "shared_wavefronts", "shared_wavefronts_excess"),
     *(
@@ -49,7 +45,6 @@ class Work:
         l1_wavefronts: of the data stage of L1, which shared memory shares; NaN if not counted.
         conflicts: wavefronts that bank conflicts add; not more than L1 had, where these were counted.
         l2_bytes: looked up in L2, in each of its partitions.
-        l1_cycles, l2_cycles: cycles of the busiest part of these units, where their work was not counted.
         loads, stores: warp-wide accesses to global memory, and their sectors.
         load_bytes, store_bytes: of a lane and access; NaN if unknown.
         copies: groups of asynchronous copies to shared memory, which are waited for together, summed over warps.
@@ -78,10 +73,8 @@ class Work:
     l1_wavefronts: float = math.nan
     shared_wavefronts: float = 0.0
     conflicts: float = 0.0
-    l1_cycles: float = math.nan
     l2_requests: float = math.nan
     l2_sectors: float = math.nan
-    l2_cycles: float = math.nan
     l2_bytes: float = 0.0
     dram_read: float = 0.0
     dram_written: float = 0.0
@@ -216,10 +209,8 @@ def work_of(
         l1_wavefronts=values.get("l1_wavefronts", math.nan),
         shared_wavefronts=ideal + conflicts,
         conflicts=conflicts,
-        l1_cycles=min(cycles_of("l1_throughput_pct"), cycles),
         l2_requests=values.get("l2_requests_from_sms", math.nan),
         l2_sectors=values.get("l2_sectors_from_sms", math.nan),
-        l2_cycles=cycles_of("l2_throughput_pct"),
         l2_bytes=count("l2_bytes"),
         dram_read=count("dram_bytes_read"),
         dram_written=count("dram_bytes_written"),
