@@ -82,8 +82,9 @@ def test_what_is_not_in_evidence_names_what_would_decide():
     asked = (
         ("accesses", replace(CONFLICTS, same_address=1e6)),
         ("instructions", replace(PADDED, loads=1.0)),
-        ("launches", replace(CONFLICTS, instructions=4e8)),
-        ("launches", replace(CONFLICTS, instructions=4e8, same_address=1.0, traced=True)),
+        ("launches", replace(CONFLICTS, pipe_cycles={"tensor": 9e5})),
+        ("", replace(CONFLICTS, instructions=4e8)),
+        ("", replace(CONFLICTS, instructions=4e8, same_address=1.0, traced=True)),
     )
     for rests_on, after in asked:
         row, _ = reason(campaign(after=after, us=(1002.0, 970.0)))
@@ -97,7 +98,7 @@ def test_the_addresses_would_decide_where_the_work_of_memory_changed_most():
     assert (row.word, row.rests_on) == ("not_in_evidence", "accesses")
     row, _ = reason(campaign(near, apart, (102.0, 3002.0), launches={BASE: (near,), CHILD: (apart, near)}))
     assert row.rests_on == "launches"
-    for traced, rests_on in (([BASE], "accesses"), ([BASE, CHILD], "launches")):
+    for traced, rests_on in (([BASE], "accesses"), ([BASE, CHILD], "dram_rows")):
         known = {key[:2]: [{"traced_sectors": 4.0}] for key in traced}
         assert reason(campaign(near, apart, (102.0, 3002.0), accesses=known))[0].rests_on == rests_on
 

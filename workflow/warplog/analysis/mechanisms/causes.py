@@ -90,6 +90,11 @@ def longest(launch: Launch, gpu: Gpu) -> Work:
     return max(launch, key=lambda work: max(units.unit_times(work, gpu).values(), default=0.0))
 
 
+def multiplies(work: Work) -> bool:
+    """Whether tensor cores compute: other kernels keep their pipe busy, too, for some cycles in a thousand."""
+    return work.pipe_cycles.get("tensor", 0.0) * work.sms > _MATRIX * work.instructions
+
+
 def _parts(unit: str, before: Work, after: Work, gpu: Gpu) -> Parts:
     """Returns what changes the time of a unit, each part positive if it saves; comparable with each other."""
     if unit in units.OF_SM:
@@ -110,7 +115,7 @@ def _counts(unit: str, before: Work, after: Work) -> Parts:
         return _wavefronts(before, after)
     if unit in ("issue", "lsu"):
         return _instructions(before, after, unit == "issue")
-    is_other = _on_tensor(before) != _on_tensor(after)
+    is_other = multiplies(before) != multiplies(after)
     return {"faster_unit" if is_other else "instructions": _busy(unit, before) - _busy(unit, after)}
 
 
@@ -279,11 +284,6 @@ def _busy(unit: str, work: Work) -> float:
     if unit == "l1":
         return work.l1_wavefronts
     return work.instructions if unit == "issue" else work.pipe_cycles.get(unit, 0.0)
-
-
-def _on_tensor(work: Work) -> bool:
-    """Whether tensor cores compute: other kernels keep their pipe busy, too, for some cycles in a thousand."""
-    return work.pipe_cycles.get("tensor", 0.0) * work.sms > _MATRIX * work.instructions
 
 
 def _shared_ideal(work: Work) -> float:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from warplog.analysis.mechanisms import accounts, causes
 from warplog.analysis.mechanisms import campaign as of_campaign
-from warplog.analysis.mechanisms.accounts import Account
+from warplog.analysis.mechanisms.accounts import Account, Bubbles
 from warplog.analysis.mechanisms.campaign import Campaign, Files, Key, Tables
 from warplog.analysis.mechanisms.forecasts import forecasts
 from warplog.analysis.mechanisms.model import LAUNCHES, Calibration, Prediction, launch_us, predict, total
@@ -22,6 +22,7 @@ PREDICTED, ACCOUNTED, NOT_IN_EVIDENCE = WORDS = ("predicted", "accounted", "not_
 LEAST = 0.05  # of the slower time: for less, the model names no mechanism
 _NONE: Mechanism = "none"
 _BY_ADDRESS = ("dram", "l2", "l1")
+_ONE_EACH = 2  # kernels of both, where each launches one
 _WORK_COUNTS = ("l1_wavefronts", "l2_requests_from_sms")
 # Instructions on whose lines a mechanism acts.
 _ON_LINES: Mapping[Mechanism, tuple[str, ...]] = {
@@ -206,9 +207,13 @@ def _account(
         campaign.times[of_parent].us,
         campaign.changes.get(key, ()),
         campaign.sass_steps.get(key, ()),
-        (_bubble(campaign, of_parent), campaign.bubbles_pct.get(key, math.nan)),
+        _bubbles(campaign, of_parent, key),
     )
     return accounts.best(found, measured_us, error)
+
+
+def _bubbles(campaign: Campaign, of_parent: Key, key: Key) -> Bubbles:
+    return _bubble(campaign, of_parent), campaign.bubbles_pct.get(key, math.nan)
 
 
 def _bubble(campaign: Campaign, key: Key) -> float:
@@ -227,7 +232,8 @@ def _deciding(campaign: Campaign, of_parent: Key, key: Key) -> tuple[str, ...]:
     """Returns what would decide about a step that is not explained.
 
     It is what was not recorded; else the addresses, if the work changed most for a unit that takes longer for some
-    orders of them (rows of device memory, slices of L2, lines); else a timeline, as for kernels that follow each other.
+    orders of them (rows of device memory, slices of L2, lines), and if these are known, how fast device memory answers
+    in this order; else a timeline, of kernels that follow each other or of tiles. Of others, nothing is known that would.
     """
     parent, child = campaign.launches[of_parent], campaign.launches[key]
     works = (*parent, *child)
@@ -240,9 +246,14 @@ def _deciding(campaign: Campaign, of_parent: Key, key: Key) -> tuple[str, ...]:
     changes = {u: abs(sides[0].get(u, 0.0) - sides[1].get(u, 0.0)) for u in (*sides[0], *sides[1])}
     most = max(changes, key=changes.__getitem__, default="")
     traced = all(campaign.accesses.get(each[:2]) for each in (of_parent, key))
-    if len(parent) == len(child) and most in _BY_ADDRESS and not traced:
+    tiles = any(map(causes.multiplies, works)) and math.isnan(sum(_bubbles(campaign, of_parent, key)))
+    if len(parent) != len(child):
+        return ("launches",)
+    if most in _BY_ADDRESS and not traced:
         return ("accesses",)
-    return ("launches",)
+    if most == "dram":
+        return ("dram_rows",)
+    return ("launches",) if tiles or len(works) > _ONE_EACH else ()
 
 
 def _unit_times(
