@@ -1,4 +1,4 @@
-"""The committed model on the recorded campaigns, whose steps it was not fitted to: counts, ceilings and code of each."""
+"""The committed model on the recorded campaigns, whose steps it was not fitted to, by what each of them measured."""
 
 import argparse
 from functools import cache

@@ -199,7 +199,7 @@ def test_what_machine_code_tells_is_that_of_the_longest_kernel():
 
 def test_the_longest_kernel_of_a_variant_with_such_an_opcode_copies_to_several_blocks():
     counted = [*metrics(gpu_cycles=10.0), *metrics(launch=1)]
-    opcode = row(KEY[:2] + ("",), tool="cuobjdump", metric="sass_UTMALDG.2D.MULTICAST", value=1.0)
+    opcode = row((*KEY[:2], ""), tool="cuobjdump", metric="sass_UTMALDG.2D.MULTICAST", value=1.0)
     for rows, expected in (([*counted, opcode], (False, True)), (counted, (False, False))):
         works = campaign.launches(rows, [measured()], {}, {}, 100.0)[KEY]
         assert tuple(work.multicasts for work in works) == expected

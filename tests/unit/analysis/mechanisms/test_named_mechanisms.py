@@ -128,6 +128,12 @@ def test_fewer_atomics_in_l2_are_fewer_or_on_a_nearer_level(accesses, mechanism)
     assert found(before, after)[0] == found(after, before)[0] == mechanism
 
 
+def test_spills_that_reach_device_memory_are_named_for_its_bytes():
+    """A warp spills 128 bytes at a time."""
+    assert found([work(dram_read=3e9)], [work(dram_read=6e9, spills=2e7)])[0] == "spills"
+    assert found([work(dram_read=3e9)], [work(dram_read=6e9, spills=2e6)])[0] == "dram_bytes"
+
+
 def rests_on(before, after, us=1.0):
     return causes.rests_on("memory_level", [before], [after], us, gpu())
 

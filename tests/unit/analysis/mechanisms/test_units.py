@@ -112,7 +112,10 @@ def test_what_is_not_measured_or_not_counted_takes_no_time():
     [
         ({"dram": 3.0, "l2": 4.0}, 5.0),
         ({"dram": 3.0, "l2": 4.0, "waits": 2.0}, 7.0),  # a busy memory answers later
-        ({"dram": 3.0, "waits": 2.0, "blocks": 12.0}, 13.0),  # few blocks wait at a time if they start so slowly
+        (
+            {"dram": 3.0, "waits": 2.0, "blocks": 12.0},
+            13.0,
+        ),  # few blocks wait at a time if they start so slowly
         ({"lsu": 3.0, "l1": 4.0}, 4.0),  # an access passes through both
         ({"lsu": 4.0, "l1": 2.0, "issue": 3.0}, 5.0),
         ({}, 0.0),

@@ -17,6 +17,7 @@ from warplog.catalog.contract import Mechanism
 
 # How much each mechanism accounts for a change, in any unit: positive if it saves.
 Parts = dict[Mechanism, float]
+_LINE = 128.0  # bytes that a warp spills at a time
 _FROM_NOTHING = 10.0
 LEAST_MOVED = math.log(1.05)  # of a count that is to show a mechanism
 _MATRIX = 0.02  # least cycles of the tensor pipe per instruction of a kernel that multiplies matrices there
@@ -219,8 +220,10 @@ def _l2(before: Work, after: Work) -> Parts:
 
 
 def _dram(before: Work, after: Work) -> Parts:
-    moved = _log(before.dram_read + before.dram_written, after.dram_read + after.dram_written)
-    return _apart_or("dram_bytes", before, after, moved)
+    sides = [work.dram_read + work.dram_written for work in (before, after)]
+    fewer = _log(*sides)
+    spilled = fewer * _share(_LINE * (before.spills - after.spills), sides[0] - sides[1])
+    return _added({"spills": spilled}, _apart_or("dram_bytes", before, after, fewer - spilled))
 
 
 def _apart_or(other: Mechanism, before: Work, after: Work, fewer: float) -> Parts:

@@ -62,7 +62,9 @@ def per_request(kernels: Sequence[Traced], case: str, kernel: str) -> float | No
     named = of_name(kernels, kernel)
     if not named:
         return None
-    nearest = max(named, key=lambda one: (one.case == case, _kind(one.case) == _kind(case), one.requests)).case
+    nearest = max(
+        named, key=lambda one: (one.case == case, _kind(one.case) == _kind(case), one.requests)
+    ).case
     own = [one for one in named if one.case == nearest and one.requests]
     return sum(one.same_address for one in own) / sum(one.requests for one in own) if own else math.nan
 

@@ -233,7 +233,7 @@ def _deciding(campaign: Campaign, of_parent: Key, key: Key) -> tuple[str, ...]:
 
     It is what was not recorded; else the addresses, if the work changed most for a unit that takes longer for some
     orders of them (rows of device memory, slices of L2, lines), and if these are known, how fast device memory answers
-    in this order; else a timeline, of kernels that follow each other or of tiles. Of others, nothing is known that would.
+    in this order; else a timeline, of kernels that follow each other or of tiles. Else nothing that is known would.
     """
     parent, child = campaign.launches[of_parent], campaign.launches[key]
     works = (*parent, *child)
