@@ -135,7 +135,12 @@ def _even(work: Work) -> Work:
 
 
 def _spread(work: Work) -> Work:
-    """The warps of too few blocks are spread over SMs. None of them does less, and the busiest SM has whole ones."""
+    """The warps of too few blocks are spread over SMs. None of them does less, and the busiest SM has whole ones.
+
+    Whether another cluster fits, which needs SMs of one GPC, counts do not tell.
+    """
+    if work.multicasts:
+        return work
     blocks = max(work.blocks, work.warps / math.ceil(work.warps / work.sms))
     return replace(work, blocks=blocks, block_warps=work.warps / blocks)
 

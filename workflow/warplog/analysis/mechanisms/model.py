@@ -4,8 +4,8 @@
     R_parent = (T_parent - L K_parent) / B_parent
     R_child = 1 + S (R_parent - 1)
 
-K are the kernels of a launch, L what one more of them costs, B the time of the units, as far as they overlap: the sum
-over kernels of the waits for loads and the p-norm over other units. R is how much longer a kernel takes than its B: the
+K are the kernels of a launch, L what one more of them costs, B the time of the units of its kernels, as far as they
+overlap (`units.norm`). R is how much longer a kernel takes than its B: the
 child as much as the parent, as far as the same units decide (S, from 0 to 1), since what holds up one unit says nothing
 of another. The child's time, stalls and utilisation are not used.
 """
