@@ -23,6 +23,7 @@ from warplog.analysis.mechanisms import units
         ("l2", 400, {"l2_requests": 10e6, "l2_sectors": 10e6, "store_sectors": 10e6}),
         ("dram", 1000, {"dram_read": 3e9}),
         ("dram", 1500, {"dram_read": 1.5e9, "dram_written": 2e9}),  # in a copy both together reach 2.4 TB/s
+        ("barrier_unit", 80, {"barriers": 8e6}),  # a ns for each warp of the blocks of an SM
         ("blocks", 50, {"blocks": 50_000}),
         ("warps", 4, {"blocks": 50_000}),
         ("atomics", 7, {"same_address": 7_000}),
@@ -46,7 +47,7 @@ def test_the_busiest_sm_decides():
         (2.0, {"blocks": 10_000}),  # ten times ten blocks, one after the other
         (0.2, {"blocks": 1}),
         (0.4, {"blocks": 101, "resident": 1}),
-        (0.2 + 5 * 0.086, {"barriers": 5 * 8000}),  # of ten blocks of 8 warps: 10 ns for 4 and 38 for 32
+        (0.2 + 5 * 0.014, {"barriers": 5 * 8000}),  # of a block of 8 warps: 10 ns for 4 and 38 for 32
         (0.2 + 2 * 0.5, {"fences": 2 * 8000}),
         (0.2 + 3 * 0.03, {"arrivals": 2 * 3 * 8000}),
         (0.2 + 100 * 0.004, {"dependent": 100 * 8000}),

@@ -235,6 +235,7 @@ def _apart_or(other: Mechanism, before: Work, after: Work, fewer: float) -> Part
 _OF_GPU: Mapping[str, Callable[[Work, Work], Parts]] = {
     "l2": _l2,
     "dram": _dram,
+    units.COUNTING: lambda before, after: {"barriers": _log(before.barriers, after.barriers)},
     units.BLOCKS: lambda before, after: _fewer_blocks(before, after),
     units.WARPS: lambda before, after: {"block_starts": before.warps - after.warps},
     units.ATOMICS: lambda before, after: {"atomics": _log(_additions(before), _additions(after))},

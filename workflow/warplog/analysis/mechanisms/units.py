@@ -13,6 +13,9 @@ from warplog.analysis.mechanisms.ceilings import Gpu
 from warplog.analysis.mechanisms.work import Launch, Work
 
 CHAIN, WAITS, ATOMICS, BLOCKS, WARPS = "chain", "waits", "atomics", "blocks", "warps"
+COUNTING = (
+    "barrier_unit"  # of an SM, which counts the warps at the barriers of all its blocks one after the other
+)
 WAITED_FOR = ("loads", "copies")  # parts of the chain that are waits
 OF_SM = ("issue", "fma", "alu", "fp64", "xu", "lsu", "tensor", "l1")
 OF_GPU = ("l2", "dram")
@@ -65,7 +68,7 @@ def chain(work: Work, gpu: Gpu) -> Times:
         "arithmetic": work.dependent / work.warps * gpu.us("fma_latency_ns"),
         "loads": work.rounds * latency(work, gpu),
         "copies": work.copies / work.warps * (1 - work.overlapped) * gpu.us("dram_latency_ns"),
-        "barriers": work.barriers / work.warps * _barrier(work.block_warps * work.resident, gpu),
+        "barriers": work.barriers / work.warps * _barrier(work.block_warps, gpu),
         "fences": work.fences / work.warps * gpu.us("fence_ns"),
         "arrivals": work.arrivals / work.warps / _OF_PHASE * gpu.us("mbarrier_ns"),
     }
@@ -141,6 +144,7 @@ def _of_sm(work: Work, gpu: Gpu) -> Iterator[tuple[str, float]]:
     yield "issue", work.instructions / (_SCHEDULERS * work.sms) * cycle_us / gpu.share("issue_pct")
     for pipe, cycles in work.pipe_cycles.items():
         yield pipe, cycles * cycle_us / gpu.share(f"{pipe}_pct")
+    yield COUNTING, work.barriers / work.sms * _counted(gpu) * work.unevenness
     measured = gpu.per_us("l1_gbytes_per_s") / _WAVEFRONT
     a_cycle = work.sms * work.mhz  # one wavefront per cycle and SM, which kernels reach almost
     yield "l1", work.l1_wavefronts / (a_cycle if math.isnan(measured) else measured) * work.unevenness
@@ -177,13 +181,11 @@ def dram_us(read: float, written: float, gpu: Gpu) -> float:
 
 
 def _barrier(warps: float, gpu: Gpu) -> float:
-    """Returns how long a barrier takes, on the line through the two that were measured.
+    """Returns how long a barrier of so many warps takes, on the line through the two that were measured."""
+    return max(0.0, gpu.us("barrier_ns") + (warps - _FEW_WARPS) * _counted(gpu))
 
-    An SM counts the warps at the barriers of all its blocks one after the other.
 
-    Args:
-        warps: that the SM holds.
-    """
+def _counted(gpu: Gpu) -> float:
+    """Returns how much longer a barrier takes for each warp; 0 if that was not measured."""
     few, many = gpu.us("barrier_ns"), gpu.us("barrier_32_warps_ns")
-    slope = 0.0 if math.isnan(many) else (many - few) / (_MANY_WARPS - _FEW_WARPS)
-    return max(0.0, few + (warps - _FEW_WARPS) * slope)
+    return 0.0 if math.isnan(many) else (many - few) / (_MANY_WARPS - _FEW_WARPS)
