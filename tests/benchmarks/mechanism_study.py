@@ -4,10 +4,9 @@
     python tests/benchmarks/mechanism_study.py results/tables --write
     python tests/benchmarks/mechanism_study.py results/recorded/h100/tables results/recorded/h200/tables
 
-The tables of counts and of planted pairs are those of docs/judging.md, with a column for each campaign; what is less
+The tables of counts and of planted pairs are those of docs/judging.md, with a column for each GPU; what is less
 than asked is bold. Power and error are those of calibration.yaml, unless they are given; `--write` fits both to the
-planted pairs of the first campaign that are `fitted`, and writes them there. A campaign that does not count the work of
-L1 and L2 knows only the busiest part of each, which depends on the time ("not clean").
+planted pairs of the first campaign that are `fitted`, and writes them there.
 """
 
 import argparse
@@ -294,10 +293,11 @@ def _savings(reasons: Sequence[Reason]) -> tuple[str, str]:
     return ", ".join(savings), ", ".join(named)
 
 
-def write(found: Sequence[Step], path: Path) -> None:
+def write(of_gpus: Mapping[str, Sequence[Step]], path: Path) -> None:
     """Writes a row per step as CSV."""
     rows = [
         {
+            "gpu": gpu,
             **asdict(step.reason),
             "parent_us": step.parent_us,
             "us": step.us,
@@ -307,6 +307,7 @@ def write(found: Sequence[Step], path: Path) -> None:
             "decoy": step.decoy,
             **step.by_form,
         }
+        for gpu, found in of_gpus.items()
         for step in found
     ]
     with path.open("w", newline="") as file:
@@ -340,11 +341,10 @@ def main() -> None:
         gpu = str(as_rows(_table(folder, "gpus"))[0]["gpu_name"])
         found[gpu] = collected(one, calibration)
         reached[gpu] = list(counts(found[gpu], list(steps.forecast(one, calibration))))
-        clean = all(work.is_clean for launch in one.launches.values() for work in launch)
-        print(f"\n{gpu}: {'clean counts' if clean else 'NOT CLEAN'}\n", *table_of_forms(found[gpu]), sep="\n")
+        print(f"\n{gpu}\n", *table_of_forms(found[gpu]), sep="\n")
     print("", *table_of_counts(reached), "", *table_of_pairs(found), sep="\n")
     if options.output:
-        write([step for of_gpu in found.values() for step in of_gpu], options.output)
+        write(found, options.output)
 
 
 if __name__ == "__main__":
