@@ -2,11 +2,13 @@
 
     python tests/benchmarks/mechanism_study.py results/tables --output steps.csv
     python tests/benchmarks/mechanism_study.py results/tables --write
-    python tests/benchmarks/mechanism_study.py results/recorded/h100/tables results/recorded/h200/tables
+    python tests/benchmarks/mechanism_study.py \
+        results/recorded/h100/tables:tests/data/mechanisms/h100 results/recorded/h200/tables:tests/data/mechanisms/h200
 
-The tables of counts and of planted pairs are those of docs/judging.md, with a column for each GPU; what is less
-than asked is bold. Power and error are those of calibration.yaml, unless they are given; `--write` fits both to the
-planted pairs of the first campaign that are `fitted`, and writes them there.
+The last prints the tables of docs/judging.md, of counts and of planted pairs, with a column for each GPU: of families
+that are recorded, and of planted pairs, which are not. What is less than asked is bold. Power and error are those of
+calibration.yaml, unless they are given; `--write` fits both to the planted pairs of the first campaign that are
+`fitted`, and writes them there.
 """
 
 import argparse
@@ -18,7 +20,6 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
-import pandas as pd
 from msgspec import structs, yaml
 
 from warplog.analysis.explanation import sources_of
@@ -29,6 +30,7 @@ from warplog.analysis.mechanisms.model import Calibration
 from warplog.analysis.mechanisms.work import Launch, Work
 from warplog.analysis.verdicts import FASTER, SLOWER, judge
 from warplog.catalog import family as catalog
+from warplog.core.columns import Cell
 from warplog.core.parsing import parse_yaml
 from warplog.records import door
 from warplog.tables.conclusions import Forecast, Reason
@@ -120,14 +122,15 @@ def forms(gpu: ceilings.Gpu, power: float) -> dict[str, Form]:
     }
 
 
-def read(folder: Path) -> Campaign:
-    """Returns the campaign of a folder of tables."""
+def read(folders: Sequence[Path]) -> Campaign:
+    """Returns the campaign whose tables are in these folders."""
     sources = {name: sources_of(family.variants) for name, family in families().items()}
-    return campaign.read({name: as_rows(_table(folder, name)) for name in campaign.TABLES}, sources)
+    return campaign.read({name: _rows(folders, name) for name in campaign.TABLES}, sources)
 
 
-def _table(folder: Path, name: str) -> pd.DataFrame:
-    return read_table(folder, name) if any(folder.glob(f"{name}.*")) else pd.DataFrame()
+def _rows(folders: Sequence[Path], name: str) -> list[dict[str, Cell]]:
+    found = [folder for folder in folders if any(folder.glob(f"{name}.*"))]
+    return [row for folder in found for row in as_rows(read_table(folder, name))]
 
 
 def collected(found: Campaign, calibration: Calibration) -> list[Step]:
@@ -321,7 +324,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("tables", type=Path, nargs="+")
+    parser.add_argument("tables", type=lambda text: list(map(Path, text.split(":"))), nargs="+")
     committed = model.calibration()
     parser.add_argument("--power", type=float, default=committed.power)
     parser.add_argument("--error", type=float, default=committed.error)
@@ -331,14 +334,14 @@ def main() -> None:
     campaigns = list(map(read, options.tables))
     calibration = Calibration(options.power, options.error)
     if options.write:
-        names = {str(row["campaign"]) for row in as_rows(_table(options.tables[0], "variants"))}
+        names = {str(row["campaign"]) for row in _rows(options.tables[0], "variants")}
         calibration = structs.replace(calibrated(campaigns[0]), campaigns=tuple(sorted(names)))
         write_calibration(calibration, model.CALIBRATION)
     print(f"p = {calibration.power:g}, error {calibration.error:.2f}")
     found: dict[str, list[Step]] = {}
     reached: dict[str, list[Count]] = {}
-    for folder, one in zip(options.tables, campaigns, strict=True):
-        gpu = str(as_rows(_table(folder, "gpus"))[0]["gpu_name"])
+    for folders, one in zip(options.tables, campaigns, strict=True):
+        gpu = str(_rows(folders, "gpus")[0]["gpu_name"])
         found[gpu] = collected(one, calibration)
         reached[gpu] = list(counts(found[gpu], list(steps.forecast(one, calibration))))
         print(f"\n{gpu}\n", *table_of_forms(found[gpu]), sep="\n")

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 @cache
 def found(slug):
-    return study.read(ROOT / "results" / "recorded" / slug / "tables")
+    return study.read([ROOT / "results" / "recorded" / slug / "tables"])
 
 
 @cache

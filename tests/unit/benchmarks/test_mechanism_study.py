@@ -3,7 +3,6 @@
 import math
 import sys
 
-import pandas as pd
 import pytest
 import yaml
 from benchmarks import mechanism_study
@@ -70,9 +69,8 @@ def study(planted, tmp_path, monkeypatch, capsys):
     """Runs the study with a calibration of its own, and returns its first line and the calibration then."""
     monkeypatch.setattr(model, "CALIBRATION", tmp_path / "calibration.yaml")
     monkeypatch.setattr(mechanism_study, "read", lambda *_: planted)
-    monkeypatch.setattr(
-        mechanism_study, "_table", lambda *_: pd.DataFrame({"campaign": ["b", "a", "b"], "gpu_name": ""})
-    )
+    rows = [{"campaign": name, "gpu_name": "one"} for name in ("b", "a", "b")]
+    monkeypatch.setattr(mechanism_study, "_rows", lambda *_: rows)
     monkeypatch.setattr(mechanism_study, "calibrated", lambda _: Calibration(5.0, 0.125))
     monkeypatch.setattr(mechanism_study, "collected", lambda *_: [])
     model.CALIBRATION.write_text("power: 3.0\nerror: 0.25\n")

@@ -26,7 +26,7 @@ GPUS = pytest.mark.parametrize("gpu", UNNAMED)
 @cache
 def planted(gpu):
     """All steps of the family: the parents' and children's work, and both times."""
-    found = study.read(ROOT / "tests" / "data" / "mechanisms" / gpu)
+    found = study.read([ROOT / "tests" / "data" / "mechanisms" / gpu])
     return [step for step in study.collected(found, model.calibration()) if step.planted]
 
 
