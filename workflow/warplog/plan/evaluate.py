@@ -125,8 +125,7 @@ def write_analysis(
         *(row for path in ceilings for row in as_rows(read_file(path))),
         *known.get("ceilings", ()),
     ]
-    files = {(family, name): texts.keys() for family, of in sources.items() for name, texts in of.items()}
-    argued = steps.rows({**dict.fromkeys(view.TRACED, ()), **known}, calibration(), files)
+    argued = steps.rows({**dict.fromkeys(view.TRACED, ()), **known}, calibration(), sources)
     rows |= {kind.TABLE: [conclusions.cells(row) for row in of_kind] for kind, of_kind in argued.items()}
     variants = as_rows(read["variants"])
     origins = {(row["family"], row["variant"]): {name: row[name] for name in ORIGIN} for row in variants}

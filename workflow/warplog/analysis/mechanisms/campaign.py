@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from warplog.analysis.explanation import Sources
 from warplog.analysis.mechanisms import ceilings, contention
 from warplog.analysis.mechanisms.ceilings import Gpu
 from warplog.analysis.mechanisms.code import UNKNOWN, Code, chases, dependent, loads_in_flight, overlapped
@@ -18,7 +19,6 @@ from warplog.parsers.instruction import parse
 
 Key = tuple[str, str, str]  # family, variant, case
 Tables = Mapping[str, Sequence[Row]]  # the rows of tables, by name
-Files = Mapping[tuple[str, str], Collection[str]]  # names of the source and headers, by family and variant
 TABLES = (
     *("metrics", "measurements", "floors", "variants", "gpus", "ceilings"),
     *("instructions", "lines", "accesses", "traced_kernels", "changes", "sass_steps", "launches", "bounds"),
@@ -41,7 +41,7 @@ class Campaign:
         accesses: rows of this table by family and variant, since other cases are traced than are profiled.
         bubbles_pct: share of the time in which tensor cores wait for the end of a tile, by variant and case.
         compulsory_bytes: what the algorithm has to move to and from device memory, by variant and case.
-        files: those of each variant.
+        files: names of each variant's source and headers, the source first.
     """
 
     gpu: Gpu
@@ -55,17 +55,22 @@ class Campaign:
     accesses: Mapping[tuple[str, str], Sequence[Row]]
     bubbles_pct: Mapping[Key, float]
     compulsory_bytes: Mapping[Key, float]
-    files: Files = field(default_factory=dict)
+    files: Mapping[tuple[str, str], Collection[str]] = field(default_factory=dict)
 
 
-def read(tables: Tables, files: Files) -> Campaign:
-    """Returns what the tables TABLES hold; those that were made by jobs of their own may be empty."""
+def read(tables: Tables, sources: Mapping[str, Sources]) -> Campaign:
+    """Returns what the tables TABLES hold; those that were made by jobs of their own may be empty.
+
+    Args:
+        tables: of one GPU.
+        sources: of the variants of each family, as far as they are known.
+    """
     gpu = ceilings.read(tables["ceilings"], tables["gpus"][0])
     changes, sass_steps, lines, instructions = (
         _by_key(tables[name]) for name in ("changes", "sass_steps", "lines", "instructions")
     )
-    sources = {_key(row)[:2]: row.get("source_sha256") for row in tables["variants"]}
-    of_present = [row for row in tables["accesses"] if row["source_sha256"] == sources.get(_key(row)[:2])]
+    present = {_key(row)[:2]: row.get("source_sha256") for row in tables["variants"]}
+    of_present = [row for row in tables["accesses"] if row["source_sha256"] == present.get(_key(row)[:2])]
     accesses: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in of_present:
         accesses[_key(row)[:2]].append(row)
@@ -87,7 +92,7 @@ def read(tables: Tables, files: Files) -> Campaign:
         accesses,
         {_key(row): number(row, "bubble_pct") for row in tables["launches"]},
         {_key(row): number(row, "compulsory_bytes") for row in tables["bounds"]},
-        files,
+        {(family, name): texts.keys() for family, of in sources.items() for name, texts in of.items()},
     )
 
 

@@ -4,10 +4,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from warplog.analysis.explanation import Sources
 from warplog.analysis.mechanisms import accounts, causes
 from warplog.analysis.mechanisms import campaign as of_campaign
 from warplog.analysis.mechanisms.accounts import Account, Bubbles
-from warplog.analysis.mechanisms.campaign import Campaign, Files, Key, Tables
+from warplog.analysis.mechanisms.campaign import Campaign, Key, Tables
 from warplog.analysis.mechanisms.forecasts import forecasts
 from warplog.analysis.mechanisms.model import LAUNCHES, Calibration, Prediction, launch_us, predict, total
 from warplog.analysis.mechanisms.units import missing
@@ -35,13 +36,13 @@ _ON_LINES: Mapping[Mechanism, tuple[str, ...]] = {
 
 
 def rows(
-    tables: Tables, calibration: Calibration, files: Files
+    tables: Tables, calibration: Calibration, sources: Mapping[str, Sources]
 ) -> Mapping[type[Conclusion], Sequence[Conclusion]]:
     """Returns the rows of the three tables, by their types.
 
     A step of which a count or a ceiling is unknown is not predicted: it is not in evidence, and needs what is missing.
     """
-    found = of_campaign.read(tables, files)
+    found = of_campaign.read(tables, sources)
     unknown = {key: _unknown(found, key) for key in found.launches}
     known = replace(found, launches={k: launch for k, launch in found.launches.items() if not unknown[k]})
     argued = list(reasons(known, calibration))
