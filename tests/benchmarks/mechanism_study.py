@@ -1,14 +1,14 @@
-"""How well does the model of mechanisms predict the steps of a campaign? Prints tables, writes a row per step.
+"""How well does the model of mechanisms predict the steps of campaigns? Prints Markdown, writes a row per step.
 
     python tests/benchmarks/mechanism_study.py results/tables --output steps.csv
     python tests/benchmarks/mechanism_study.py results/tables --write
-    python tests/benchmarks/mechanism_study.py results/recorded/h200/tables \
-        --ceilings tests/data/mechanisms/earlier_ceilings.csv --code tests/data/mechanisms/earlier_code.csv
+    python tests/benchmarks/mechanism_study.py \
+        results/recorded/h100/tables:tests/data/mechanisms/h100 results/recorded/h200/tables:tests/data/mechanisms/h200
 
-Power and error are those of calibration.yaml, unless they are given; `--write` fits both to the planted pairs that are
-`fitted`, and writes them there. `--ceilings` adds ceilings that the campaign did not measure, and `--code` loads in
-flight and atomics, for campaigns without `instructions`. Those do not count the work of L1 and L2 either, but know the
-busiest part of each, which depends on the time ("not clean").
+The last prints the tables of docs/judging.md, of counts and of planted pairs, with a column for each GPU: of families
+that are recorded, and of planted pairs, which are not. What is less than asked is bold. Power and error are those of
+calibration.yaml, unless they are given; `--write` fits both to the planted pairs of the first campaign that are
+`fitted`, and writes them there.
 """
 
 import argparse
@@ -16,19 +16,21 @@ import csv
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 
-import pandas as pd
 from msgspec import structs, yaml
 
-from warplog.analysis.mechanisms import campaign, causes, ceilings, model, steps, units
-from warplog.analysis.mechanisms.campaign import Campaign, Key
+from warplog.analysis.explanation import sources_of
+from warplog.analysis.mechanisms import campaign, ceilings, model, steps, units
+from warplog.analysis.mechanisms.campaign import Campaign
 from warplog.analysis.mechanisms.forecasts import MENDS
 from warplog.analysis.mechanisms.model import Calibration
 from warplog.analysis.mechanisms.work import Launch, Work
 from warplog.analysis.verdicts import FASTER, SLOWER, judge
 from warplog.catalog import family as catalog
+from warplog.core.columns import Cell
 from warplog.core.parsing import parse_yaml
 from warplog.records import door
 from warplog.tables.conclusions import Forecast, Reason
@@ -70,6 +72,27 @@ class Step:
         return abs(self.reason.predicted_us / self.reason.measured_us - 1)
 
 
+@dataclass(frozen=True)
+class Count:
+    """How many of what is counted are as they should be, and the share that is asked for, if one is."""
+
+    what: str
+    asked_pct: int | None
+    held: Sequence[bool]
+
+    def reached(self) -> str:
+        """Returns the count with its share as Markdown, in bold if that is less than asked."""
+        pct = 100 * sum(self.held) / max(1, len(self.held))
+        reached = f"{sum(self.held)} of {len(self.held)} ({pct:.3g} %)"
+        return reached if pct >= (self.asked_pct or 0) else f"**{reached}**"
+
+
+@cache
+def families() -> Mapping[str, catalog.Family]:
+    """Returns the families of this repository."""
+    return catalog.load([KERNELS])
+
+
 def forms(gpu: ceilings.Gpu, power: float) -> dict[str, Form]:
     """Returns the forms that are compared, by what they are called."""
 
@@ -99,39 +122,21 @@ def forms(gpu: ceilings.Gpu, power: float) -> dict[str, Form]:
     }
 
 
-def read(options: argparse.Namespace) -> Campaign:
-    """Returns the campaign, completed by the files that the options name."""
-    tables = {name: as_rows(_table(options.tables, name)) for name in campaign.TABLES}
-    slug = str(tables["gpus"][0]["gpu"])
-    if options.ceilings:
-        measured = {row["ceiling"] for row in tables["ceilings"] if row["word"] in ceilings.USABLE}
-        given = as_rows(pd.read_csv(options.ceilings, keep_default_na=False))
-        more = [row for row in given if row["gpu"] in ("", slug) and row["ceiling"] not in measured]
-        tables["ceilings"] = [*tables["ceilings"], *more]
-    found = campaign.read(tables, {})
-    return replace(found, launches=dict(_completed(found, options.code))) if options.code else found
+def read(folders: Sequence[Path]) -> Campaign:
+    """Returns the campaign whose tables are in these folders."""
+    sources = {name: sources_of(family.variants) for name, family in families().items()}
+    return campaign.read({name: _rows(folders, name) for name in campaign.TABLES}, sources)
 
 
-def _table(folder: Path, name: str) -> pd.DataFrame:
-    return read_table(folder, name) if any(folder.glob(f"{name}.*")) else pd.DataFrame()
-
-
-def _completed(found: Campaign, path: Path) -> Iterator[tuple[Key, Launch]]:
-    """Yields each launch, with loads in flight and atomics of its longest kernel from a file."""
-    rows = {(row["family"], row["variant"], row["case"]): row for row in as_rows(pd.read_csv(path))}
-    for key, launch in found.launches.items():
-        row = rows.get(key, {"loads_in_flight": 0, "atomics": 0})
-        longest = causes.longest(launch, found.gpu)
-        known = replace(longest, in_flight=row["loads_in_flight"], same_address=row["atomics"])
-        yield key, tuple(known if work is longest else work for work in launch)
+def _rows(folders: Sequence[Path], name: str) -> list[dict[str, Cell]]:
+    found = [folder for folder in folders if any(folder.glob(f"{name}.*"))]
+    return [row for folder in found for row in as_rows(read_table(folder, name))]
 
 
 def collected(found: Campaign, calibration: Calibration) -> list[Step]:
     """Returns all steps of the campaign."""
     variants = {
-        (family.name, variant.name): variant
-        for family in catalog.load([KERNELS]).values()
-        for variant in family.variants
+        (family.name, variant.name): variant for family in families().values() for variant in family.variants
     }
     tried = forms(found.gpu, calibration.power)
     steps_found = []
@@ -201,29 +206,45 @@ def table_of_forms(found: Sequence[Step]) -> Iterator[str]:
         yield f"| {name} | {' | '.join(columns)} |"
 
 
-def criteria(found: Sequence[Step], forecasts: Sequence[Forecast]) -> Iterator[str]:
-    """Yields each criterion: what is counted, of how many, and the share that it asks for."""
-    large = [step for step in found if step.differs and step.gain >= LEAST_GAIN]
-    yield _line("gains of at least 15 % within 40 %", [step.error <= 0.40 for step in large], 85)
-    yield _line("gains of at least 15 % within 25 %", [step.error <= 0.25 for step in large], 75)
-    labelled = [step for step in large if step.causes and "none" not in step.causes]
-    sized = [step.error <= 0.40 and step.reason.mechanism in step.causes for step in labelled]
-    yield _line("of these with a stated cause, size within 40 % and cause", sized, 75)
-    allowed = [max(0.4 * abs(s.reason.measured_us), 0.05 * max(s.parent_us, s.us)) for s in found]
-    missed = [abs(s.reason.predicted_us - s.reason.measured_us) for s in found]
-    yield _line(
-        "all steps: max(40 % of the gain, 5 % of the slower time)",
-        [m <= a for m, a in zip(missed, allowed, strict=True)],
-        80,
-    )
-    yield _line("forecasts of the one thing that a child mends, within 40 %", _forecast(large, forecasts), 75)
+def counts(found: Sequence[Step], forecasts: Sequence[Forecast]) -> Iterator[Count]:
+    """Yields what is counted, and what is asked of it."""
     judged = [step for step in found if step.planted == "judged" and not step.decoy]
-    yield _line("planted pairs: cause named", [step.reason.mechanism in step.causes for step in judged], 100)
-    yield _line("planted pairs: gain within 25 %", [step.error <= 0.25 for step in judged], 90)
     alike = [step for step in found if step.decoy]
-    yield _line("look-alikes not named", [step.reason.mechanism != step.decoy for step in alike], 100)
-    words = {word: sum(step.reason.word == word for step in large) for word in steps.WORDS}
-    yield "words of gains of at least 15 %: " + ", ".join(f"{count} {word}" for word, count in words.items())
+    large = [step for step in found if step.differs and step.gain >= LEAST_GAIN]
+    yield Count(
+        "judged pairs: the planted mechanism is named first", 100, [_is_named(step) for step in judged]
+    )
+    yield Count("judged pairs: gain within 25 %", 90, [step.error <= 0.25 for step in judged])
+    yield Count(
+        "look-alikes that are not named", 100, [step.reason.mechanism != step.decoy for step in alike]
+    )
+    groups: Mapping[str, tuple[Sequence[Step], tuple[int | None, ...]]] = {
+        "all families, gains and losses of at least 15 % of the slower time": (large, (85, 75, 75)),
+        **{
+            f"of these, {name}": ([step for step in large if step.planted == half], (None,) * 3)
+            for name, half in (("fitted pairs", "fitted"), ("judged pairs", "judged"), ("other steps", ""))
+        },
+    }
+    for name, (steps_of, asked) in groups.items():
+        labelled = [step for step in steps_of if step.causes and "none" not in step.causes]
+        yield Count(f"{name}: within 40 %", asked[0], [step.error <= 0.4 for step in steps_of])
+        yield Count("the same, within 25 %", asked[1], [step.error <= 0.25 for step in steps_of])
+        both = [step.error <= 0.4 and _is_named(step) for step in labelled]
+        yield Count("the same, within 40 % and a stated cause named", asked[2], both)
+    yield Count(
+        "all profiled steps: error at most 40 % of the gain, or 5 % of the slower time",
+        80,
+        [
+            abs(s.reason.predicted_us - s.reason.measured_us)
+            <= max(0.4 * abs(s.reason.measured_us), 0.05 * max(s.parent_us, s.us))
+            for s in found
+        ],
+    )
+    yield Count("forecasts of the one thing that a child mends: within 40 %", 75, _forecast(large, forecasts))
+
+
+def _is_named(step: Step) -> bool:
+    return step.reason.mechanism in step.causes
 
 
 def _forecast(large: Sequence[Step], forecasts: Sequence[Forecast]) -> list[bool]:
@@ -243,15 +264,43 @@ def _forecast(large: Sequence[Step], forecasts: Sequence[Forecast]) -> list[bool
     return near
 
 
-def _line(what: str, held: Sequence[bool], asked_pct: int) -> str:
-    share = f"{100 * sum(held) / len(held):.0f} %" if held else "none"
-    return f"{what}: {sum(held)} of {len(held)} ({share}; asked: {asked_pct} %)"
+def table_of_counts(of_gpus: Mapping[str, Sequence[Count]]) -> Iterator[str]:
+    """Yields what is asked and what is reached on each GPU as Markdown."""
+    yield f"| what is asked | asked | {' | '.join(of_gpus)} |"
+    yield "|---|---|" + "---|" * len(of_gpus)
+    for row in zip(*of_gpus.values(), strict=True):
+        asked = "" if row[0].asked_pct is None else f"{row[0].asked_pct} %"
+        yield f"| {row[0].what} | {asked} | {' | '.join(count.reached() for count in row)} |"
 
 
-def write(found: Sequence[Step], path: Path) -> None:
+def table_of_pairs(of_gpus: Mapping[str, Sequence[Step]]) -> Iterator[str]:
+    """Yields the planted pairs as Markdown: the predicted and measured savings at their sizes, and what is named."""
+    columns = (f"{gpu}: predicted (measured) saving, us | named" for gpu in of_gpus)
+    yield f"| parent, child | planted | half | {' | '.join(columns)} |"
+    yield "|---|---|---|" + "---|---|" * len(of_gpus)
+    sizes: dict[tuple[str, ...], dict[str, list[Reason]]] = {}
+    for gpu, found in of_gpus.items():
+        for step in found:
+            if step.planted:
+                planted = f"none; not `{step.decoy}`" if step.decoy else f"`{step.causes[0]}`"
+                names = f"`{step.reason.parent}`, `{step.reason.variant}`"
+                sizes.setdefault((names, planted, step.planted), {}).setdefault(gpu, []).append(step.reason)
+    for pair, reasons in sizes.items():
+        cells = [cell for gpu in of_gpus for cell in _savings(reasons.get(gpu, ()))]
+        yield f"| {' | '.join((*pair, *cells))} |"
+
+
+def _savings(reasons: Sequence[Reason]) -> tuple[str, str]:
+    savings = (f"{round(reason.predicted_us, 1) + 0.0:.1f} ({reason.measured_us:.1f})" for reason in reasons)
+    named = dict.fromkeys("none" if r.mechanism == "none" else f"`{r.mechanism}`" for r in reasons)
+    return ", ".join(savings), ", ".join(named)
+
+
+def write(of_gpus: Mapping[str, Sequence[Step]], path: Path) -> None:
     """Writes a row per step as CSV."""
     rows = [
         {
+            "gpu": gpu,
             **asdict(step.reason),
             "parent_us": step.parent_us,
             "us": step.us,
@@ -261,6 +310,7 @@ def write(found: Sequence[Step], path: Path) -> None:
             "decoy": step.decoy,
             **step.by_form,
         }
+        for gpu, found in of_gpus.items()
         for step in found
     ]
     with path.open("w", newline="") as file:
@@ -274,29 +324,30 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("tables", type=Path)
-    parser.add_argument("--ceilings", type=Path)
-    parser.add_argument("--code", type=Path)
+    parser.add_argument("tables", type=lambda text: list(map(Path, text.split(":"))), nargs="+")
     committed = model.calibration()
     parser.add_argument("--power", type=float, default=committed.power)
     parser.add_argument("--error", type=float, default=committed.error)
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
-    found = read(options)
+    campaigns = list(map(read, options.tables))
     calibration = Calibration(options.power, options.error)
     if options.write:
-        names = {str(row["campaign"]) for row in as_rows(_table(options.tables, "variants"))}
-        calibration = structs.replace(calibrated(found), campaigns=tuple(sorted(names)))
+        names = {str(row["campaign"]) for row in _rows(options.tables[0], "variants")}
+        calibration = structs.replace(calibrated(campaigns[0]), campaigns=tuple(sorted(names)))
         write_calibration(calibration, model.CALIBRATION)
-    clean = all(work.is_clean for launch in found.launches.values() for work in launch)
-    print(
-        f"p = {calibration.power:g}, error {calibration.error:.2f}; {'clean counts' if clean else 'NOT CLEAN'}"
-    )
-    every = collected(found, calibration)
-    print(*table_of_forms(every), *criteria(every, list(steps.forecast(found, calibration))), sep="\n")
+    print(f"p = {calibration.power:g}, error {calibration.error:.2f}")
+    found: dict[str, list[Step]] = {}
+    reached: dict[str, list[Count]] = {}
+    for folders, one in zip(options.tables, campaigns, strict=True):
+        gpu = str(_rows(folders, "gpus")[0]["gpu_name"])
+        found[gpu] = collected(one, calibration)
+        reached[gpu] = list(counts(found[gpu], list(steps.forecast(one, calibration))))
+        print(f"\n{gpu}\n", *table_of_forms(found[gpu]), sep="\n")
+    print("", *table_of_counts(reached), "", *table_of_pairs(found), sep="\n")
     if options.output:
-        write(every, options.output)
+        write(found, options.output)
 
 
 if __name__ == "__main__":

@@ -89,7 +89,7 @@ rule analyse:
         tables=rules.make_tables.output.parquet,
         floors=rules.judge_floors.output.parquet,
         ceilings=rules.judge_claims.output.ceilings,
-        other_ceilings=files.other_ceilings(),
+        recorded_ceilings=files.recorded_ceilings(),
         accesses=files.accesses_analysed,
         sources=files.all_page_sources(),
     output:

@@ -3,7 +3,6 @@
 import math
 import sys
 
-import pandas as pd
 import pytest
 import yaml
 from benchmarks import mechanism_study
@@ -44,17 +43,34 @@ def test_the_fitted_half_of_the_planted_pairs_calibrates_and_the_other_half_judg
     calibration = mechanism_study.calibrated(planted)
     assert calibration.power in mechanism_study.POWERS
     assert calibration.error == pytest.approx(0, abs=1e-3)
-    lines = list(mechanism_study.criteria(mechanism_study.collected(planted, calibration), []))
-    assert "planted pairs: cause named: 2 of 2 (100 %; asked: 100 %)" in lines
-    assert "planted pairs: gain within 25 %: 2 of 2 (100 %; asked: 90 %)" in lines
+    counts = list(mechanism_study.counts(mechanism_study.collected(planted, calibration), []))
+    lines = list(mechanism_study.table_of_counts({"one": counts, "other": counts}))
+    assert "| what is asked | asked | one | other |" in lines
+    named = "| judged pairs: the planted mechanism is named first | 100 % | 2 of 2 (100 %) | 2 of 2 (100 %) |"
+    assert named in lines
+    assert "| judged pairs: gain within 25 % | 90 % | 2 of 2 (100 %) | 2 of 2 (100 %) |" in lines
+    assert "| of these, fitted pairs: within 40 % |  | 1 of 1 (100 %) | 1 of 1 (100 %) |" in lines
+
+
+def test_what_is_less_than_asked_is_bold():
+    reached = [mechanism_study.Count("c", asked, [True, True, False]).reached() for asked in (None, 66, 67)]
+    assert reached == ["2 of 3 (66.7 %)", "2 of 3 (66.7 %)", "**2 of 3 (66.7 %)**"]
+
+
+def test_pairs_stand_beside_what_each_gpu_shows_of_them(planted):
+    found = mechanism_study.collected(planted, Calibration(4.0, 0.1))
+    lines = list(mechanism_study.table_of_pairs({"one": found, "other": found[:1]}))
+    saved = "32000.0 (32000.0) | `coalescing`"
+    assert f"| `lines_32`, `lines_16` | `coalescing` | fitted | {saved} | {saved} |" in lines
 
 
 @pytest.fixture
 def study(planted, tmp_path, monkeypatch, capsys):
     """Runs the study with a calibration of its own, and returns its first line and the calibration then."""
     monkeypatch.setattr(model, "CALIBRATION", tmp_path / "calibration.yaml")
-    monkeypatch.setattr(mechanism_study, "read", lambda _: planted)
-    monkeypatch.setattr(mechanism_study, "_table", lambda *_: pd.DataFrame({"campaign": ["b", "a", "b"]}))
+    monkeypatch.setattr(mechanism_study, "read", lambda *_: planted)
+    rows = [{"campaign": name, "gpu_name": "one"} for name in ("b", "a", "b")]
+    monkeypatch.setattr(mechanism_study, "_rows", lambda *_: rows)
     monkeypatch.setattr(mechanism_study, "calibrated", lambda _: Calibration(5.0, 0.125))
     monkeypatch.setattr(mechanism_study, "collected", lambda *_: [])
     model.CALIBRATION.write_text("power: 3.0\nerror: 0.25\n")
@@ -62,7 +78,7 @@ def study(planted, tmp_path, monkeypatch, capsys):
     def run(*options):
         monkeypatch.setattr(sys, "argv", ["mechanism_study.py", "tables", *options])
         mechanism_study.main()
-        return capsys.readouterr().out.split(";")[0], model.calibration()
+        return capsys.readouterr().out.splitlines()[0], model.calibration()
 
     return run
 

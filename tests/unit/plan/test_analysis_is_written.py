@@ -15,17 +15,16 @@ from warplog.plan import evaluate
 from warplog.plan.files import Files
 from warplog.tables.files import write_table
 
-LACKING = ("l1_wavefronts", "l2_requests_from_sms")
-
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory, project: Path) -> Path:
-    """The tables of a recorded campaign, with other machine code, fewer counts, and ceilings of another campaign."""
+    """The tables of transpose of a recorded campaign, with machine code, but ceilings of another and fewer counts."""
     folder = tmp_path_factory.mktemp("analysed") / "tables"
     shutil.copytree(project / "results" / "recorded" / "h200" / "tables", folder)
+    (folder / "ceilings.parquet").unlink()
     metrics = pd.read_parquet(folder / "metrics.parquet")
-    metrics[~metrics["metric"].isin(LACKING)].to_parquet(folder / "metrics.parquet")
-    pd.read_parquet(folder / "ceilings.parquet").iloc[:0].to_parquet(folder / "ceilings.parquet")
+    missing = metrics["metric"].isin(("l1_wavefronts", "l2_requests_from_sms"))
+    metrics[~missing].to_parquet(folder / "metrics.parquet")
     codes = {"naive": ("LDG.E R4, [R2.64]", "BRA 0x0"), "smem_conflict": ("LDG.E.128 R4, [R2.64]", "BRA 0x0")}
     rows = [
         {
@@ -50,8 +49,8 @@ def test_the_machine_code_of_a_step_is_compared_from_the_table_of_instructions(f
 
 
 def test_a_step_names_the_campaign_of_the_ceilings_and_the_counts_that_this_one_lacks(folder: Path) -> None:
-    reasons = pd.read_parquet(folder / "mechanisms.parquet").set_index(["family", "variant"])
-    padded = reasons.loc["transpose", "padded"]
+    reasons = pd.read_parquet(folder / "mechanisms.parquet").set_index(["variant", "case"])
+    padded = reasons.loc["padded", "8192"]
     assert (padded["word"], padded["ceilings_of"], padded["campaign"][:5]) == (
         "not_in_evidence",
         "synthetic",
@@ -61,16 +60,18 @@ def test_a_step_names_the_campaign_of_the_ceilings_and_the_counts_that_this_one_
     assert "ceilings/l2_gbytes_per_s" not in padded["rests_on"]
 
 
-def test_ceilings_are_taken_from_other_recorded_campaigns_of_the_same_gpu(
+def test_ceilings_are_taken_from_recorded_campaigns_of_the_same_gpu_of_which_its_own_counts_most(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, gpu in (("own", "h200"), ("older", "h200"), ("other", "h100")):
+    for name, gpu in (("a_run", "h200"), ("older", "h200"), ("other", "h100")):
         for file in (f"campaign/{gpu}.json", "tables/ceilings.parquet"):
             path = tmp_path / "home" / "results" / "recorded" / name / file
             path.parent.mkdir(parents=True)
             path.touch()
     monkeypatch.setattr(paths, "HOME", tmp_path / "home")
     monkeypatch.chdir(tmp_path)
-    root = tmp_path / "home" / "results" / "recorded" / "own"
+    root = tmp_path / "home" / "results" / "recorded" / "a_run"
     plan = SimpleNamespace(gpu="h200", project=tmp_path / "home", root=root)
-    assert Files(plan).other_ceilings() == [root.parent / "older" / "tables" / "ceilings.parquet"]
+    assert Files(plan).recorded_ceilings() == [
+        path / "tables" / "ceilings.parquet" for path in (root.parent / "older", root)
+    ]

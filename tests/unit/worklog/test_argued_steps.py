@@ -41,7 +41,8 @@ def test_a_predicted_step_names_its_mechanism_its_count_and_both_savings(lines):
 def test_a_loss_has_its_mechanism(lines):
     assert ": more barriers (BAR instructions 0 → " in lines["smem_tiled"]
     assert (
-        "Time saved: −500.0 µs predicted (−700.0 µs to −300.0 µs), −510.0 µs measured." in lines["smem_tiled"]
+        "Time lost, as a negative saving: −500.0 µs predicted (−700.0 µs to −300.0 µs), −510.0 µs measured."
+        in lines["smem_tiled"]
     )
 
 
@@ -55,7 +56,7 @@ def test_what_is_accounted_for_says_by_which_wait_and_that_it_was_not_predicted(
 
 def test_what_is_not_in_evidence_says_what_would_decide(lines):
     assert (
-        "Time saved: −500.0 µs predicted (−700.0 µs to −300.0 µs), −510.0 µs measured."
+        "Time lost, as a negative saving: −500.0 µs predicted (−700.0 µs to −300.0 µs), −510.0 µs measured."
         " The mechanism is not in evidence: a timeline would decide."
     ) in lines["blocktile_2d"]
     assert "Counters that changed with the gain: " in lines["blocktile_2d"]

@@ -8,5 +8,5 @@ from warplog.plan.script import job
 
 with job(snakemake.log[0]):
     chosen = Plan.of_chosen(snakemake.params.plan).chosen
-    others = list(map(Path, snakemake.input.other_ceilings))
+    others = list(map(Path, snakemake.input.recorded_ceilings))
     evaluate.write_analysis(chosen, Path(snakemake.output[0]).parent, others)

@@ -59,7 +59,7 @@ def write_all(plan: Plan, source: Source, folder: Path) -> None:
     write_claims(plan, folder)
     if Files(plan).records(stages.ACCESSES):
         write_accesses(plan, source, folder)
-    write_analysis(plan.chosen, folder, Files(plan).other_ceilings())
+    write_analysis(plan.chosen, folder, Files(plan).recorded_ceilings())
     probes = plan.oracle()
     if Files(probes).records(stages.TIME):
         write_oracle(probes, source, folder)
@@ -125,8 +125,7 @@ def write_analysis(
         *(row for path in ceilings for row in as_rows(read_file(path))),
         *known.get("ceilings", ()),
     ]
-    files = {(family, name): texts.keys() for family, of in sources.items() for name, texts in of.items()}
-    argued = steps.rows({**dict.fromkeys(view.TRACED, ()), **known}, calibration(), files)
+    argued = steps.rows({**dict.fromkeys(view.TRACED, ()), **known}, calibration(), sources)
     rows |= {kind.TABLE: [conclusions.cells(row) for row in of_kind] for kind, of_kind in argued.items()}
     variants = as_rows(read["variants"])
     origins = {(row["family"], row["variant"]): {name: row[name] for name in ORIGIN} for row in variants}

@@ -178,8 +178,11 @@ class Files:
         names = [name for name in (*TABLES, *more) if name not in left_out]
         return [str(RESULTS / "tables" / f"{name}.{suffix}") for name in names]
 
-    def other_ceilings(self) -> list[Path]:
-        """Returns the tables of ceilings of other recorded campaigns of this GPU: of the project, and of warplog."""
+    def recorded_ceilings(self) -> list[Path]:
+        """Returns the tables of ceilings of recorded campaigns of this GPU: of the project, of warplog, and its own.
+
+        A campaign that was recorded is the last, since its own ceilings count, also those of families not chosen now.
+        """
         tables = stages.CLAIMS.at(Path()).with_name("ceilings.parquet")
         roots = {
             root.resolve(): root
@@ -187,7 +190,8 @@ class Files:
             for root in sorted((place / paths.RECORDED).glob("[!.]*"))
             if stages.START.at(root, gpu=self.plan.gpu).is_file() and (root / tables).is_file()
         }
-        return [root / tables for real, root in roots.items() if real != self.plan.root.resolve()]
+        own = self.plan.root.resolve()
+        return [roots[real] / tables for real in sorted(roots, key=lambda real: real == own)]
 
     def concluded(self) -> list[str]:
         """Returns the files of the tables of conclusions that are drawn from others without family.yaml."""

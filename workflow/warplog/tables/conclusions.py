@@ -500,7 +500,8 @@ class Reason(Conclusion):
         "",
         "metrics, and columns or tables as table/column, that the mechanism rests on, comma-separated; if it is not in"
         " evidence, what would decide: counts and ceilings/<name> that are missing (then nothing is predicted),"
-        " accesses, instructions or launches (a timeline)",
+        " accesses, instructions, launches (a timeline), dram_rows (how fast device memory answers in this order of"
+        " addresses), or nothing that is known",
     ]
     ceilings_of: Annotated[
         str, "", "other campaigns of this GPU that measured ceilings which this one did not, comma-separated"

@@ -11,7 +11,8 @@ NO_BUBBLES = (math.nan, math.nan)
 
 
 def state(quantity, saved_us):
-    return {"kind": "state", "quantity": quantity, "saved_us": saved_us, "of": ""}
+    times = {"before": 300.0 + saved_us, "after": 300.0, "saved_us": saved_us}
+    return {"kind": "state", "quantity": quantity, **times, "of": ""}
 
 
 def found(before, after, changes, sass_steps=(), bubbles=NO_BUBBLES):
@@ -57,6 +58,13 @@ def test_a_wait_that_alone_became_longer_accounts_for_the_loss_less_what_it_hide
 
 def test_an_unknown_overlap_accounts_for_nothing():
     assert not found({}, {"overlapped": 0.9}, [state("long_scoreboard", 30.0)])
+
+
+@pytest.mark.parametrize(("loads", "saved_us"), [(100.0, 60.0), (20.0, -228.0), (200.0, 210.0)])
+def test_waits_for_loads_that_are_gone_are_not_overlapped(loads, saved_us):
+    before, after = {"overlapped": 0.1, "loads": 100.0}, {"overlapped": 0.9, "loads": loads}
+    (account,) = found(before, after, [state("long_scoreboard", 60.0)])
+    assert account.saved_us == pytest.approx(saved_us)
 
 
 @pytest.mark.parametrize(("after", "accounted"), [(4.0, False), (0.0, True)])

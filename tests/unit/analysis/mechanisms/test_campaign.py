@@ -177,17 +177,15 @@ def test_machine_code_tells_widths_chains_and_the_loads_of_the_loop_that_loads_m
     rows = [
         *code("LDG.E.64 R4, desc[UR4][R2.64]", "LDG.E.64 R6, desc[UR4][R2.64]", "FADD R1, R1, R6"),
         *code("FFMA R8, R8, R9, R10", "STG.E desc[UR4][R2.64], R8", loop=1, iterations=200, executed=200),
-        *code("UBLKCP.MULTICAST [UR4], [UR6], UR8", "REDG.E.ADD.F32.FTZ.RN desc[UR4][R2.64], R5", loop=2),
+        *code("REDG.E.ADD.F32.FTZ.RN desc[UR4][R2.64], R5", loop=2),
     ]
     found = campaign.codes(rows)[KEY]
     assert found.in_flight == 2
     assert (found.load_bytes, found.store_bytes) == (8, 4)
     assert found.dependent == 800 + 200
-    assert found.multicasts
     assert found.adds_floats
     plain = campaign.codes(code("REDG.E.ADD.STRONG.GPU desc[UR4][R2.64], R5"))[KEY]
     assert not plain.adds_floats
-    assert not plain.multicasts
     assert math.isnan(plain.load_bytes)
 
 
@@ -197,3 +195,11 @@ def test_what_machine_code_tells_is_that_of_the_longest_kernel():
         [*metrics(gpu_cycles=10.0), *metrics(launch=1)], [measured()], known, {}, 100.0
     )[KEY]
     assert (short.in_flight, long.in_flight) == (0, 1)
+
+
+def test_the_longest_kernel_of_a_variant_with_such_an_opcode_copies_to_several_blocks():
+    counted = [*metrics(gpu_cycles=10.0), *metrics(launch=1)]
+    opcode = row((*KEY[:2], ""), tool="cuobjdump", metric="sass_UTMALDG.2D.MULTICAST", value=1.0)
+    for rows, expected in (([*counted, opcode], (False, True)), (counted, (False, False))):
+        works = campaign.launches(rows, [measured()], {}, {}, 100.0)[KEY]
+        assert tuple(work.multicasts for work in works) == expected

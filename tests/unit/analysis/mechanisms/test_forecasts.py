@@ -77,6 +77,12 @@ def test_blocks_that_are_too_few_are_divided_between_warps():
     assert "idle_sms" not in saved([work(instructions=1e8, blocks=90.0)], 1002)
 
 
+def test_clusters_are_not_spread_over_sms_that_may_have_no_place_for_them():
+    few = {"instructions": 1e8, "blocks": 25.0}
+    assert "idle_sms" in saved([work(**few)], 1002)
+    assert "idle_sms" not in saved([work(**few, multicasts=True)], 1002)
+
+
 def test_loads_that_follow_pointers_cannot_be_joined_or_spread():
     narrow = {"loads": 4e8, "load_bytes": 4.0, "load_sectors": 16e8, "instructions": 8e8}
     assert "wide_accesses" not in saved([work(**narrow, chases=True)], 2002)

@@ -123,3 +123,12 @@ def test_power_and_error_are_fitted_to_pairs():
     assert mixed.power == 3
     assert 0 < mixed.error < 1
     assert math.isinf(fit([], QUIET, (2.0, 3.0)).error)
+
+
+@pytest.mark.parametrize(("multicasts", "saved_us"), [(True, 300), (False, 600)])
+def test_sms_receive_by_multicast_what_they_asked_for_one_by_one(multicasts, saved_us):
+    """800 us of L2, of which 200 are left; ports between it and SMs take 500 for all that they receive."""
+    before = [work(l2_requests=25e6, l2_sectors=160e6)]
+    after = [work(l2_requests=6.25e6, l2_sectors=40e6, multicasts=multicasts)]
+    found = predict(before, after, Timed(802, EXACT), QUIET, MODEL)
+    assert found.saved_us == pytest.approx(saved_us)

@@ -36,8 +36,8 @@ PAIRS = {
         {**WORDS, "l2_requests": 5e8, "l2_bytes": 1e11},
     ),
     "multicast": (
-        {"l2_requests": 1e9, "l2_bytes": 2e11},
-        {"l2_requests": 5e8, "l2_bytes": 1e11, "multicasts": True},
+        {"l2_requests": 1e9, "l2_sectors": 8e9, "l2_bytes": 2e11},
+        {"l2_requests": 5e8, "l2_sectors": 4e9, "l2_bytes": 1e11, "multicasts": True},
     ),
     "dram_bytes": ({**WORDS, "dram_read": 6e9}, {**WORDS, "dram_read": 3e9}),
     "instructions": ({"instructions": 8e9}, {"instructions": 4e9}),
@@ -113,19 +113,25 @@ def test_what_takes_no_time_beside_device_memory_saves_none(decoy):
     assert saved_us < 0.002 * 100_000, mechanism
 
 
-def test_what_kept_l2_busy_is_no_reason_without_other_bytes():
-    busy, idle = (work(l2_requests=float("nan"), l2_cycles=cycles, l2_bytes=1e11) for cycles in (8e7, 4e7))
-    mechanism, saved_us = found([busy], [idle])
-    assert mechanism == "none"
-    assert saved_us > 0.3 * 100_000
-
-
 def test_copies_to_several_blocks_save_no_bytes_of_a_kernel_without_them():
     shared, alone = (
         {"l2_requests": 1e9, "l2_bytes": 2e11, "multicasts": True},
         {"l2_requests": 5e8, "l2_bytes": 1e11},
     )
     assert found([work(**shared)], [work(**alone)])[0] == "l2_bytes"
+
+
+@pytest.mark.parametrize(("accesses", "mechanism"), [(0.0, "atomics"), (1e6, "memory_level")])
+def test_fewer_atomics_in_l2_are_fewer_or_on_a_nearer_level(accesses, mechanism):
+    adds = {"l2_requests": 64e7, "l2_sectors": 64e7, "l2_bytes": 2e10, "atomics": 2e7, "atomic_sectors": 64e7}
+    before, after = [work(**adds)], [work(l2_sectors=1e6, l2_bytes=32e6, shared_accesses=accesses)]
+    assert found(before, after)[0] == found(after, before)[0] == mechanism
+
+
+def test_spills_that_reach_device_memory_are_named_for_its_bytes():
+    """A warp spills 128 bytes at a time."""
+    assert found([work(dram_read=3e9)], [work(dram_read=6e9, spills=2e7)])[0] == "spills"
+    assert found([work(dram_read=3e9)], [work(dram_read=6e9, spills=2e6)])[0] == "dram_bytes"
 
 
 def rests_on(before, after, us=1.0):

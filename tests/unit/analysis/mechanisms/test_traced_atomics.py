@@ -110,3 +110,9 @@ def test_the_profiled_case_is_asked_first_then_that_with_most_atomics():
     assert work.same_address == REQUESTS / 2
     (work,) = works(metrics(), few, many, trace(100, 25, "large"))
     assert work.same_address == REQUESTS / 4
+
+
+def test_a_case_that_was_not_traced_is_like_one_of_its_kind():
+    few, many = trace(10, 10, "small"), trace(1000, 500, "medium-skewed")
+    (work,) = works(metrics(), few, many)
+    assert work.same_address == REQUESTS

@@ -23,6 +23,7 @@ from warplog.analysis.mechanisms import units
         ("l2", 400, {"l2_requests": 10e6, "l2_sectors": 10e6, "store_sectors": 10e6}),
         ("dram", 1000, {"dram_read": 3e9}),
         ("dram", 1500, {"dram_read": 1.5e9, "dram_written": 2e9}),  # in a copy both together reach 2.4 TB/s
+        ("barrier_unit", 80, {"barriers": 8e6}),  # a ns for each warp of the blocks of an SM
         ("blocks", 50, {"blocks": 50_000}),
         ("warps", 4, {"blocks": 50_000}),
         ("atomics", 7, {"same_address": 7_000}),
@@ -46,7 +47,7 @@ def test_the_busiest_sm_decides():
         (2.0, {"blocks": 10_000}),  # ten times ten blocks, one after the other
         (0.2, {"blocks": 1}),
         (0.4, {"blocks": 101, "resident": 1}),
-        (0.2 + 5 * 0.086, {"barriers": 5 * 8000}),  # of ten blocks of 8 warps: 10 ns for 4 and 38 for 32
+        (0.2 + 5 * 0.014, {"barriers": 5 * 8000}),  # of a block of 8 warps: 10 ns for 4 and 38 for 32
         (0.2 + 2 * 0.5, {"fences": 2 * 8000}),
         (0.2 + 3 * 0.03, {"arrivals": 2 * 3 * 8000}),
         (0.2 + 100 * 0.004, {"dependent": 100 * 8000}),
@@ -105,3 +106,29 @@ def test_what_is_not_measured_or_not_counted_takes_no_time():
     times = units.unit_times(work(fences=8000, l2_sectors=1e6, l1_wavefronts=float("nan")), bare)
     assert set(times) == {"blocks", "warps", "chain"}
     assert times["chain"] == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(
+    ("times", "us"),
+    [
+        ({"dram": 3.0, "l2": 4.0}, 5.0),
+        ({"dram": 3.0, "l2": 4.0, "waits": 2.0}, 7.0),  # a busy memory answers later
+        (
+            {"dram": 3.0, "waits": 2.0, "blocks": 12.0},
+            13.0,
+        ),  # few blocks wait at a time if they start so slowly
+        ({"lsu": 3.0, "l1": 4.0}, 4.0),  # an access passes through both
+        ({"lsu": 4.0, "l1": 2.0, "issue": 3.0}, 5.0),
+        ({}, 0.0),
+    ],
+)
+def test_units_overlap_in_part_and_some_follow_each_other(times, us):
+    assert units.norm(times, 2.0) == pytest.approx(us)
+    for unit, of in units.follows(times, 2.0).items():
+        more = units.norm({**times, unit: times[unit] + 1e-6}, 2.0)
+        assert of == pytest.approx((more - us) / 1e-6, abs=1e-5)
+
+
+def test_what_is_multicast_holds_the_port_of_each_sm_that_receives_it():
+    alone, several = (work(l2_requests=1e6, l2_sectors=1e6, received=received) for received in (1e6, 4e6))
+    assert units.l2_us(several, gpu()) == pytest.approx(4 * units.l2_us(alone, gpu()))

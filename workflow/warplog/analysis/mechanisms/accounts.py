@@ -51,15 +51,18 @@ def accounts(
         before, after: the work of the longest kernels.
         changes, sass_steps: the rows of these tables about the step.
     """
-    states = {text(row, "quantity"): number(row, "saved_us") for row in changes if row["kind"] == "state"}
-    for state, saved_us in states.items():
+    of_states = [row for row in changes if row["kind"] == "state"]
+    states = {text(row, "quantity"): number(row, "saved_us") for row in of_states}
+    for row in of_states:
+        state, saved_us = text(row, "quantity"), number(row, "saved_us")
         column = f"changes/{state}"
         if state in _ALONG:
             mechanism, counter, count = _ALONG[state]
             if (count(before) - count(after)) * saved_us > 0:
                 yield Account(mechanism, _net(state, states), (column, counter))
         elif state == "long_scoreboard" and _overlap(before) * _overlap(after) < 0:
-            yield Account("load_overlap", saved_us, (column, "instructions/text"))
+            waits = number(row, "before") * _left(before, after) - number(row, "after") * _left(after, before)
+            yield Account("load_overlap", waits, (column, "instructions/text"))
         elif state == "dispatch_stall" and any(map(_other_ports, sass_steps)):
             yield Account("register_ports", saved_us, (column, _PORTS))
     if not math.isnan(sum(bubbles)):
@@ -84,6 +87,12 @@ def _net(state: str, states: Mapping[str, float]) -> float:
 def _overlap(work: Work) -> float:
     """Returns a positive number if a loop computes mostly while it loads, and a negative one if it does so rarely."""
     return work.overlapped - _MOSTLY
+
+
+def _left(before: Work, after: Work) -> float:
+    """Returns the share of loads that is left: those that are gone need not wait, wherever they were."""
+    is_alike = before.loads and after.loads and not before.copies and not after.copies
+    return min(1.0, after.loads / before.loads) if is_alike else 1.0
 
 
 def _other_ports(row: Row) -> bool:

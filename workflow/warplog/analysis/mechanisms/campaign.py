@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from warplog.analysis.explanation import Sources
 from warplog.analysis.mechanisms import ceilings, contention
 from warplog.analysis.mechanisms.ceilings import Gpu
 from warplog.analysis.mechanisms.code import UNKNOWN, Code, chases, dependent, loads_in_flight, overlapped
@@ -18,13 +19,13 @@ from warplog.parsers.instruction import parse
 
 Key = tuple[str, str, str]  # family, variant, case
 Tables = Mapping[str, Sequence[Row]]  # the rows of tables, by name
-Files = Mapping[tuple[str, str], Collection[str]]  # names of the source and headers, by family and variant
 TABLES = (
     *("metrics", "measurements", "floors", "variants", "gpus", "ceilings"),
     *("instructions", "lines", "accesses", "traced_kernels", "changes", "sass_steps", "launches", "bounds"),
 )
 _COUNTERS = frozenset(COUNTERS)
 _REST = "rest"
+_MULTICAST = re.compile(r"sass_\S*\.MULTICAST\b\S*")
 _FLOAT_ATOMIC = re.compile(r"(?:RED|REDG|ATOM|ATOMG)\.\S*\bB?F(?:16|32|64)\S*")
 
 
@@ -40,7 +41,7 @@ class Campaign:
         accesses: rows of this table by family and variant, since other cases are traced than are profiled.
         bubbles_pct: share of the time in which tensor cores wait for the end of a tile, by variant and case.
         compulsory_bytes: what the algorithm has to move to and from device memory, by variant and case.
-        files: those of each variant.
+        files: names of each variant's source and headers, the source first.
     """
 
     gpu: Gpu
@@ -54,17 +55,22 @@ class Campaign:
     accesses: Mapping[tuple[str, str], Sequence[Row]]
     bubbles_pct: Mapping[Key, float]
     compulsory_bytes: Mapping[Key, float]
-    files: Files = field(default_factory=dict)
+    files: Mapping[tuple[str, str], Collection[str]] = field(default_factory=dict)
 
 
-def read(tables: Tables, files: Files) -> Campaign:
-    """Returns what the tables TABLES hold; those that were made by jobs of their own may be empty."""
+def read(tables: Tables, sources: Mapping[str, Sources]) -> Campaign:
+    """Returns what the tables TABLES hold; those that were made by jobs of their own may be empty.
+
+    Args:
+        tables: of one GPU.
+        sources: of the variants of each family, as far as they are known.
+    """
     gpu = ceilings.read(tables["ceilings"], tables["gpus"][0])
     changes, sass_steps, lines, instructions = (
         _by_key(tables[name]) for name in ("changes", "sass_steps", "lines", "instructions")
     )
-    sources = {_key(row)[:2]: row.get("source_sha256") for row in tables["variants"]}
-    of_present = [row for row in tables["accesses"] if row["source_sha256"] == sources.get(_key(row)[:2])]
+    present = {_key(row)[:2]: row.get("source_sha256") for row in tables["variants"]}
+    of_present = [row for row in tables["accesses"] if row["source_sha256"] == present.get(_key(row)[:2])]
     accesses: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in of_present:
         accesses[_key(row)[:2]].append(row)
@@ -86,7 +92,7 @@ def read(tables: Tables, files: Files) -> Campaign:
         accesses,
         {_key(row): number(row, "bubble_pct") for row in tables["launches"]},
         {_key(row): number(row, "compulsory_bytes") for row in tables["bounds"]},
-        files,
+        {(family, name): texts.keys() for family, of in sources.items() for name, texts in of.items()},
     )
 
 
@@ -104,7 +110,6 @@ def codes(instructions: Iterable[Row]) -> dict[Key, Code]:
             sum(_dependent(loop) for loop in loops),
             _lane_bytes(every, "ldg"),
             _lane_bytes(every, "stg"),
-            any("MULTICAST" in instruction.code.opcode for instruction in every),
             any(_FLOAT_ATOMIC.fullmatch(instruction.code.opcode) for instruction in every),
             chases([instruction.code for instruction in hottest.instructions]),
         )
@@ -126,10 +131,13 @@ def launches(
         traced: the kernels of each variant that were traced.
     """
     clocks = {_key(row): number(row, "sm_mhz") for row in measurements}
+    multicasting: set[tuple[str, str]] = set()
     kernels: dict[Key, dict[int, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
     names: dict[tuple[Key, int], str] = {}
     for row in metrics:
-        if row["tool"] == "ncu" and row["status"] == "ok" and row["metric"] in _COUNTERS:
+        if _MULTICAST.fullmatch(text(row, "metric")):
+            multicasting.add(_key(row)[:2])
+        elif row["tool"] == "ncu" and row["status"] == "ok" and row["metric"] in _COUNTERS:
             index = int(number(row, "launch"))
             kernels[_key(row)][index][text(row, "metric")] = number(row, "value")
             names[_key(row), index] = text(row, "kernel")
@@ -143,6 +151,7 @@ def launches(
                 clocks.get(key, math.nan),
                 known.get(key, UNKNOWN) if index == longest else UNKNOWN,
                 contention.per_request(traced.get(key[:2], ()), key[2], names[key, index]),
+                key[:2] in multicasting and index == longest,
             )
             for index, values in sorted(of_launch.items())
         ]

@@ -17,6 +17,7 @@ from warplog.catalog.contract import Mechanism
 
 # How much each mechanism accounts for a change, in any unit: positive if it saves.
 Parts = dict[Mechanism, float]
+_LINE = 128.0  # bytes that a warp spills at a time
 _FROM_NOTHING = 10.0
 LEAST_MOVED = math.log(1.05)  # of a count that is to show a mechanism
 _MATRIX = 0.02  # least cycles of the tensor pipe per instruction of a kernel that multiplies matrices there
@@ -26,7 +27,7 @@ RESTS_ON: Mapping[Mechanism, tuple[str, ...]] = {
     "wide_accesses": ("inst_ldg", "inst_stg", "instructions/text"),
     "loads_in_flight": ("inst_ldg", "instructions/text"),
     "occupancy": ("occupancy_limit_registers_blocks", "occupancy_limit_shared_memory_blocks", "grid_blocks"),
-    "memory_level": ("inst_ldg", "inst_lds", "dram_bytes_read", "l1_hit_pct"),
+    "memory_level": ("inst_ldg", "inst_lds", "global_reduction_requests", "dram_bytes_read", "l1_hit_pct"),
     "dram_bytes": ("dram_bytes_read", "dram_bytes_written"),
     "l2_bytes": ("l2_bytes",),
     "multicast": ("l2_bytes", "instructions/text"),
@@ -90,6 +91,11 @@ def longest(launch: Launch, gpu: Gpu) -> Work:
     return max(launch, key=lambda work: max(units.unit_times(work, gpu).values(), default=0.0))
 
 
+def multiplies(work: Work) -> bool:
+    """Whether tensor cores compute: other kernels keep their pipe busy, too, for some cycles in a thousand."""
+    return work.pipe_cycles.get("tensor", 0.0) * work.sms > _MATRIX * work.instructions
+
+
 def _parts(unit: str, before: Work, after: Work, gpu: Gpu) -> Parts:
     """Returns what changes the time of a unit, each part positive if it saves; comparable with each other."""
     if unit in units.OF_SM:
@@ -110,7 +116,7 @@ def _counts(unit: str, before: Work, after: Work) -> Parts:
         return _wavefronts(before, after)
     if unit in ("issue", "lsu"):
         return _instructions(before, after, unit == "issue")
-    is_other = _on_tensor(before) != _on_tensor(after)
+    is_other = multiplies(before) != multiplies(after)
     return {"faster_unit" if is_other else "instructions": _busy(unit, before) - _busy(unit, after)}
 
 
@@ -204,16 +210,20 @@ def _wide_or(other: Mechanism, before: Work, after: Work, fewer: float) -> Parts
 
 def _l2(before: Work, after: Work) -> Parts:
     fewer = _log(before.l2_bytes, after.l2_bytes)
-    # Of the kernel with fewer bytes; hot loops of the other one need not hold its copies.
     moved: Mechanism = "multicast" if (after.multicasts - before.multicasts) * fewer > 0 else "l2_bytes"
     sectors = before.l2_sectors - after.l2_sectors
     spilled = fewer * _share(LINE_SECTORS * (before.spills - after.spills), sectors)
-    return _added({"spills": spilled}, _apart_or(moved, before, after, fewer - spilled))
+    added = (fewer - spilled) * _share(before.atomic_sectors - after.atomic_sectors, sectors)
+    nearer = (before.atomics - after.atomics) * (before.shared_accesses - after.shared_accesses) < 0
+    parts: Parts = {"spills": spilled, "memory_level" if nearer else "atomics": added}
+    return _added(parts, _apart_or(moved, before, after, fewer - spilled - added))
 
 
 def _dram(before: Work, after: Work) -> Parts:
-    moved = _log(before.dram_read + before.dram_written, after.dram_read + after.dram_written)
-    return _apart_or("dram_bytes", before, after, moved)
+    sides = [work.dram_read + work.dram_written for work in (before, after)]
+    fewer = _log(*sides)
+    spilled = fewer * _share(_LINE * (before.spills - after.spills), sides[0] - sides[1])
+    return _added({"spills": spilled}, _apart_or("dram_bytes", before, after, fewer - spilled))
 
 
 def _apart_or(other: Mechanism, before: Work, after: Work, fewer: float) -> Parts:
@@ -225,6 +235,7 @@ def _apart_or(other: Mechanism, before: Work, after: Work, fewer: float) -> Part
 _OF_GPU: Mapping[str, Callable[[Work, Work], Parts]] = {
     "l2": _l2,
     "dram": _dram,
+    units.COUNTING: lambda before, after: {"barriers": _log(before.barriers, after.barriers)},
     units.BLOCKS: lambda before, after: _fewer_blocks(before, after),
     units.WARPS: lambda before, after: {"block_starts": before.warps - after.warps},
     units.ATOMICS: lambda before, after: {"atomics": _log(_additions(before), _additions(after))},
@@ -240,13 +251,12 @@ def _summed(launch: Launch, gpu: Gpu) -> Work:
 
 def _nearer(before: Work, after: Work) -> Mapping[str, float]:
     """Returns how far each metric tells of a nearer level: shared memory answers in the place of loads, or L1 does."""
-    shared = _within(
-        _log(before.loads, after.loads),
-        _log(after.shared_accesses, before.shared_accesses),
-    )
+    shared = _log(after.shared_accesses, before.shared_accesses)
+    loads = _within(_log(before.loads, after.loads), shared)
     return {
-        "inst_ldg": shared,
-        "inst_lds": shared,
+        "inst_ldg": loads,
+        "inst_lds": loads,
+        "global_reduction_requests": _within(_log(before.atomics, after.atomics), shared),
         "dram_bytes_read": _log(before.dram_read, after.dram_read),
         "l1_hit_pct": _log(1 - before.l1_hit, 1 - after.l1_hit),
     }
@@ -257,7 +267,7 @@ def _bytes(before: Work, after: Work) -> Mapping[str, float]:
     return dict.fromkeys(RESTS_ON["dram_bytes"], moved)
 
 
-_SUMMED = ("loads", "shared_accesses", "dram_read", "dram_written", "l2_bytes", "instructions")
+_SUMMED = ("loads", "atomics", "shared_accesses", "dram_read", "dram_written", "l2_bytes", "instructions")
 # Of mechanisms, how far each metric moved the way that saves time, as a logarithm.
 _MOVED: Mapping[Mechanism, Callable[[Work, Work], Mapping[str, float]]] = {
     "memory_level": _nearer,
@@ -276,13 +286,8 @@ def _additions(work: Work) -> float:
 
 def _busy(unit: str, work: Work) -> float:
     if unit == "l1":
-        return work.l1_cycles if math.isnan(work.l1_wavefronts) else work.l1_wavefronts
+        return work.l1_wavefronts
     return work.instructions if unit == "issue" else work.pipe_cycles.get(unit, 0.0)
-
-
-def _on_tensor(work: Work) -> bool:
-    """Whether tensor cores compute: other kernels keep their pipe busy, too, for some cycles in a thousand."""
-    return work.pipe_cycles.get("tensor", 0.0) * work.sms > _MATRIX * work.instructions
 
 
 def _shared_ideal(work: Work) -> float:
@@ -306,9 +311,8 @@ def _wider(before: Work, after: Work) -> float:
 
 
 def _global_wavefronts(work: Work) -> float:
-    """Returns the wavefronts of accesses to global and local memory; where they are not counted, four sectors each."""
-    counted = work.l1_wavefronts - work.shared_wavefronts
-    return (work.load_sectors + work.store_sectors) / 4 if math.isnan(counted) else counted
+    """Returns the wavefronts of accesses to global and local memory."""
+    return work.l1_wavefronts - work.shared_wavefronts
 
 
 def _apart(work: Work) -> float:

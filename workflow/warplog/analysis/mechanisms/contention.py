@@ -47,8 +47,9 @@ def per_request(kernels: Sequence[Traced], case: str, kernel: str) -> float | No
     """Returns how many operations the address with the most of them receives per warp-wide atomic of a kernel.
 
     That is the share of all operations by lanes that it receives, times the lanes of a request. Both are taken to be
-    those of the traced case, or of the one with most atomics, if `case` was not traced. One case does not tell how they
-    depend on the grid or the data: they stay if all blocks add to one word, while the share of a block's own word falls
+    those of the traced case, or, if `case` was not traced, of the one with most atomics: of those with the same word
+    after their size, as 64Ki-skewed for 64Mi-skewed, if there are any. One case does not tell how they depend on the
+    grid or the data: they stay if all blocks add to one word, while the share of a block's own word falls
     with the number of blocks, and that of the fullest bin of a histogram depends on the keys.
 
     Args:
@@ -61,9 +62,16 @@ def per_request(kernels: Sequence[Traced], case: str, kernel: str) -> float | No
     named = of_name(kernels, kernel)
     if not named:
         return None
-    nearest = max(named, key=lambda one: (one.case == case, one.requests)).case
+    nearest = max(
+        named, key=lambda one: (one.case == case, _kind(one.case) == _kind(case), one.requests)
+    ).case
     own = [one for one in named if one.case == nearest and one.requests]
     return sum(one.same_address for one in own) / sum(one.requests for one in own) if own else math.nan
+
+
+def _kind(case: str) -> str:
+    """Returns what a case is beside its size: "skewed" of 64Mi-skewed."""
+    return case.partition("-")[2]
 
 
 def _launch(row: Row) -> tuple[object, ...]:

@@ -73,7 +73,6 @@ def _coalesced(work: Work) -> Work:
         store_sectors=min(work.store_sectors, work.stores * work.widths[1]),
         l2_sectors=l2_sectors,
         l2_requests=min(work.l2_requests, l2_sectors / LINE_SECTORS),
-        l2_cycles=kept * work.l2_cycles,
     )
 
 
@@ -136,18 +135,19 @@ def _even(work: Work) -> Work:
 
 
 def _spread(work: Work) -> Work:
-    """The warps of too few blocks are spread over SMs. None of them does less, and the busiest SM has whole ones."""
+    """The warps of too few blocks are spread over SMs. None of them does less, and the busiest SM has whole ones.
+
+    Whether another cluster fits, which needs SMs of one GPC, counts do not tell.
+    """
+    if work.multicasts:
+        return work
     blocks = max(work.blocks, work.warps / math.ceil(work.warps / work.sms))
     return replace(work, blocks=blocks, block_warps=work.warps / blocks)
 
 
 def _with_fewer_wavefronts(work: Work, wavefronts: float) -> Work:
     """Returns the work without some wavefronts of L1, each of which is a cycle of an SM."""
-    return replace(
-        work,
-        l1_wavefronts=work.l1_wavefronts - min(wavefronts, work.l1_wavefronts),
-        l1_cycles=max(0.0, work.l1_cycles - wavefronts / work.sms),
-    )
+    return replace(work, l1_wavefronts=work.l1_wavefronts - min(wavefronts, work.l1_wavefronts))
 
 
 def _with_fewer(work: Work, instructions: float) -> Work:

@@ -4,15 +4,15 @@
     R_parent = (T_parent - L K_parent) / B_parent
     R_child = 1 + S (R_parent - 1)
 
-K are the kernels of a launch, L what one more of them costs, B the time of the units, as far as they overlap: the sum
-over kernels of the waits for loads and the p-norm over other units. R is how much longer a kernel takes than its B: the
+K are the kernels of a launch, L what one more of them costs, B the time of the units of its kernels, as far as they
+overlap (`units.norm`). R is how much longer a kernel takes than its B: the
 child as much as the parent, as far as the same units decide (S, from 0 to 1), since what holds up one unit says nothing
 of another. The child's time, stalls and utilisation are not used.
 """
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated
@@ -112,6 +112,7 @@ def predict(
     """
     if not parent or not child or not bound(parent, gpu, calibration.power) > 0:
         return None
+    child = _received(parent, child)
 
     def saved(us: float, on: Gpu) -> float:
         return us - child_us(parent, child, us, on, calibration.power, kernels)
@@ -126,10 +127,20 @@ def predict(
     return Prediction(timed.us, central, central - half, central + half, shares)
 
 
+def _received(parent: Launch, child: Launch) -> Launch:
+    """Returns the child, whose SMs receive by multicast what each of them asked for in the parent."""
+    asked = sum(work.l2_requests for work in parent if not work.multicasts)
+    return [
+        replace(work, received=max(work.l2_requests, asked)) if work.multicasts and asked else work
+        for work in child
+    ]
+
+
 def child_us(
     parent: Launch, child: Launch, parent_us: float, gpu: Gpu, power: float, kernels: int | None = None
 ) -> float:
     """Returns the predicted time of the child."""
+    child = _received(parent, child)
     start = launch_us(gpu)
     running = max(0.0, parent_us - start * len(parent))
     before, after = (bound(launch, gpu, power) for launch in (parent, child))

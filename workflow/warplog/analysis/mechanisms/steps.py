@@ -4,10 +4,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from warplog.analysis.explanation import Sources
 from warplog.analysis.mechanisms import accounts, causes
 from warplog.analysis.mechanisms import campaign as of_campaign
-from warplog.analysis.mechanisms.accounts import Account
-from warplog.analysis.mechanisms.campaign import Campaign, Files, Key, Tables
+from warplog.analysis.mechanisms.accounts import Account, Bubbles
+from warplog.analysis.mechanisms.campaign import Campaign, Key, Tables
 from warplog.analysis.mechanisms.forecasts import forecasts
 from warplog.analysis.mechanisms.model import LAUNCHES, Calibration, Prediction, launch_us, predict, total
 from warplog.analysis.mechanisms.units import missing
@@ -22,6 +23,7 @@ PREDICTED, ACCOUNTED, NOT_IN_EVIDENCE = WORDS = ("predicted", "accounted", "not_
 LEAST = 0.05  # of the slower time: for less, the model names no mechanism
 _NONE: Mechanism = "none"
 _BY_ADDRESS = ("dram", "l2", "l1")
+_ONE_EACH = 2  # kernels of both, where each launches one
 _WORK_COUNTS = ("l1_wavefronts", "l2_requests_from_sms")
 # Instructions on whose lines a mechanism acts.
 _ON_LINES: Mapping[Mechanism, tuple[str, ...]] = {
@@ -34,13 +36,13 @@ _ON_LINES: Mapping[Mechanism, tuple[str, ...]] = {
 
 
 def rows(
-    tables: Tables, calibration: Calibration, files: Files
+    tables: Tables, calibration: Calibration, sources: Mapping[str, Sources]
 ) -> Mapping[type[Conclusion], Sequence[Conclusion]]:
     """Returns the rows of the three tables, by their types.
 
     A step of which a count or a ceiling is unknown is not predicted: it is not in evidence, and needs what is missing.
     """
-    found = of_campaign.read(tables, files)
+    found = of_campaign.read(tables, sources)
     unknown = {key: _unknown(found, key) for key in found.launches}
     known = replace(found, launches={k: launch for k, launch in found.launches.items() if not unknown[k]})
     argued = list(reasons(known, calibration))
@@ -162,8 +164,9 @@ def _argued(
     differs = verdict.word in (FASTER, SLOWER)
     mechanism, word, rests_on = _NONE, NOT_IN_EVIDENCE, _deciding(campaign, of_parent, key)
     if prediction and _holds(prediction, measured_us, verdict):
-        resolved_us = max(LEAST, verdict.floor) * max(before.us, after.us)
-        shows = differs and abs(prediction.saved_us) >= resolved_us
+        few_us, many_us = sorted((before.us, before.us - prediction.saved_us))
+        resolved = many_us >= (1 + verdict.floor) * few_us
+        shows = differs and resolved and many_us - few_us >= LEAST * max(before.us, after.us)
         parts = causes.by_mechanism(parent, child, prediction, campaign.gpu) if shows else {}
         mechanism = causes.named(parts, prediction.saved_us)
         if differs == (mechanism != _NONE):
@@ -205,9 +208,13 @@ def _account(
         campaign.times[of_parent].us,
         campaign.changes.get(key, ()),
         campaign.sass_steps.get(key, ()),
-        (_bubble(campaign, of_parent), campaign.bubbles_pct.get(key, math.nan)),
+        _bubbles(campaign, of_parent, key),
     )
     return accounts.best(found, measured_us, error)
+
+
+def _bubbles(campaign: Campaign, of_parent: Key, key: Key) -> Bubbles:
+    return _bubble(campaign, of_parent), campaign.bubbles_pct.get(key, math.nan)
 
 
 def _bubble(campaign: Campaign, key: Key) -> float:
@@ -226,13 +233,12 @@ def _deciding(campaign: Campaign, of_parent: Key, key: Key) -> tuple[str, ...]:
     """Returns what would decide about a step that is not explained.
 
     It is what was not recorded; else the addresses, if the work changed most for a unit that takes longer for some
-    orders of them (rows of device memory, slices of L2, lines); else a timeline, as for kernels that follow each other.
+    orders of them (rows of device memory, slices of L2, lines), and if these are known, how fast device memory answers
+    in this order; else a timeline, of kernels that follow each other or of tiles. Else nothing that is known would.
     """
     parent, child = campaign.launches[of_parent], campaign.launches[key]
     works = (*parent, *child)
     longest = ((each, causes.longest(campaign.launches[each], campaign.gpu)) for each in (of_parent, key))
-    if not all(work.is_clean for work in works):
-        return _WORK_COUNTS
     if any(work.same_address and not work.traced for work in works):
         return ("accesses",)
     if any(work.loads and not campaign.instructions.get(key) for key, work in longest):
@@ -241,9 +247,14 @@ def _deciding(campaign: Campaign, of_parent: Key, key: Key) -> tuple[str, ...]:
     changes = {u: abs(sides[0].get(u, 0.0) - sides[1].get(u, 0.0)) for u in (*sides[0], *sides[1])}
     most = max(changes, key=changes.__getitem__, default="")
     traced = all(campaign.accesses.get(each[:2]) for each in (of_parent, key))
-    if len(parent) == len(child) and most in _BY_ADDRESS and not traced:
+    tiles = any(map(causes.multiplies, works)) and math.isnan(sum(_bubbles(campaign, of_parent, key)))
+    if len(parent) != len(child):
+        return ("launches",)
+    if most in _BY_ADDRESS and not traced:
         return ("accesses",)
-    return ("launches",)
+    if most == "dram":
+        return ("dram_rows",)
+    return ("launches",) if tiles or len(works) > _ONE_EACH else ()
 
 
 def _unit_times(

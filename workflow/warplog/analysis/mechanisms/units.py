@@ -7,15 +7,19 @@ other on an SM. Of it, the waits for loads are a unit of their own: those of a b
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from warplog.analysis.mechanisms.ceilings import Gpu
 from warplog.analysis.mechanisms.work import Launch, Work
 
 CHAIN, WAITS, ATOMICS, BLOCKS, WARPS = "chain", "waits", "atomics", "blocks", "warps"
+COUNTING = (
+    "barrier_unit"  # of an SM, which counts the warps at the barriers of all its blocks one after the other
+)
 WAITED_FOR = ("loads", "copies")  # parts of the chain that are waits
 OF_SM = ("issue", "fma", "alu", "fp64", "xu", "lsu", "tensor", "l1")
 OF_GPU = ("l2", "dram")
+_STARTS = (BLOCKS, WARPS)
 _SCHEDULERS = 4  # of an SM, each of which issues an instruction per cycle
 _WAVEFRONT, _LINE, _SECTOR = 128, 128, 32  # bytes
 _PORT = 64  # bytes per cycle between an SM and L2
@@ -64,7 +68,7 @@ def chain(work: Work, gpu: Gpu) -> Times:
         "arithmetic": work.dependent / work.warps * gpu.us("fma_latency_ns"),
         "loads": work.rounds * latency(work, gpu),
         "copies": work.copies / work.warps * (1 - work.overlapped) * gpu.us("dram_latency_ns"),
-        "barriers": work.barriers / work.warps * _barrier(work.block_warps * work.resident, gpu),
+        "barriers": work.barriers / work.warps * _barrier(work.block_warps, gpu),
         "fences": work.fences / work.warps * gpu.us("fence_ns"),
         "arrivals": work.arrivals / work.warps / _OF_PHASE * gpu.us("mbarrier_ns"),
     }
@@ -93,16 +97,46 @@ def bound(launch: Launch, gpu: Gpu, power: float) -> float:
 def norm(times: Times, power: float) -> float:
     """Returns the time of units that overlap in part: the longest for a large power, their sum for 1.
 
-    Waits for loads come on top: what is transferred meanwhile makes them longer.
+    Waits for loads come on top: what is transferred meanwhile makes them longer. While blocks start more slowly than
+    they end, SMs hold fewer of them, whose waits others hide.
     """
-    working = sum(us**power for unit, us in times.items() if unit != WAITS)
-    return float(working ** (1 / power)) + times.get(WAITS, 0.0)
+    held = _held(times, power)
+    return _norm((held, *(times.get(unit, 0.0) for unit in _STARTS)), power)
 
 
 def follows(times: Times, power: float) -> Times:
     """Returns how much longer the norm is for each microsecond more of a unit."""
-    working = norm({unit: us for unit, us in times.items() if unit != WAITS}, power)
-    return {unit: 1.0 if unit == WAITS else (us / working) ** (power - 1) for unit, us in times.items()}
+    held, whole, beside = _held(times, power), norm(times, power), _beside(times)
+    working = held - times.get(WAITS, 0.0)
+
+    def share(us: float, of: float) -> float:
+        return float((us / of) ** (power - 1)) if of else 0.0
+
+    def of_held(unit: str) -> float:
+        return 1.0 if unit == WAITS else share(beside.get(unit, 0.0), working)
+
+    return {
+        unit: share(us, whole) if unit in _STARTS else share(held, whole) * of_held(unit)
+        for unit, us in times.items()
+    }
+
+
+def _held(times: Times, power: float) -> float:
+    """Returns the time of blocks that have started."""
+    return _norm(_beside(times).values(), power) + times.get(WAITS, 0.0)
+
+
+def _beside(times: Times) -> Times:
+    """Returns the units that work beside each other for them.
+
+    An access passes through the LSU pipe and then through L1, while others follow it: the slower one decides.
+    """
+    faster = min("lsu", "l1", key=lambda unit: times.get(unit, 0.0))
+    return {unit: us for unit, us in times.items() if unit not in (WAITS, *_STARTS, faster)}
+
+
+def _norm(times: Iterable[float], power: float) -> float:
+    return float(sum(us**power for us in times) ** (1 / power))
 
 
 def _of_sm(work: Work, gpu: Gpu) -> Iterator[tuple[str, float]]:
@@ -110,19 +144,14 @@ def _of_sm(work: Work, gpu: Gpu) -> Iterator[tuple[str, float]]:
     yield "issue", work.instructions / (_SCHEDULERS * work.sms) * cycle_us / gpu.share("issue_pct")
     for pipe, cycles in work.pipe_cycles.items():
         yield pipe, cycles * cycle_us / gpu.share(f"{pipe}_pct")
-    if math.isnan(work.l1_wavefronts):
-        yield "l1", work.l1_cycles * (cycle_us if work.blocks >= work.sms else 1 / work.mhz)
-    else:
-        measured = gpu.per_us("l1_gbytes_per_s") / _WAVEFRONT
-        a_cycle = work.sms * work.mhz  # one wavefront per cycle and SM, which kernels reach almost
-        yield "l1", work.l1_wavefronts / (a_cycle if math.isnan(measured) else measured) * work.unevenness
+    yield COUNTING, work.barriers / work.sms * _counted(gpu) * work.unevenness
+    measured = gpu.per_us("l1_gbytes_per_s") / _WAVEFRONT
+    a_cycle = work.sms * work.mhz  # one wavefront per cycle and SM, which kernels reach almost
+    yield "l1", work.l1_wavefronts / (a_cycle if math.isnan(measured) else measured) * work.unevenness
 
 
 def _of_gpu(work: Work, gpu: Gpu) -> Iterator[tuple[str, float]]:
-    if math.isnan(work.l2_requests):
-        yield "l2", work.l2_cycles / work.mhz / gpu.share("l2_pct")
-    else:
-        yield "l2", l2_us(work, gpu)
+    yield "l2", l2_us(work, gpu)
     yield "dram", dram_us(work.dram_read, work.dram_written, gpu)
     yield BLOCKS, work.blocks / gpu.per_us("block_starts_per_us")
     yield WARPS, work.warps / gpu.per_us("warp_starts_per_us")
@@ -134,11 +163,12 @@ def l2_us(work: Work, gpu: Gpu) -> float:
     """Returns the time of L2 for the sectors that it sends and receives, or of its busiest port to an SM, if longer.
 
     A load holds the port as long as a whole line does, whatever it asks for; a store holds it twice, with its address
-    and its bytes.
+    and its bytes. An answer that is multicast holds the port of each SM that receives it.
     """
     apart, shared = gpu.per_us("l2_apart_gbytes_per_s"), gpu.per_us("l2_gbytes_per_s")
     stores = min(1.0, work.store_sectors / work.l2_sectors) if work.l2_sectors else 0.0
-    port = work.l2_requests * (1 + stores) * _LINE / _PORT / work.sms * work.unevenness / work.mhz
+    answers = work.l2_requests if math.isnan(work.received) else work.received
+    port = answers * (1 + stores) * _LINE / _PORT / work.sms * work.unevenness / work.mhz
     return max(port, work.l2_sectors * _SECTOR / (shared if math.isnan(apart) else apart))
 
 
@@ -151,13 +181,11 @@ def dram_us(read: float, written: float, gpu: Gpu) -> float:
 
 
 def _barrier(warps: float, gpu: Gpu) -> float:
-    """Returns how long a barrier takes, on the line through the two that were measured.
+    """Returns how long a barrier of so many warps takes, on the line through the two that were measured."""
+    return max(0.0, gpu.us("barrier_ns") + (warps - _FEW_WARPS) * _counted(gpu))
 
-    An SM counts the warps at the barriers of all its blocks one after the other.
 
-    Args:
-        warps: that the SM holds.
-    """
+def _counted(gpu: Gpu) -> float:
+    """Returns how much longer a barrier takes for each warp; 0 if that was not measured."""
     few, many = gpu.us("barrier_ns"), gpu.us("barrier_32_warps_ns")
-    slope = 0.0 if math.isnan(many) else (many - few) / (_MANY_WARPS - _FEW_WARPS)
-    return max(0.0, few + (warps - _FEW_WARPS) * slope)
+    return 0.0 if math.isnan(many) else (many - few) / (_MANY_WARPS - _FEW_WARPS)

@@ -11,13 +11,9 @@ _XU_PER_CYCLE = 0.5  # its 16 lanes per SM take a warp in two cycles
 _WORD, WIDEST = 4.0, 16.0  # bytes per lane
 LINE_SECTORS = 4
 _LOOKUPS = 2  # of a sector, where L2 has two partitions
-# Counters of the older campaigns, which know the busiest part of a unit alone: maxima over its parts, some of which
-# count busy cycles, so that they are not quite counts of work.
-_UNCLEAN = ("l1_throughput_pct", "l2_throughput_pct")
 _SHAPE = ("grid_blocks", "block_threads", "gpu_cycles", "instructions_executed")
 COUNTERS = (
     *_SHAPE,
-    *_UNCLEAN,
     *(f"pipe_{pipe}_pct" for pipe in PIPES),
     *("pipe_xu_instructions", "l1_wavefronts", "shared_wavefronts", "shared_wavefronts_excess"),
     *(
@@ -49,7 +45,6 @@ class Work:
         l1_wavefronts: of the data stage of L1, which shared memory shares; NaN if not counted.
         conflicts: wavefronts that bank conflicts add; not more than L1 had, where these were counted.
         l2_bytes: looked up in L2, in each of its partitions.
-        l1_cycles, l2_cycles: cycles of the busiest part of these units, where their work was not counted.
         loads, stores: warp-wide accesses to global memory, and their sectors.
         load_bytes, store_bytes: of a lane and access; NaN if unknown.
         copies: groups of asynchronous copies to shared memory, which are waited for together, summed over warps.
@@ -57,10 +52,12 @@ class Work:
         overlapped: share of the time in hot loops with a load or a copy to shared memory in flight; NaN if unknown.
         dependent: instructions that each need the result of the one before, summed over warps; 0 if unknown.
         traced: its memory accesses were traced, at some case.
+        atomics: warp-wide atomics on global memory, and their sectors.
         same_address: atomics by lanes on the address of global memory that most of them are on; a guess if `traced` is
             not set, or the trace does not have the addresses.
         adds_floats: these are in floating point.
         multicasts: some of its copies go to several blocks of a cluster.
+        received: requests to L2 that SMs have an answer to, where one answers several SMs; NaN if each has its own.
         spills: loads and stores of local memory.
         arrivals: instructions on mbarriers.
         chases: the address of a load comes from another load.
@@ -76,10 +73,8 @@ class Work:
     l1_wavefronts: float = math.nan
     shared_wavefronts: float = 0.0
     conflicts: float = 0.0
-    l1_cycles: float = math.nan
     l2_requests: float = math.nan
     l2_sectors: float = math.nan
-    l2_cycles: float = math.nan
     l2_bytes: float = 0.0
     dram_read: float = 0.0
     dram_written: float = 0.0
@@ -96,9 +91,12 @@ class Work:
     overlapped: float = math.nan
     dependent: float = 0.0
     traced: bool = False
+    atomics: float = 0.0
+    atomic_sectors: float = 0.0
     same_address: float = 0.0
     adds_floats: bool = False
     multicasts: bool = False
+    received: float = math.nan
     spills: float = 0.0
     barriers: float = 0.0
     fences: float = 0.0
@@ -160,6 +158,7 @@ def work_of(
     mhz: float,
     code: Code,
     on_one: float | None = None,
+    multicasts: bool = False,
 ) -> Work | None:
     """Returns the work of a kernel by its metrics of the registry; None without its shape, cycles and instructions.
 
@@ -170,6 +169,7 @@ def work_of(
     Args:
         code: what its machine code tells.
         on_one: atomics on one address per warp-wide atomic, by the trace; NaN if it does not tell, None without one.
+        multicasts: its code has copies to several blocks of a cluster.
     """
     blocks, threads, cycles, instructions = (values.get(name, math.nan) for name in _SHAPE)
     if math.isnan(blocks + threads + cycles + instructions) or not sms > 0 or not mhz > 0:
@@ -193,6 +193,9 @@ def work_of(
     shared, conflicts = count("shared_wavefronts"), count("shared_wavefronts_excess")
     # Addresses tell both: lanes of a warp that L1 serves together may count as conflicts there.
     counted = count("l1_wavefronts") or shared
+    atomics = tuple(
+        (count(f"global_{kind}_requests"), count(f"l2_{kind}_sectors")) for kind in ("reduction", "atomic")
+    )
     conflicts, ideal = max(0.0, min(conflicts, counted - (shared - conflicts))), shared - conflicts
     fits = min((limit for limit in limits if limit > 0), default=1.0)
     return Work(
@@ -206,10 +209,8 @@ def work_of(
         l1_wavefronts=values.get("l1_wavefronts", math.nan),
         shared_wavefronts=ideal + conflicts,
         conflicts=conflicts,
-        l1_cycles=min(cycles_of("l1_throughput_pct"), cycles),
         l2_requests=values.get("l2_requests_from_sms", math.nan),
         l2_sectors=values.get("l2_sectors_from_sms", math.nan),
-        l2_cycles=cycles_of("l2_throughput_pct"),
         l2_bytes=count("l2_bytes"),
         dram_read=count("dram_bytes_read"),
         dram_written=count("dram_bytes_written"),
@@ -226,15 +227,11 @@ def work_of(
         overlapped=code.overlapped,
         dependent=code.dependent,
         adds_floats=code.adds_floats,
-        multicasts=code.multicasts,
+        multicasts=multicasts,
         traced=on_one is not None,
-        same_address=_same_address(
-            (
-                (count("global_reduction_requests"), count("l2_reduction_sectors")),
-                (count("global_atomic_requests"), count("l2_atomic_sectors")),
-            ),
-            on_one,
-        ),
+        atomics=sum(requests for requests, _ in atomics),
+        atomic_sectors=sum(sectors for _, sectors in atomics),
+        same_address=_same_address(atomics, on_one),
         spills=count("inst_ldl") + count("inst_stl"),
         barriers=count("inst_bar"),
         fences=count("inst_membar"),
