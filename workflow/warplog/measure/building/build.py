@@ -167,12 +167,11 @@ def objects(variant: Variant, folder: Path) -> list[str]:
 def _run_all(commands: Iterable[tuple[Sequence[str], Path]], log: Path) -> Completed:
     """Runs compilers one after the other until one fails; all output goes to `log`, the files read to the listings."""
     output, part = "", log.with_suffix(".part")
-    with aslr.fixed():
-        for command, listing in commands:
-            done = run_compiler([*command, "-MMD", "-MF", str(listing)], log.parent, part)
-            output += part.read_text(errors="replace")
-            if not done.ok:
-                break
+    for command, listing in commands:
+        done = run_compiler([*command, "-MMD", "-MF", str(listing)], log.parent, part)
+        output += part.read_text(errors="replace")
+        if not done.ok:
+            break
     part.unlink()
     write_text(log, output)
     return done
@@ -184,7 +183,7 @@ def run_compiler(command: Sequence[str], folder: Path, log: Path | None = None) 
     Raises:
         WarplogError: The disk is full.
     """
-    with temporary_folder() as temporary:
+    with temporary_folder() as temporary, aslr.fixed():
         done = run(command, timeout_s=_TIMEOUT_S, env=minimal_env({"TMPDIR": str(temporary)}), log=log)
         if not done.ok and "No space left on device" in done.output_tail:
             full = fullest(folder, temporary)
