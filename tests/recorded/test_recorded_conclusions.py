@@ -96,9 +96,7 @@ def test_a_cause_that_is_shown_is_one():
     atomics, alike = changes("reduction", "grid_stride"), changes("reduction", "float4")
     assert (atomics["contended_atomics"].role, atomics["contended_atomics"].after) == ("cause", 0)
     assert atomics["dram_throughput_pct"].role == "effect"
-    assert reasons("reduction", "float4") == {"long_scoreboard"}, (
-        "not the use of device memory at the same traffic"
-    )
+    assert reasons("reduction", "float4") == {"long_scoreboard"}, "not the use of device memory at the same traffic"
     assert alike["dram_throughput_pct"].role == "effect"
     assert "dram_bytes" not in alike
     assert "sm_busy_pct" not in reasons("reduction", "float4")

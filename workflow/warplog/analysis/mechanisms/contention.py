@@ -48,10 +48,10 @@ def per_request(kernels: Sequence[Traced], cases: Cases, case: str, kernel: str)
     """Returns how many operations the address with the most of them receives per warp-wide atomic of a kernel.
 
     That is the share of all operations by lanes that it receives, times the lanes of a request. Both are taken to be
-    those of the traced case, or, if `case` was not traced, of the one that has most values in common with it, and
-    then most atomics. One case does not tell how they depend on the
-    grid or the data: they stay if all blocks add to one word, while the share of a block's own word falls
-    with the number of blocks, and that of the fullest bin of a histogram depends on the keys.
+    those of the traced case that has most values in common with `case`, all if it is the same, and then most atomics.
+    One case does not tell how they depend on the grid or the data: they stay if all blocks add to one word, while the
+    share of a block's own word falls with the number of blocks, and that of the fullest bin of a histogram depends on
+    the keys.
 
     Args:
         kernels: those of the variant that were traced; several of one name count together.
@@ -65,10 +65,7 @@ def per_request(kernels: Sequence[Traced], cases: Cases, case: str, kernel: str)
     if not named:
         return None
     values = cases.get(case, {}).items()
-    nearest = max(
-        named,
-        key=lambda one: (one.case == case, len(values & cases.get(one.case, {}).items()), one.requests),
-    ).case
+    nearest = max(named, key=lambda one: (len(values & cases.get(one.case, {}).items()), one.requests)).case
     own = [one for one in named if one.case == nearest and one.requests]
     return sum(one.same_address for one in own) / sum(one.requests for one in own) if own else math.nan
 
