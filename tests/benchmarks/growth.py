@@ -138,7 +138,7 @@ def do_tables() -> None:
     evaluate.write_measured(plan, source, folder)
     evaluate.write_floors(plan, source, folder)
     evaluate.write_claims(plan, folder)
-    evaluate.write_analysis(plan.chosen, folder)
+    evaluate.write_analysis(plan.families, plan.chosen, folder)
 
 
 def do_figures() -> None:

@@ -87,7 +87,7 @@ def cut(name: str, folder: Path, families: Mapping[str, Family] = FAMILIES, chip
     write_table(
         [row | source.labels() for row in floors.table_rows(measured)], FLOORS, folder / "tables" / "floors"
     )
-    evaluate.write_analysis(chosen, folder / "tables")
+    evaluate.write_analysis(families, chosen, folder / "tables")
     manifest.write(folder, campaign.campaign, campaign.commit)
 
 

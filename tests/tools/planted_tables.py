@@ -21,7 +21,7 @@ COLUMNS = {
     "gpus": ("gpu", "gpu_name", "sms", "dram_gbytes_per_s_peak"),
     "instructions": (
         *(*_KEY, "kernel", "launch", "loop", "iterates", "iterations", "place", "offset", "text", "executed"),
-        *("file", "line"),
+        *("file", "line", "samples"),
     ),
     "measurements": (*_KEY, "status", "median_us", "sm_mhz"),
     "metrics": (*_KEY, "kernel", "launch", "metric", "value", "status", "tool"),

@@ -38,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, project: Path) -> Path:
     write_table(rows, INSTRUCTIONS, folder / "instructions")
     other = folder.parent / "ceilings.parquet"
     ceilings().to_parquet(other)
-    evaluate.write_analysis({"transpose": FAMILIES["transpose"].variants}, folder, [other])
+    evaluate.write_analysis(FAMILIES, {"transpose": FAMILIES["transpose"].variants}, folder, [other])
     return folder
 
 

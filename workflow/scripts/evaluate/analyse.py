@@ -7,6 +7,6 @@ from warplog.plan.plan import Plan
 from warplog.plan.script import job
 
 with job(snakemake.log[0]):
-    chosen = Plan.of_chosen(snakemake.params.plan).chosen
+    plan = Plan.of_chosen(snakemake.params.plan)
     others = list(map(Path, snakemake.input.recorded_ceilings))
-    evaluate.write_analysis(chosen, Path(snakemake.output[0]).parent, others)
+    evaluate.write_analysis(plan.families, plan.chosen, Path(snakemake.output[0]).parent, others)

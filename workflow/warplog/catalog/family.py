@@ -152,6 +152,10 @@ class Family(FamilyFile, frozen=True, kw_only=True, rename="upper", dict=True):
         """The cases for the correctness check by name, with the defaults of their parameters."""
         return {name: Case(name, {**self.defaults, **values}) for name, values in self.checked.items()}
 
+    def case_values(self) -> dict[str, dict[str, float]]:
+        """Returns the values of all cases, timed or not, by their names."""
+        return {name: dict(self.case(name).values) for name in (*self.cases, *self.check_cases)}
+
     @property
     def of_oracle(self) -> bool:
         """Whether the answers are known in advance, so that campaigns leave the family out unless it is named."""
@@ -167,9 +171,8 @@ class Family(FamilyFile, frozen=True, kw_only=True, rename="upper", dict=True):
 
         Keys that only describe (title, summary, claims, ...) are not part of it, nor are amounts of work.
         """
-        cases = {name: dict(self.case(name).values) for name in (*self.cases, *self.check_cases)}
         parts = self.arguments, self.tolerance, self.measuring, self.profile_cases
-        return sha256_of(cases, list(self.cases), door.plain(parts))
+        return sha256_of(self.case_values(), list(self.cases), door.plain(parts))
 
     def variant(self, name: str) -> Variant:
         """Returns the variant with this name.

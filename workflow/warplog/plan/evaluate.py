@@ -10,7 +10,7 @@ from warplog.analysis.explanation import sources_of
 from warplog.analysis.mechanisms import steps
 from warplog.analysis.mechanisms.model import calibration
 from warplog.analysis.quantities import Quantities
-from warplog.catalog.family import Variant
+from warplog.catalog.family import Family, Variant
 from warplog.catalog.order import introductions
 from warplog.core.columns import CLAIMS, FLOORS, MEASUREMENTS, METRICS, ORACLE, ORIGIN, SANITIZE, Cell, Row
 from warplog.core.errors import WarplogError, note
@@ -59,7 +59,7 @@ def write_all(plan: Plan, source: Source, folder: Path) -> None:
     write_claims(plan, folder)
     if Files(plan).records(stages.ACCESSES):
         write_accesses(plan, source, folder)
-    write_analysis(plan.chosen, folder, Files(plan).recorded_ceilings())
+    write_analysis(plan.families, plan.chosen, folder, Files(plan).recorded_ceilings())
     probes = plan.oracle()
     if Files(probes).records(stages.TIME):
         write_oracle(probes, source, folder)
@@ -99,11 +99,15 @@ def write_claims(plan: Plan, folder: Path) -> None:
 
 
 def write_analysis(
-    chosen: Mapping[str, Iterable[Variant]], folder: Path, ceilings: Sequence[Path] = ()
+    families: Mapping[str, Family],
+    chosen: Mapping[str, Iterable[Variant]],
+    folder: Path,
+    ceilings: Sequence[Path] = (),
 ) -> None:
     """Writes what is concluded from the tables in `folder`, as Parquet: the tables of `conclusions.ANALYSED`.
 
     Args:
+        families: those in the tables, at least.
         chosen: the variants of each family in the tables.
         ceilings: tables of other campaigns of this GPU, for those that this one lacks.
     """
@@ -125,7 +129,8 @@ def write_analysis(
         *(row for path in ceilings for row in as_rows(read_file(path))),
         *known.get("ceilings", ()),
     ]
-    argued = steps.rows({**dict.fromkeys(view.TRACED, ()), **known}, calibration(), sources)
+    cases = {family: families[family].case_values() for family in chosen}
+    argued = steps.rows({**dict.fromkeys(view.TRACED, ()), **known}, calibration(), sources, cases)
     rows |= {kind.TABLE: [conclusions.cells(row) for row in of_kind] for kind, of_kind in argued.items()}
     variants = as_rows(read["variants"])
     origins = {(row["family"], row["variant"]): {name: row[name] for name in ORIGIN} for row in variants}

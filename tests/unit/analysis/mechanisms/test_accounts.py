@@ -16,7 +16,7 @@ def state(quantity, saved_us):
 
 
 def found(before, after, changes, sass_steps=(), bubbles=NO_BUBBLES):
-    return list(accounts(work(**before), work(**after), 200.0, changes, sass_steps, bubbles))
+    return list(accounts(work(**before), work(**after), 200.0, 160.0, changes, sass_steps, bubbles))
 
 
 @pytest.mark.parametrize(
@@ -71,6 +71,16 @@ def test_waits_for_loads_that_are_gone_are_not_overlapped(loads, saved_us):
 def test_register_ports_need_other_bank_conflicts_of_registers(after, accounted):
     row = {"quantity": "bank_conflicts", "before": 4.0, "after": after}
     assert bool(found({}, {}, [state("dispatch_stall", 30.0)], [row])) == accounted
+
+
+@pytest.mark.parametrize(("left", "accounted"), [((0, 3), [30.0]), ((3, 3), []), ((3, 0), [])])
+def test_waits_for_bulk_stores_account_for_a_gain_only_if_more_of_them_stay_in_flight(left, accounted):
+    before, after = (
+        {"stores_left": n, "store_waits": share} for n, share in zip(left, (0.19, 0.05), strict=True)
+    )
+    accounts_of = found(before, after, [])
+    assert [account.saved_us for account in accounts_of] == pytest.approx(accounted)
+    assert {account.mechanism for account in accounts_of} <= {"store_overlap"}
 
 
 def test_bubbles_at_the_end_of_tiles_account_for_overlapped_stores():

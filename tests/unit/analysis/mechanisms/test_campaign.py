@@ -136,16 +136,16 @@ def test_excess_sectors_are_those_beyond_what_lanes_ask_for(sectors, lane_bytes,
 
 def test_the_kernels_of_a_launch_are_read_in_their_order():
     rows = [*metrics(launch=1, gpu_cycles=5.0, inst_bar=2.0), *metrics(inst_bar=1.0)]
-    found = campaign.launches(rows, [measured()], {}, {}, 100.0)
+    found = campaign.launches(rows, [measured()], {}, {}, {}, 100.0)
     assert [work.barriers for work in found[KEY]] == [1, 2]
     assert {work.mhz for work in found[KEY]} == {1800}
 
 
 def test_a_launch_with_a_kernel_of_unknown_shape_is_left_out():
     partial = [each for each in metrics(launch=1) if each["metric"] != "grid_blocks"]
-    assert campaign.launches([*metrics(), *partial], [measured()], {}, {}, 100.0) == {}
+    assert campaign.launches([*metrics(), *partial], [measured()], {}, {}, {}, 100.0) == {}
     failed = [each | {"status": "missing"} for each in metrics()]
-    assert campaign.launches(failed, [measured()], {}, {}, 100.0) == {}
+    assert campaign.launches(failed, [measured()], {}, {}, {}, 100.0) == {}
 
 
 def test_only_cases_that_ran_have_a_time():
@@ -192,14 +192,21 @@ def test_machine_code_tells_widths_chains_and_the_loads_of_the_loop_that_loads_m
 def test_what_machine_code_tells_is_that_of_the_longest_kernel():
     known = campaign.codes(code("LDG.E R4, desc[UR4][R2.64]"))
     short, long = campaign.launches(
-        [*metrics(gpu_cycles=10.0), *metrics(launch=1)], [measured()], known, {}, 100.0
+        [*metrics(gpu_cycles=10.0), *metrics(launch=1)], [measured()], known, {}, {}, 100.0
     )[KEY]
     assert (short.in_flight, long.in_flight) == (0, 1)
+
+
+def test_one_warp_of_a_block_waits_for_its_bulk_stores():
+    """Of eight warps, whose samples are as many at each instruction."""
+    known = campaign.codes(code("UTMACMDFLUSH", "DEPBAR.LE SB0, 0x3", "CCTL.IVALL", *["NOP"] * 13))
+    (work,) = campaign.launches(metrics(), [measured()], known, {}, {}, 100.0)[KEY]
+    assert (work.stores_left, work.store_waits) == (3, 8 * 2 / 16)
 
 
 def test_the_longest_kernel_of_a_variant_with_such_an_opcode_copies_to_several_blocks():
     counted = [*metrics(gpu_cycles=10.0), *metrics(launch=1)]
     opcode = row((*KEY[:2], ""), tool="cuobjdump", metric="sass_UTMALDG.2D.MULTICAST", value=1.0)
     for rows, expected in (([*counted, opcode], (False, True)), (counted, (False, False))):
-        works = campaign.launches(rows, [measured()], {}, {}, 100.0)[KEY]
+        works = campaign.launches(rows, [measured()], {}, {}, {}, 100.0)[KEY]
         assert tuple(work.multicasts for work in works) == expected

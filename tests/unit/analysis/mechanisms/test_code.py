@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from warplog.analysis.mechanisms.code import chases, dependent, loads_in_flight, overlapped
+from warplog.analysis.mechanisms.code import chases, dependent, loads_in_flight, overlapped, store_waits
 from warplog.parsers.instruction import parse
 
 LOAD = "LDG.E R{}, desc[UR4][R2.64]"
@@ -62,6 +62,33 @@ def test_copies_are_in_flight_until_their_group_is_waited_for(left, share):
     """The inner loop runs a hundred times for each copy."""
     loops = code(COPY, "LDGDEPBAR", f"DEPBAR.LE SB0, {left:#x}", "FFMA R6, R6, R7, R8")
     assert overlapped(loops, [1, 1, 1, 100]) == pytest.approx(share)
+
+
+STORES = (
+    "UBLKCP.G.S [UR8], [UR15], UR20",
+    "UTMACMDFLUSH",
+    "DEPBAR.LE SB0, 0x2",
+    "CCTL.IVALL",
+    "DEPBAR.LE SB0, 0x0",
+)
+
+
+def test_a_wait_for_bulk_stores_tells_how_many_stay_in_flight_and_stops_what_follows_it():
+    left, share = store_waits(code(*STORES, "EXIT"), [9, 9, 3, 3, 1, 1], [4, 4, 1, 5, 2, 4])
+    assert left == 6 / 4
+    assert share == (1 + 5 + 2 + 4) / 20
+
+
+@pytest.mark.parametrize("texts", [("EXIT",), STORES[2:], (*STORES, COPY, "LDGDEPBAR")])
+def test_waits_are_for_bulk_stores_if_nothing_else_is_waited_for_in_groups(texts):
+    ones = [1] * len(texts)
+    assert all(map(math.isnan, store_waits(code(*texts), ones, ones)))
+
+
+def test_waits_for_bulk_stores_that_were_not_sampled_are_unknown():
+    left, share = store_waits(code(*STORES), [1] * 5, [0] * 5)
+    assert left == 1
+    assert math.isnan(share)
 
 
 @pytest.mark.parametrize(

@@ -128,6 +128,28 @@ def test_fewer_atomics_in_l2_are_fewer_or_on_a_nearer_level(accesses, mechanism)
     assert found(before, after)[0] == found(after, before)[0] == mechanism
 
 
+@pytest.mark.parametrize(
+    ("fences", "hit", "mechanism"),
+    [
+        ((3e3, 0.0), 0.6, "fences"),
+        ((0.0, 0.0), 0.6, "l2_bytes"),
+        ((0.0, 3e3), 0.6, "l2_bytes"),
+        ((3e3, 0.0), 0.0, "l2_bytes"),
+        ((3e3, 0.0), 0.02, "l2_bytes"),  # a few hits do not spare so many sectors
+    ],
+)
+def test_what_hits_l1_again_without_fences_saves_no_bytes_by_itself(fences, hit, mechanism):
+    moved = (
+        {"l2_requests": 1e9, "l2_sectors": 4e9, "l2_bytes": 2e11},
+        {"l2_requests": 5e8, "l2_sectors": 2e9, "l2_bytes": 1e11},
+    )
+    before, after = (
+        work(stores=1e9, store_sectors=4e9, store_bytes=4.0, fences=n, l1_hit=part, **counts)
+        for n, part, counts in zip(fences, (0.0, hit), moved, strict=True)
+    )
+    assert found([before], [after])[0] == found([after], [before])[0] == mechanism
+
+
 def test_spills_that_reach_device_memory_are_named_for_its_bytes():
     """A warp spills 128 bytes at a time."""
     assert found([work(dram_read=3e9)], [work(dram_read=6e9, spills=2e7)])[0] == "spills"

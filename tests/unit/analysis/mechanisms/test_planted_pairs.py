@@ -14,12 +14,10 @@ from benchmarks import mechanism_study as study
 from warplog.analysis.mechanisms import model
 
 ROOT = Path(__file__).parents[4]
-# What counts do not tell is not named: addresses of atomics, where they were not traced, and stores in flight. On an
-# H200, L2 sends more because of a fence than the warps wait for it.
-UNNAMED = {
-    "h100": {"atomics", "store_overlap"},
-    "h200": {"fences", "store_overlap"},
-}
+# What counts do not tell is not named: addresses of atomics, where they were not traced.
+UNNAMED = {"h100": {"atomics"}, "h200": set()}
+# Named afterwards, by the waits for stores; the gain is not predicted.
+ACCOUNTED = {"store_overlap"}
 GPUS = pytest.mark.parametrize("gpu", UNNAMED)
 
 
@@ -45,8 +43,17 @@ def test_the_cause_is_named_first_in_each_judged_pair_whose_work_is_counted(gpu)
 
 
 @GPUS
-def test_the_gain_is_within_a_quarter_in_nearly_all_of_these_pairs(gpu):
-    assert sum(step.error <= 0.25 for step in counted(gpu)) >= 0.95 * len(counted(gpu))
+def test_the_gain_is_within_a_quarter_in_nearly_all_of_these_pairs_that_are_predicted(gpu):
+    predicted = [step for step in counted(gpu) if not ACCOUNTED & set(step.causes)]
+    assert len(predicted) > 60
+    assert sum(step.error <= 0.25 for step in predicted) >= 0.95 * len(predicted)
+
+
+@GPUS
+def test_stores_in_flight_are_accounted_for_by_the_waits_for_them(gpu):
+    of_stores = [step.reason for step in judged(gpu) if ACCOUNTED & set(step.causes)]
+    assert len(of_stores) == 3
+    assert {reason.word for reason in of_stores} == {"accounted"}
 
 
 @GPUS
@@ -59,10 +66,9 @@ def test_no_look_alike_is_named(gpu):
 @pytest.mark.parametrize(
     ("gpu", "mechanism"), [(gpu, name) for gpu, names in UNNAMED.items() for name in sorted(names)]
 )
-def test_nothing_else_than_bytes_is_named_where_counts_do_not_tell(gpu, mechanism):
+def test_nothing_is_named_where_counts_do_not_tell(gpu, mechanism):
     named = {step.reason.mechanism for step in judged(gpu) if mechanism in step.causes}
-    assert named
-    assert named <= {"none", "l2_bytes"}
+    assert named == {"none"}
 
 
 @GPUS

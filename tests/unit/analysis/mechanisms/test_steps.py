@@ -231,7 +231,7 @@ def rows(monkeypatch):
 
     def of(found):
         monkeypatch.setattr(of_campaign, "read", lambda *_: found)
-        return steps.rows({"variants": [{"campaign": "own"}]}, MODEL, {})
+        return steps.rows({"variants": [{"campaign": "own"}]}, MODEL, {}, {})
 
     return of
 

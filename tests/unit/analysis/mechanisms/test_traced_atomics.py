@@ -9,6 +9,12 @@ from warplog.analysis.mechanisms import campaign
 SOURCE, OLDER = "a" * 64, "b" * 64
 ADD = "void add<(int)1>(int *)"  # as ncu prints it
 REQUESTS = 8192.0  # of the profiled case
+CASES = {
+    "small": {"n": 64, "skew": 0},
+    "large": {"n": 4096, "skew": 0},
+    "medium": {"n": 512, "skew": 0},
+    "medium-of-half": {"n": 512, "skew": 1},
+}
 
 
 def row(case, **cells):
@@ -49,6 +55,7 @@ def read(counted, *traces):
             "traced_kernels": [kernel for _, kernels in traces for kernel in kernels],
         },
         {},
+        {"f": CASES},
     )
 
 
@@ -112,7 +119,7 @@ def test_the_profiled_case_is_asked_first_then_that_with_most_atomics():
     assert work.same_address == REQUESTS / 4
 
 
-def test_a_case_that_was_not_traced_is_like_one_of_its_kind():
-    few, many = trace(10, 10, "small"), trace(1000, 500, "medium-skewed")
+def test_a_case_that_was_not_traced_is_like_the_one_with_most_values_in_common():
+    few, many = trace(10, 10, "small"), trace(1000, 500, "medium-of-half")
     (work,) = works(metrics(), few, many)
     assert work.same_address == REQUESTS

@@ -2,7 +2,8 @@
 
 The time that warps spend in a state, before and after, follows from counters of both kernels (table `changes`). It is a
 mechanism only if something else changed along with it: the number of fences with the wait for them, the place of loads
-in a loop with the wait for memory. Otherwise a wait is as short as the time that it is part of.
+in a loop with the wait for memory, the stores that stay in flight with the wait for them. Otherwise a wait is as short
+as the time that it is part of.
 
 A wait may hide others, which then are shorter. If it alone became longer, all that was lost is due to it.
 """
@@ -35,12 +36,14 @@ _ALONG: Mapping[str, tuple[Mechanism, str, Callable[[Work], float]]] = {
 }
 _MOSTLY = 0.5
 _PORTS, _BUBBLE = "sass_steps/bank_conflicts", "launches/bubble_pct"
+_STORES = ("instructions/samples", "instructions/text")
 
 
 def accounts(
     before: Work,
     after: Work,
     parent_us: float,
+    child_us: float,
     changes: Sequence[Row],
     sass_steps: Sequence[Row],
     bubbles: Bubbles,
@@ -49,6 +52,7 @@ def accounts(
 
     Args:
         before, after: the work of the longest kernels.
+        parent_us, child_us: the measured times.
         changes, sass_steps: the rows of these tables about the step.
     """
     of_states = [row for row in changes if row["kind"] == "state"]
@@ -65,6 +69,9 @@ def accounts(
             yield Account("load_overlap", waits, (column, "instructions/text"))
         elif state == "dispatch_stall" and any(map(_other_ports, sass_steps)):
             yield Account("register_ports", saved_us, (column, _PORTS))
+    waits = before.store_waits * parent_us - after.store_waits * child_us
+    if (after.stores_left - before.stores_left) * waits > 0:
+        yield Account("store_overlap", waits, _STORES)
     if not math.isnan(sum(bubbles)):
         yield Account("store_overlap", (bubbles[0] - bubbles[1]) / 100 * parent_us, (_BUBBLE,))
 

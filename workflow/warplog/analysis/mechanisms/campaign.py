@@ -9,8 +9,16 @@ from dataclasses import dataclass, field
 from warplog.analysis.explanation import Sources
 from warplog.analysis.mechanisms import ceilings, contention
 from warplog.analysis.mechanisms.ceilings import Gpu
-from warplog.analysis.mechanisms.code import UNKNOWN, Code, chases, dependent, loads_in_flight, overlapped
-from warplog.analysis.mechanisms.contention import Traced
+from warplog.analysis.mechanisms.code import (
+    UNKNOWN,
+    Code,
+    chases,
+    dependent,
+    loads_in_flight,
+    overlapped,
+    store_waits,
+)
+from warplog.analysis.mechanisms.contention import Cases, Traced
 from warplog.analysis.mechanisms.work import COUNTERS, Launch, work_of
 from warplog.analysis.sass_steps import HotInstruction, Loop, hot_loops
 from warplog.analysis.verdicts import Timed, noise_of
@@ -58,12 +66,12 @@ class Campaign:
     files: Mapping[tuple[str, str], Collection[str]] = field(default_factory=dict)
 
 
-def read(tables: Tables, sources: Mapping[str, Sources]) -> Campaign:
+def read(tables: Tables, sources: Mapping[str, Sources], cases: Mapping[str, Cases]) -> Campaign:
     """Returns what the tables TABLES hold; those that were made by jobs of their own may be empty.
 
     Args:
         tables: of one GPU.
-        sources: of the variants of each family, as far as they are known.
+        sources, cases: of the variants of each family, and its cases, as far as they are known.
     """
     gpu = ceilings.read(tables["ceilings"], tables["gpus"][0])
     changes, sass_steps, lines, instructions = (
@@ -81,6 +89,7 @@ def read(tables: Tables, sources: Mapping[str, Sources]) -> Campaign:
             tables["measurements"],
             codes(tables["instructions"]),
             contention.traced(of_present, tables["traced_kernels"]),
+            cases,
             gpu.sms,
         ),
         times(tables["measurements"], tables["floors"]),
@@ -104,14 +113,17 @@ def codes(instructions: Iterable[Row]) -> dict[Key, Code]:
         every = [instruction for loop in loops for instruction in loop.instructions]
         hottest = max(loops, key=lambda loop: sum(_executed(loop.instructions, "ldg")))
         by_address = sorted(rows[key], key=lambda row: number(row, "offset"))
+        code = [parse(text(row, "text")) for row in by_address]
+        executed = _counts(by_address, "executed")
         found[key] = Code(
             loads_in_flight([instruction.code for instruction in hottest.instructions], hottest.iterates),
-            overlapped([parse(text(row, "text")) for row in by_address], _counts(by_address, "executed")),
+            overlapped(code, executed),
             sum(_dependent(loop) for loop in loops),
             _lane_bytes(every, "ldg"),
             _lane_bytes(every, "stg"),
             any(_FLOAT_ATOMIC.fullmatch(instruction.code.opcode) for instruction in every),
             chases([instruction.code for instruction in hottest.instructions]),
+            *store_waits(code, executed, _counts(by_address, "samples")),
         )
     return found
 
@@ -121,6 +133,7 @@ def launches(
     measurements: Iterable[Row],
     known: Mapping[Key, Code],
     traced: Mapping[tuple[str, str], Sequence[Traced]],
+    cases: Mapping[str, Cases],
     sms: float,
 ) -> dict[Key, Launch]:
     """Returns the kernels of each captured case whose counts are known, in the order of the launch.
@@ -129,6 +142,7 @@ def launches(
         metrics, measurements: rows of these tables; the clock is that of the timed launches.
         known: what the machine code of the longest kernel tells.
         traced: the kernels of each variant that were traced.
+        cases: of each family.
     """
     clocks = {_key(row): number(row, "sm_mhz") for row in measurements}
     multicasting: set[tuple[str, str]] = set()
@@ -150,7 +164,9 @@ def launches(
                 sms,
                 clocks.get(key, math.nan),
                 known.get(key, UNKNOWN) if index == longest else UNKNOWN,
-                contention.per_request(traced.get(key[:2], ()), key[2], names[key, index]),
+                contention.per_request(
+                    traced.get(key[:2], ()), cases.get(key[0], {}), key[2], names[key, index]
+                ),
                 key[:2] in multicasting and index == longest,
             )
             for index, values in sorted(of_launch.items())

@@ -215,8 +215,20 @@ def _l2(before: Work, after: Work) -> Parts:
     spilled = fewer * _share(LINE_SECTORS * (before.spills - after.spills), sectors)
     added = (fewer - spilled) * _share(before.atomic_sectors - after.atomic_sectors, sectors)
     nearer = (before.atomics - after.atomics) * (before.shared_accesses - after.shared_accesses) < 0
-    parts: Parts = {"spills": spilled, "memory_level" if nearer else "atomics": added}
-    return _added(parts, _apart_or(moved, before, after, fewer - spilled - added))
+    left = fewer - spilled - added
+    fenced = left * _share(_fenced(before, after), sectors)
+    parts: Parts = {"spills": spilled, "memory_level" if nearer else "atomics": added, "fences": fenced}
+    return _added(parts, _apart_or(moved, before, after, left - fenced))
+
+
+def _fenced(before: Work, after: Work) -> float:
+    """Returns how many more sectors hit L1 because of fewer fences.
+
+    A fence empties L1, so that later loads miss, and sends each write on before it can be merged with the next.
+    """
+    sectors = min(work.load_sectors + work.store_sectors for work in (before, after))
+    hits = (after.l1_hit - before.l1_hit) * sectors
+    return hits if (before.fences - after.fences) * hits > 0 else 0.0
 
 
 def _dram(before: Work, after: Work) -> Parts:

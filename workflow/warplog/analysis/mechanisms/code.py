@@ -19,6 +19,8 @@ class Code:
         load_bytes, store_bytes: of a lane and access of global memory, on average; NaN without one.
         adds_floats: its atomics on global memory are in floating point.
         chases: the address of a load comes from another load, where most are executed.
+        stores_left: bulk stores that the mean wait for them leaves in flight; NaN without one.
+        store_waits: share of the time of all warps in which one waits for bulk stores; NaN if it was not sampled.
     """
 
     in_flight: int = 0
@@ -28,6 +30,8 @@ class Code:
     store_bytes: float = math.nan
     adds_floats: bool = False
     chases: bool = False
+    stores_left: float = math.nan
+    store_waits: float = math.nan
 
 
 UNKNOWN = Code()
@@ -98,14 +102,37 @@ def _groups(groups: list[int], instruction: Instruction) -> list[int]:
         return [*groups[:-1], groups[-1] + 1]
     if instruction.base == "LDGDEPBAR":
         return [*groups, 0]
-    if (
-        instruction.base == "DEPBAR"
-        and instruction.operands[:1] == ("SB0",)
-        and len(instruction.operands) > 1
-    ):
-        left = int(instruction.operands[1], 16)
-        return groups[max(0, len(groups) - 1 - left) :]
-    return groups
+    left = _left(instruction)
+    return groups if left is None else groups[max(0, len(groups) - 1 - left) :]
+
+
+def _left(instruction: Instruction) -> int | None:
+    """Returns how many groups of copies a wait leaves in flight; None if it is no wait for groups."""
+    is_wait = instruction.base == "DEPBAR" and instruction.operands[:1] == ("SB0",)
+    return int(instruction.operands[1], 16) if is_wait and len(instruction.operands) > 1 else None
+
+
+def store_waits(
+    code: Sequence[Instruction], executed: Sequence[float], samples: Sequence[float]
+) -> tuple[float, float]:
+    """Returns `stores_left` and `store_waits` of a kernel.
+
+    The same instruction waits for groups of asynchronous copies to shared memory: a kernel with both is unknown.
+
+    Args:
+        code: in the order of addresses.
+        executed, samples: how often each instruction was executed, and a warp seen that could not issue it or just did.
+    """
+    bases = {instruction.base for instruction in code}
+    if "UTMACMDFLUSH" not in bases or "LDGDEPBAR" in bases:
+        return math.nan, math.nan
+    left = {n: of_wait for n, instruction in enumerate(code) if (of_wait := _left(instruction)) is not None}
+    waits, every = sum(executed[n] for n in left), sum(samples)
+    stopped = {*left, *(n + 1 for n in left)}  # the instruction behind a wait is the one that is not issued
+    return (
+        sum(executed[n] * of_wait for n, of_wait in left.items()) / waits if waits else math.nan,
+        sum(count for n, count in enumerate(samples) if n in stopped) / every if every else math.nan,
+    )
 
 
 def dependent(code: Sequence[Instruction], repeats: bool) -> int:

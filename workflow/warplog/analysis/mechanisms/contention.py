@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from warplog.core.columns import Row, number, text
 from warplog.metrics.kernels import of_name
 
+Cases = Mapping[str, Mapping[str, float]]  # the values of each case of a family
 _Variant = tuple[str, str]  # family, variant
 
 
@@ -43,17 +44,18 @@ def traced(accesses: Iterable[Row], kernels: Iterable[Row]) -> Mapping[_Variant,
     return found
 
 
-def per_request(kernels: Sequence[Traced], case: str, kernel: str) -> float | None:
+def per_request(kernels: Sequence[Traced], cases: Cases, case: str, kernel: str) -> float | None:
     """Returns how many operations the address with the most of them receives per warp-wide atomic of a kernel.
 
     That is the share of all operations by lanes that it receives, times the lanes of a request. Both are taken to be
-    those of the traced case, or, if `case` was not traced, of the one with most atomics: of those with the same word
-    after their size, as 64Ki-skewed for 64Mi-skewed, if there are any. One case does not tell how they depend on the
-    grid or the data: they stay if all blocks add to one word, while the share of a block's own word falls
-    with the number of blocks, and that of the fullest bin of a histogram depends on the keys.
+    those of the traced case that has most values in common with `case`, all if it is the same, and then most atomics.
+    One case does not tell how they depend on the grid or the data: they stay if all blocks add to one word, while the
+    share of a block's own word falls with the number of blocks, and that of the fullest bin of a histogram depends on
+    the keys.
 
     Args:
         kernels: those of the variant that were traced; several of one name count together.
+        cases: of the family, as far as they are known.
         kernel: its name, as a profiler prints it.
 
     Returns:
@@ -62,16 +64,10 @@ def per_request(kernels: Sequence[Traced], case: str, kernel: str) -> float | No
     named = of_name(kernels, kernel)
     if not named:
         return None
-    nearest = max(
-        named, key=lambda one: (one.case == case, _kind(one.case) == _kind(case), one.requests)
-    ).case
+    values = cases.get(case, {}).items()
+    nearest = max(named, key=lambda one: (len(values & cases.get(one.case, {}).items()), one.requests)).case
     own = [one for one in named if one.case == nearest and one.requests]
     return sum(one.same_address for one in own) / sum(one.requests for one in own) if own else math.nan
-
-
-def _kind(case: str) -> str:
-    """Returns what a case is beside its size: "skewed" of 64Mi-skewed."""
-    return case.partition("-")[2]
 
 
 def _launch(row: Row) -> tuple[object, ...]:

@@ -9,6 +9,7 @@ from warplog.analysis.mechanisms import accounts, causes
 from warplog.analysis.mechanisms import campaign as of_campaign
 from warplog.analysis.mechanisms.accounts import Account, Bubbles
 from warplog.analysis.mechanisms.campaign import Campaign, Key, Tables
+from warplog.analysis.mechanisms.contention import Cases
 from warplog.analysis.mechanisms.forecasts import forecasts
 from warplog.analysis.mechanisms.model import LAUNCHES, Calibration, Prediction, launch_us, predict, total
 from warplog.analysis.mechanisms.units import missing
@@ -36,13 +37,13 @@ _ON_LINES: Mapping[Mechanism, tuple[str, ...]] = {
 
 
 def rows(
-    tables: Tables, calibration: Calibration, sources: Mapping[str, Sources]
+    tables: Tables, calibration: Calibration, sources: Mapping[str, Sources], cases: Mapping[str, Cases]
 ) -> Mapping[type[Conclusion], Sequence[Conclusion]]:
     """Returns the rows of the three tables, by their types.
 
     A step of which a count or a ceiling is unknown is not predicted: it is not in evidence, and needs what is missing.
     """
-    found = of_campaign.read(tables, sources)
+    found = of_campaign.read(tables, sources, cases)
     unknown = {key: _unknown(found, key) for key in found.launches}
     known = replace(found, launches={k: launch for k, launch in found.launches.items() if not unknown[k]})
     argued = list(reasons(known, calibration))
@@ -206,6 +207,7 @@ def _account(
         before,
         after,
         campaign.times[of_parent].us,
+        campaign.times[key].us,
         campaign.changes.get(key, ()),
         campaign.sass_steps.get(key, ()),
         _bubbles(campaign, of_parent, key),

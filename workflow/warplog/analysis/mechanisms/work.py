@@ -61,6 +61,8 @@ class Work:
         spills: loads and stores of local memory.
         arrivals: instructions on mbarriers.
         chases: the address of a load comes from another load.
+        stores_left: bulk stores that the mean wait for them leaves in flight; NaN without one.
+        store_waits: share of the time in which the warp that stores for a block waits for bulk stores; NaN if unknown.
     """
 
     sms: float
@@ -102,6 +104,8 @@ class Work:
     fences: float = 0.0
     arrivals: float = 0.0
     chases: bool = False
+    stores_left: float = math.nan
+    store_waits: float = math.nan
 
     @property
     def warps(self) -> float:
@@ -237,6 +241,8 @@ def work_of(
         fences=count("inst_membar"),
         arrivals=count("inst_syncs"),
         chases=code.chases,
+        stores_left=code.stores_left,
+        store_waits=code.store_waits * warps,
     )
 
 
