@@ -111,7 +111,7 @@ def codes(instructions: Iterable[Row]) -> dict[Key, Code]:
             _lane_bytes(every, "ldg"),
             _lane_bytes(every, "stg"),
             any(_FLOAT_ATOMIC.fullmatch(instruction.code.opcode) for instruction in every),
-            chases([instruction.code for instruction in hottest.instructions]),
+            chases([instruction.code for instruction in hottest.instructions], hottest.iterates),
         )
     return found
 

@@ -216,7 +216,8 @@ def _l2(before: Work, after: Work) -> Parts:
     added = (fewer - spilled) * _share(before.atomic_sectors - after.atomic_sectors, sectors)
     nearer = (before.atomics - after.atomics) * (before.shared_accesses - after.shared_accesses) < 0
     parts: Parts = {"spills": spilled, "memory_level" if nearer else "atomics": added}
-    return _added(parts, _apart_or(moved, before, after, fewer - spilled - added))
+    parts = _added(parts, _apart_or(moved, before, after, fewer - spilled - added))
+    return _added(parts, _uneven(before, after))  # of the port of the busiest SM
 
 
 def _dram(before: Work, after: Work) -> Parts:
