@@ -21,7 +21,17 @@ Key = tuple[str, str, str]  # family, variant, case
 Tables = Mapping[str, Sequence[Row]]  # the rows of tables, by name
 TABLES = (
     *("metrics", "measurements", "floors", "variants", "gpus", "ceilings"),
-    *("instructions", "lines", "accesses", "traced_kernels", "changes", "sass_steps", "launches", "bounds"),
+    *(
+        "instructions",
+        "lines",
+        "accesses",
+        "traced_kernels",
+        "changes",
+        "sass_steps",
+        "launches",
+        "bounds",
+        "steps",
+    ),
 )
 _COUNTERS = frozenset(COUNTERS)
 _REST = "rest"
@@ -42,6 +52,7 @@ class Campaign:
         bubbles_pct: share of the time in which tensor cores wait for the end of a tile, by variant and case.
         compulsory_bytes: what the algorithm has to move to and from device memory, by variant and case.
         files: names of each variant's source and headers, the source first.
+        others_us: what a step saves in all kernels but the longest, under ncu.
     """
 
     gpu: Gpu
@@ -56,6 +67,7 @@ class Campaign:
     bubbles_pct: Mapping[Key, float]
     compulsory_bytes: Mapping[Key, float]
     files: Mapping[tuple[str, str], Collection[str]] = field(default_factory=dict)
+    others_us: Mapping[Key, float] = field(default_factory=dict)
 
 
 def read(tables: Tables, sources: Mapping[str, Sources]) -> Campaign:
@@ -93,6 +105,7 @@ def read(tables: Tables, sources: Mapping[str, Sources]) -> Campaign:
         {_key(row): number(row, "bubble_pct") for row in tables["launches"]},
         {_key(row): number(row, "compulsory_bytes") for row in tables["bounds"]},
         {(family, name): texts.keys() for family, of in sources.items() for name, texts in of.items()},
+        {_key(row): number(row, "parent_others_us") - number(row, "others_us") for row in tables["steps"]},
     )
 
 
