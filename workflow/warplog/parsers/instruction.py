@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import takewhile
 
 _WORDS = re.compile(r"(@!?\w+ )?(\S+) ?(.*)", re.DOTALL)
 _REGISTER = re.compile(r"[-~|]*R(\d+)(?:\.reuse)?\|?")
@@ -10,7 +11,9 @@ _GENERAL = re.compile(r"\bR\d")
 _NAMED = re.compile(r"\b(UR|UP|R|P)(\d+)(\.64)?")
 _NUMBERED = re.compile(r"\b(UR|UP|R|P|B|SB)\d+\b")
 _LITERAL = re.compile(r"-?\b(?:0x[0-9a-f]+|\d+(?:\.\d+)?(?:e[+-]?\d+)?)\b")
+_CARRY = re.compile(r"U?P[\dT]")
 _WIDTH = re.compile(r"\.(?:[US]?(8|16|64|128))\b")
+_WIDE = re.compile(r".*\.(?:WIDE|64)\b.*|CS2R")  # writes two registers; SHF.L.U64.HI only one
 _MATRICES = re.compile(r"\.M(?:T)?88(?:\.([24]))?\b")  # of LDSM, STSM: 32 bits a lane for each
 _WORD_BITS = 32
 
@@ -112,22 +115,26 @@ class Instruction:
         registers = [_REGISTER.fullmatch(operand) for operand in self.operands[1:]]
         return tuple(int(register[1]) if register else None for register in registers)
 
-    @property
+    @cached_property
     def _targets(self) -> int:
-        """How many operands are targets: a predicate in front of that of a shuffle or an atomic, else the first one."""
-        if (
-            self.base in ("SHFL", "ATOM", "ATOMG", "ATOMS")
-            and self.operands
-            and self.operands[0].startswith("P")
+        """How many operands are targets: the first one, a register behind a predicate, carries behind a register."""
+        first, *others = self.operands or ("",)
+        if self.base in ("SHFL", "ATOM", "ATOMG", "ATOMS", "LOP3", "ULOP3", "R2UR") and first.startswith(
+            ("P", "UP")
         ):
             return 2
-        return int(bool(self.operands) and bool(_NAMED.fullmatch(self.operands[0])))
+        if not _NAMED.fullmatch(first):
+            return 0
+        carries = takewhile(_CARRY.match, others if self.kind == "integer" and "P" not in first else ())
+        return 1 + len(list(carries))
 
     @cached_property
     def written(self) -> frozenset[str]:
-        """The registers and predicates that it writes, as "R4"; of wide arithmetic only the first one."""
+        """The registers and predicates that it writes, as "R4"; of a product of matrices only the first one."""
+        is_wide = self.kind == "double" or _WIDE.fullmatch(self.opcode)
+        bits = self.bits or (2 * _WORD_BITS if is_wide else _WORD_BITS)
         targets = (_NAMED.fullmatch(operand) for operand in self.operands[: self._targets])
-        return frozenset().union(*(_run(target, self.bits) for target in targets if target))
+        return frozenset().union(*(_run(target, bits) for target in targets if target))
 
     @cached_property
     def read(self) -> frozenset[str]:

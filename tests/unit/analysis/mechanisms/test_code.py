@@ -36,16 +36,32 @@ def test_loads_are_in_flight_until_one_of_their_registers_is_needed(most, texts)
 
 
 @pytest.mark.parametrize(
-    ("follows", "texts"),
+    ("follows", "repeats", "texts"),
     [
-        (True, ["LDG.E.64 R2, desc[UR4][R2.64]"]),  # in the next iteration
-        (True, ["LDG.E R6, desc[UR4][R2.64]", "IMAD.WIDE R8, R6, 0x4, R4", "LDG.E R9, desc[UR4][R8.64]"]),
-        (False, [LOAD.format(4), ADD.format(4), "IADD3 R2, R2, 0x20, RZ"]),
-        (False, [LOAD.format(2), "MOV R2, R9"]),  # overwritten by what is not loaded
+        (True, True, ["LDG.E.64 R2, desc[UR4][R2.64]"]),  # in the next iteration
+        (False, False, ["LDG.E.64 R2, desc[UR4][R2.64]"]),  # there is none
+        (True, False, ["LDG.E R6, desc[UR4][R2.64]", "IMAD.WIDE R8, R6, 0x4, R4", "LDG.E R9, [R8.64]"]),
+        (False, True, [LOAD.format(4), ADD.format(4), "IADD3 R2, R2, 0x20, RZ"]),
+        (False, True, [LOAD.format(2), "MOV R2, R9"]),  # overwritten by what is not loaded
+        (
+            False,
+            True,
+            ["IMAD.WIDE R2, R9, 0x4, R6", LOAD.format(3)],
+        ),  # both halves of an address are overwritten
+        (False, True, ["LDC.64 R2, c[0x0][0x210]", LOAD.format(3)]),
+        (
+            False,
+            True,
+            [
+                "IADD3 R2, P0, R9, 0x4, RZ",
+                "@P0 LDG.E R4, desc[UR4][R2.64]",
+                "ISETP.EQ.AND P0, PT, R4, RZ, PT",
+            ],
+        ),
     ],
 )
-def test_loads_follow_each_other_if_one_has_the_address_of_the_next(follows, texts):
-    assert chases(code(*texts)) == follows
+def test_loads_follow_each_other_if_one_has_the_address_of_the_next(follows, repeats, texts):
+    assert chases(code(*texts), repeats) == follows
 
 
 def test_a_loop_that_loads_for_its_next_iteration_computes_meanwhile():

@@ -100,6 +100,17 @@ def test_wider_accesses_need_fewer_instructions_or_threads():
     assert "wide_accesses" not in saved([work(**{**narrow, "load_bytes": 16.0, "load_sectors": 64e8})], 2002)
 
 
+@pytest.mark.parametrize(("atomics", "share"), [(1e6, 0.5), (16e6, 0.0)])
+def test_half_the_blocks_wait_at_half_the_barriers_and_add_half_their_sums(atomics, share):
+    """Blocks of eight warps with a load each, half as wide as the widest; two additions a warp are not of its block."""
+    one_each = {"loads": 8e6, "load_bytes": 8.0, "load_sectors": 64e6, "blocks": 1e6, "resident": 1.0}
+    starts = gpu(block_life_ns=0.0, block_starts_per_us=1e12, warp_starts_per_us=1e12, l2_gbytes_per_s=1e9)
+    adding = work(**one_each, atomics=atomics, same_address=1e6)
+    assert saved([adding], 1002, on=starts).get("wide_accesses", 0.0) == pytest.approx(1000 * share, rel=1e-3)
+    counting = work(**one_each, barriers=8e7)
+    assert saved([counting], 1002, on=starts)["wide_accesses"] == pytest.approx(500, rel=1e-2)
+
+
 def test_the_best_comes_first_with_its_interval_and_the_bound_behind_it():
     launch = [work(l1_wavefronts=2e8, shared_wavefronts=2e8, conflicts=15e7, instructions=4e8, spills=1e8)]
     found = forecasts(launch, Timed(2202, EXACT), ONLY, Calibration(4.0, 0.2))

@@ -36,6 +36,17 @@ def test_less_work_does_not_take_longer_whatever_held_up_the_parent():
     assert predict(SLOW, other, Timed(8002, EXACT), QUIET, MODEL).saved_us == pytest.approx(-2000)
 
 
+def test_a_child_is_not_faster_than_its_busiest_unit():
+    """Products hide behind device memory in the parent, which thus takes less than both; nothing hides that itself."""
+    both = [work(pipe_cycles={"tensor": 2e6}, dram_read=6e9)]
+    found = predict(both, SLOW, Timed(2012, EXACT), QUIET, MODEL)
+    assert found.saved_us == pytest.approx(10)
+
+
+def test_a_child_may_beat_a_ceiling_as_much_as_its_parent_does():
+    assert predict(SLOW, FAST, Timed(1602, EXACT), QUIET, MODEL).saved_us == pytest.approx(800)
+
+
 def test_each_kernel_costs_a_launch_and_its_own_units():
     halves = [work(dram_read=3e9), work(dram_read=3e9)]
     found = predict(halves, SLOW, Timed(2504, EXACT), QUIET, MODEL)

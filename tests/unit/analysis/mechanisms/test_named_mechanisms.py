@@ -121,6 +121,14 @@ def test_copies_to_several_blocks_save_no_bytes_of_a_kernel_without_them():
     assert found([work(**shared)], [work(**alone)])[0] == "l2_bytes"
 
 
+def test_blocks_on_every_sm_share_the_port_to_l2_that_one_had_alone():
+    """Ports of ten times as many SMs, against two thirds of the requests."""
+    loads = {"loads": 1e6, "load_bytes": 4.0, "block_warps": 1.0}
+    few = work(**loads, load_sectors=6e6, l2_requests=3e6, l2_bytes=2e8, blocks=10.0, resident=1.0)
+    many = work(**loads, load_sectors=4e6, l2_requests=2e6, l2_bytes=13e7, blocks=100.0, resident=1.0)
+    assert found([few], [many])[0] == "idle_sms"
+
+
 @pytest.mark.parametrize(("accesses", "mechanism"), [(0.0, "atomics"), (1e6, "memory_level")])
 def test_fewer_atomics_in_l2_are_fewer_or_on_a_nearer_level(accesses, mechanism):
     adds = {"l2_requests": 64e7, "l2_sectors": 64e7, "l2_bytes": 2e10, "atomics": 2e7, "atomic_sectors": 64e7}

@@ -92,15 +92,42 @@ def test_what_is_not_in_evidence_names_what_would_decide():
 
 
 def test_the_addresses_would_decide_where_the_work_of_memory_changed_most():
-    """Rows of device memory take longer in some orders. How long each of several kernels takes, a timeline shows."""
+    """Rows of device memory take longer in some orders; how long each of several kernels takes is known."""
     near, apart = work(dram_read=3e8), work(dram_read=3e9, instructions=1e7)
     row, _ = reason(campaign(near, apart, (102.0, 3002.0)))
     assert (row.word, row.rests_on) == ("not_in_evidence", "accesses")
     row, _ = reason(campaign(near, apart, (102.0, 3002.0), launches={BASE: (near,), CHILD: (apart, near)}))
-    assert row.rests_on == "launches"
+    assert row.rests_on == "accesses"
     for traced, rests_on in (([BASE], "accesses"), ([BASE, CHILD], "dram_rows")):
         known = {key[:2]: [{"traced_sectors": 4.0}] for key in traced}
         assert reason(campaign(near, apart, (102.0, 3002.0), accesses=known))[0].rests_on == rests_on
+
+
+@pytest.mark.parametrize(
+    ("shape", "rests_on"),
+    [
+        ({"resident": 6.0}, "dram_rows"),
+        ({"resident": 5.0}, ""),  # half the warps
+        (
+            {"resident": 1.0, "block_warps": 64.0},
+            "",
+        ),  # nothing else loads while its warps wait for each other
+    ],
+)
+def test_rows_of_device_memory_do_not_decide_where_sms_hold_too_little(shape, rests_on):
+    near, emptier = work(dram_read=3e8), work(dram_read=3e9, **shape)
+    known = {key[:2]: [{"traced_sectors": 4.0}] for key in (BASE, CHILD)}
+    row, _ = reason(campaign(near, emptier, (102.0, 3002.0), accesses=known))
+    assert (row.word, row.rests_on) == ("not_in_evidence", rests_on)
+
+
+@pytest.mark.parametrize(("kernels", "word"), [(2, "accounted"), (1, "not_in_evidence")])
+def test_kernels_that_are_added_account_for_what_they_take(kernels, word):
+    """Ten microseconds of launches and blocks were not predicted; profiled, the second kernel takes eight of them."""
+    adds = {CHILD: (CONFLICTS, work())[:kernels], BASE: (CONFLICTS,)}
+    row, _ = reason(campaign(us=(102.0, 112.0), launches=adds, others_us={CHILD: -8.0}))
+    assert row.word == word
+    assert row.mechanism == ("launches" if kernels > 1 else "none")
 
 
 def test_samples_that_were_taken_would_not_decide():
@@ -202,6 +229,13 @@ def test_a_forecast_names_the_line_of_its_instructions(mechanism, line):
         for text, number in zip(texts, (1, 2, 2), strict=True)
     ]
     assert steps.line_of(campaign(instructions={BASE: rows}), BASE, mechanism) == line
+
+
+@pytest.mark.parametrize(("loads", "line"), [(20.0, "a.cu:1"), (21.0, "")])
+def test_no_line_is_named_if_most_accesses_are_elsewhere(loads, line):
+    rows = [{"text": "LDG.E R4, desc[UR4][R2.64]", "file": "a.cu", "line": 1, "executed": 10.0}]
+    found = campaign(before=work(loads=loads), instructions={BASE: rows})
+    assert steps.line_of(found, BASE, "wide_accesses") == line
 
 
 def test_traced_addresses_tell_the_line_whose_lanes_lie_apart():

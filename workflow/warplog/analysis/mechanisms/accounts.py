@@ -35,7 +35,7 @@ _ALONG: Mapping[str, tuple[Mechanism, str, Callable[[Work], float]]] = {
     "barrier": ("barriers", "inst_bar", lambda work: work.barriers),
 }
 _MOSTLY = 0.5
-_PORTS, _BUBBLE = "sass_steps/bank_conflicts", "launches/bubble_pct"
+_PORTS, _BUBBLE, _OTHERS = "sass_steps/bank_conflicts", "launches/bubble_pct", "steps/others_us"
 _STORES = ("instructions/samples", "instructions/text")
 
 
@@ -47,12 +47,14 @@ def accounts(
     changes: Sequence[Row],
     sass_steps: Sequence[Row],
     bubbles: Bubbles,
+    others_us: float = math.nan,
 ) -> Iterator[Account]:
     """Yields what accounts for a part of a step.
 
     Args:
         before, after: the work of the longest kernels.
         parent_us, child_us: the measured times.
+        others_us: what kernels beside these saved, if that is not the same number of them; else NaN.
         changes, sass_steps: the rows of these tables about the step.
     """
     of_states = [row for row in changes if row["kind"] == "state"]
@@ -74,6 +76,8 @@ def accounts(
         yield Account("store_overlap", waits, _STORES)
     if not math.isnan(sum(bubbles)):
         yield Account("store_overlap", (bubbles[0] - bubbles[1]) / 100 * parent_us, (_BUBBLE,))
+    if not math.isnan(others_us):
+        yield Account("launches", others_us, (_OTHERS,))
 
 
 def best(found: Iterable[Account], measured_us: float, error: float) -> Account | None:

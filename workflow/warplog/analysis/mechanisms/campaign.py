@@ -29,7 +29,17 @@ Key = tuple[str, str, str]  # family, variant, case
 Tables = Mapping[str, Sequence[Row]]  # the rows of tables, by name
 TABLES = (
     *("metrics", "measurements", "floors", "variants", "gpus", "ceilings"),
-    *("instructions", "lines", "accesses", "traced_kernels", "changes", "sass_steps", "launches", "bounds"),
+    *(
+        "instructions",
+        "lines",
+        "accesses",
+        "traced_kernels",
+        "changes",
+        "sass_steps",
+        "launches",
+        "bounds",
+        "steps",
+    ),
 )
 _COUNTERS = frozenset(COUNTERS)
 _REST = "rest"
@@ -50,6 +60,7 @@ class Campaign:
         bubbles_pct: share of the time in which tensor cores wait for the end of a tile, by variant and case.
         compulsory_bytes: what the algorithm has to move to and from device memory, by variant and case.
         files: names of each variant's source and headers, the source first.
+        others_us: what a step saves in all kernels but the longest, under ncu.
     """
 
     gpu: Gpu
@@ -64,6 +75,7 @@ class Campaign:
     bubbles_pct: Mapping[Key, float]
     compulsory_bytes: Mapping[Key, float]
     files: Mapping[tuple[str, str], Collection[str]] = field(default_factory=dict)
+    others_us: Mapping[Key, float] = field(default_factory=dict)
 
 
 def read(tables: Tables, sources: Mapping[str, Sources], cases: Mapping[str, Cases]) -> Campaign:
@@ -102,6 +114,7 @@ def read(tables: Tables, sources: Mapping[str, Sources], cases: Mapping[str, Cas
         {_key(row): number(row, "bubble_pct") for row in tables["launches"]},
         {_key(row): number(row, "compulsory_bytes") for row in tables["bounds"]},
         {(family, name): texts.keys() for family, of in sources.items() for name, texts in of.items()},
+        {_key(row): number(row, "parent_others_us") - number(row, "others_us") for row in tables["steps"]},
     )
 
 
@@ -122,7 +135,7 @@ def codes(instructions: Iterable[Row]) -> dict[Key, Code]:
             _lane_bytes(every, "ldg"),
             _lane_bytes(every, "stg"),
             any(_FLOAT_ATOMIC.fullmatch(instruction.code.opcode) for instruction in every),
-            chases([instruction.code for instruction in hottest.instructions]),
+            chases([instruction.code for instruction in hottest.instructions], hottest.iterates),
             *store_waits(code, executed, _counts(by_address, "samples")),
         )
     return found

@@ -218,7 +218,8 @@ def _l2(before: Work, after: Work) -> Parts:
     left = fewer - spilled - added
     fenced = left * _share(_fenced(before, after), sectors)
     parts: Parts = {"spills": spilled, "memory_level" if nearer else "atomics": added, "fences": fenced}
-    return _added(parts, _apart_or(moved, before, after, left - fenced))
+    parts = _added(parts, _apart_or(moved, before, after, left - fenced))
+    return _added(parts, _uneven(before, after))  # of the port of the busiest SM
 
 
 def _fenced(before: Work, after: Work) -> float:

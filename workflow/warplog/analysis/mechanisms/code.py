@@ -50,10 +50,15 @@ def loads_in_flight(code: Sequence[Instruction], repeats: bool) -> int:
     return max((waiting + (instruction.kind == "ldg") for instruction, waiting, _ in walk), default=0)
 
 
-def chases(code: Sequence[Instruction]) -> bool:
-    """Returns whether the address of a load from global memory comes from one before, in this or the last iteration."""
+def chases(code: Sequence[Instruction], repeats: bool) -> bool:
+    """Returns whether the address of a load from global memory comes from one before, in this or the last iteration.
+
+    Args:
+        code: a kernel, or a loop.
+        repeats: it is a loop, whose first instructions follow its last.
+    """
     loaded: set[str] = set()
-    for instruction in (*code, *code):
+    for instruction in (*code, *code) if repeats else code:
         follows = bool(loaded & instruction.read)
         is_load = instruction.kind == "ldg"
         if is_load and follows:

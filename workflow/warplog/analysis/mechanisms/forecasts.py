@@ -95,7 +95,8 @@ def _without_spills(work: Work) -> Work:
 def _widened(work: Work) -> Work:
     """Neighbouring accesses are joined to the widest; lanes that lie apart have no neighbours.
 
-    A thread joins its own accesses. One that has too few of them takes over those of others, so that there are fewer.
+    A thread joins its own accesses. One that has too few of them takes over those of others, so that there are fewer,
+    and fewer blocks wait at barriers, or add what their warps have in common to global memory.
     Loads whose addresses come from other loads cannot be joined.
     """
     if work.excess_sectors or work.chases:
@@ -103,9 +104,16 @@ def _widened(work: Work) -> Work:
     kept = [min(1.0, width / WIDEST) if width else 1.0 for width in work.widths]
     loads, stores = work.loads * kept[0], work.stores * kept[1]
     fewer = _with_fewer(work, work.loads + work.stores - loads - stores)
+    blocks = max(1.0, work.blocks * min(1.0, max(loads, stores) / work.warps))
+    left = blocks / work.blocks
+    of_blocks = left if work.atomics <= work.warps else 1.0
     return replace(
         fewer,
-        blocks=max(1.0, work.blocks * min(1.0, max(loads, stores) / work.warps)),
+        blocks=blocks,
+        barriers=left * work.barriers,
+        atomics=of_blocks * work.atomics,
+        atomic_sectors=of_blocks * work.atomic_sectors,
+        same_address=of_blocks * work.same_address,
         loads=loads,
         stores=stores,
         load_bytes=work.widths[0] / kept[0],

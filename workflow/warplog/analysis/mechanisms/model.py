@@ -7,7 +7,7 @@
 K are the kernels of a launch, L what one more of them costs, B the time of the units of its kernels, as far as they
 overlap (`units.norm`). R is how much longer a kernel takes than its B: the
 child as much as the parent, as far as the same units decide (S, from 0 to 1), since what holds up one unit says nothing
-of another. The child's time, stalls and utilisation are not used.
+of another. No kernel is faster than one of its units. The child's time, stalls and utilisation are not used.
 """
 
 import math
@@ -23,6 +23,7 @@ from warplog.analysis.mechanisms.ceilings import Gpu
 from warplog.analysis.mechanisms.units import (
     CHAIN,
     WAITED_FOR,
+    WAITS,
     Times,
     bound,
     chain,
@@ -148,7 +149,16 @@ def child_us(
     own = 1 + alike(parent, child, gpu, power) * (reached - 1)
     if (own * after - running) * (after - before) < 0:  # less work does not take longer
         own = reached
-    return start * (kernels or len(child)) + own * after
+    least, of_child = (_least(launch, gpu) for launch in (parent, child))
+    if least > running:  # it beats a ceiling, and so may the child
+        of_child *= running / least
+    return start * (kernels or len(child)) + max(own * after, of_child)
+
+
+def _least(launch: Launch, gpu: Gpu) -> float:
+    """Returns how long the kernels of a launch take at least, one unit of each; waits are shorter beside others."""
+    times = (unit_times(work, gpu) for work in launch)
+    return sum(max((us for unit, us in each.items() if unit != WAITS), default=0.0) for each in times)
 
 
 def alike(parent: Launch, child: Launch, gpu: Gpu, power: float) -> float:

@@ -1,7 +1,7 @@
 """Argues each step of a campaign, and forecasts what would help each variant: rows of three tables."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from warplog.analysis.explanation import Sources
@@ -13,7 +13,7 @@ from warplog.analysis.mechanisms.contention import Cases
 from warplog.analysis.mechanisms.forecasts import forecasts
 from warplog.analysis.mechanisms.model import LAUNCHES, Calibration, Prediction, launch_us, predict, total
 from warplog.analysis.mechanisms.units import missing
-from warplog.analysis.mechanisms.work import Launch
+from warplog.analysis.mechanisms.work import Launch, Work
 from warplog.analysis.verdicts import FASTER, SLOWER, Verdict, judge
 from warplog.catalog.contract import Mechanism
 from warplog.core.columns import Row, number, text
@@ -24,16 +24,16 @@ PREDICTED, ACCOUNTED, NOT_IN_EVIDENCE = WORDS = ("predicted", "accounted", "not_
 LEAST = 0.05  # of the slower time: for less, the model names no mechanism
 _NONE: Mechanism = "none"
 _BY_ADDRESS = ("dram", "l2", "l1")
-_ONE_EACH = 2  # kernels of both, where each launches one
 _WORK_COUNTS = ("l1_wavefronts", "l2_requests_from_sms")
-# Instructions on whose lines a mechanism acts.
-_ON_LINES: Mapping[Mechanism, tuple[str, ...]] = {
-    "spills": ("LDL", "STL"),
-    "barriers": ("BAR",),
-    "fences": ("MEMBAR",),
-    "atomics": ("RED", "REDG", "ATOM", "ATOMG"),
-    "wide_accesses": ("LDG", "STG"),
+# Instructions on whose lines a mechanism acts, and how many of them a kernel executes.
+_ON_LINES: Mapping[Mechanism, tuple[tuple[str, ...], Callable[[Work], float]]] = {
+    "spills": (("LDL", "STL"), lambda work: work.spills),
+    "barriers": (("BAR",), lambda work: work.barriers),
+    "fences": (("MEMBAR",), lambda work: work.fences),
+    "atomics": (("RED", "REDG", "ATOM", "ATOMG"), lambda work: work.atomics),
+    "wide_accesses": (("LDG", "STG"), lambda work: work.loads + work.stores),
 }
+_HALF = 2
 
 
 def rows(
@@ -89,13 +89,16 @@ def forecast(campaign: Campaign, calibration: Calibration) -> Iterator[Forecast]
 def line_of(campaign: Campaign, key: Key, mechanism: Mechanism) -> str:
     """Returns the line, as file:line, on which a mechanism acts most: by its counts, or executed instructions.
 
-    It is "" if that line is not of the variant's own files.
+    It is "" if that line is not of the variant's own files, or if most of these instructions are in no hot loop.
     """
     counts: dict[str, float] = {}
     for row, count in _counted(campaign, key, mechanism):
         if text(row, "file") and count > 0:
             line = f"{text(row, 'file')}:{number(row, 'line'):.0f}"
             counts[line] = counts.get(line, 0.0) + count
+    _, executed = _ON_LINES.get(mechanism, ((), lambda _: 0.0))
+    if _HALF * sum(counts.values()) < sum(map(executed, campaign.launches.get(key, ()))):
+        return ""
     most = max(counts, key=counts.__getitem__, default="")
     return most if most.rpartition(":")[0] in campaign.files.get(key[:2], ()) else ""
 
@@ -109,8 +112,9 @@ def _counted(campaign: Campaign, key: Key, mechanism: Mechanism) -> Iterator[tup
         for row in campaign.accesses.get(key[:2], ()):
             yield row, number(row, "traced_sectors") - number(row, "sectors_ideal")
     else:
+        opcodes, _ = _ON_LINES.get(mechanism, ((), None))
         for row in campaign.instructions.get(key, ()):
-            if parse(text(row, "text")).base in _ON_LINES.get(mechanism, ()):
+            if parse(text(row, "text")).base in opcodes:
                 yield row, number(row, "executed")
 
 
@@ -211,6 +215,7 @@ def _account(
         campaign.changes.get(key, ()),
         campaign.sass_steps.get(key, ()),
         _bubbles(campaign, of_parent, key),
+        campaign.others_us.get(key, NAN) if len(parent) != len(child) else NAN,
     )
     return accounts.best(found, measured_us, error)
 
@@ -236,11 +241,12 @@ def _deciding(campaign: Campaign, of_parent: Key, key: Key) -> tuple[str, ...]:
 
     It is what was not recorded; else the addresses, if the work changed most for a unit that takes longer for some
     orders of them (rows of device memory, slices of L2, lines), and if these are known, how fast device memory answers
-    in this order; else a timeline, of kernels that follow each other or of tiles. Else nothing that is known would.
+    in this order, unless SMs hold too little for it to be busy; else a timeline of tiles. Else nothing that is known
+    would.
     """
     parent, child = campaign.launches[of_parent], campaign.launches[key]
     works = (*parent, *child)
-    longest = ((each, causes.longest(campaign.launches[each], campaign.gpu)) for each in (of_parent, key))
+    longest = [(each, causes.longest(campaign.launches[each], campaign.gpu)) for each in (of_parent, key)]
     if any(work.same_address and not work.traced for work in works):
         return ("accesses",)
     if any(work.loads and not campaign.instructions.get(key) for key, work in longest):
@@ -250,13 +256,18 @@ def _deciding(campaign: Campaign, of_parent: Key, key: Key) -> tuple[str, ...]:
     most = max(changes, key=changes.__getitem__, default="")
     traced = all(campaign.accesses.get(each[:2]) for each in (of_parent, key))
     tiles = any(map(causes.multiplies, works)) and math.isnan(sum(_bubbles(campaign, of_parent, key)))
-    if len(parent) != len(child):
-        return ("launches",)
     if most in _BY_ADDRESS and not traced:
         return ("accesses",)
-    if most == "dram":
+    if most == "dram" and not _holds_less(*(work for _, work in longest)):
         return ("dram_rows",)
-    return ("launches",) if tiles or len(works) > _ONE_EACH else ()
+    return ("launches",) if tiles else ()
+
+
+def _holds_less(one: Work, other: Work) -> bool:
+    """Returns whether an SM holds half as many warps in one, or one block: while that waits, no other one loads."""
+    few, many = sorted(work.block_warps * work.resident for work in (one, other))
+    blocks = sorted((one.resident, other.resident))
+    return _HALF * few <= many or blocks[0] == 1 < blocks[1]
 
 
 def _unit_times(
