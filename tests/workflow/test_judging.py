@@ -90,6 +90,7 @@ def test_rounds_are_timed_in_alternating_order_after_all_checks(place: Path) -> 
 
 
 def test_recorded_rounds_are_judged_without_a_gpu(place: Path) -> None:
+    shutil.rmtree(place / SMALL / "aa")
     done = run(place, "aa", "--config", *RECORDED)
     assert done.returncode == 1
     assert "run `snakemake aa` on a machine with that GPU" in done.stdout + done.stderr

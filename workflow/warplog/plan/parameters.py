@@ -38,7 +38,6 @@ from warplog.track import address, presence
 # Figures in Snakemake's report, in its order. The others are on the pages, and would make the report exceed 10 MB.
 REPORTED = (
     "ladder",
-    "throughput_vs_size",
     "roofline",
     "warp_stalls",
     "overlap",
