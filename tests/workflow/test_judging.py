@@ -90,13 +90,14 @@ def test_rounds_are_timed_in_alternating_order_after_all_checks(place: Path) -> 
 
 
 def test_recorded_rounds_are_judged_without_a_gpu(place: Path) -> None:
+    about = json.loads((place / SMALL / "campaign" / "h200.json").read_text())
     shutil.rmtree(place / SMALL / "aa")
+    manifest.write(place / SMALL, about["campaign"], about["commit"])
     done = run(place, "aa", "--config", *RECORDED)
     assert done.returncode == 1
     assert "run `snakemake aa` on a machine with that GPU" in done.stdout + done.stderr
     for number in (1, 2, 3):
         make(place / SMALL / "aa" / f"round{number}", number)
-    about = json.loads((place / SMALL / "campaign" / "h200.json").read_text())
     manifest.write(place / SMALL, about["campaign"], about["commit"])
     done = run(place, "aa", "--config", *RECORDED)
     assert done.returncode == 0, done.stdout + done.stderr
