@@ -103,7 +103,7 @@ def test_recorded_rounds_are_judged_without_a_gpu(place: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "floor to use:" in done.stderr
     with (place / "results" / "aa" / "floors.csv").open() as file:
-        assert len(list(csv.DictReader(file))) == 57
+        assert len(list(csv.DictReader(file))) == 54
 
 
 def test_history_is_drawn_from_a_folder_of_campaigns(place: Path) -> None:
