@@ -29,12 +29,17 @@ class Account:
 
 
 # What a wait shows if it changes along with a count of work.
-_ALONG: Mapping[str, tuple[Mechanism, str, Callable[[Work], float]]] = {
-    "membar": ("fences", "inst_membar", lambda work: work.fences),
-    "barrier": ("barriers", "inst_bar", lambda work: work.barriers),
+_ALONG: Mapping[str, tuple[Mechanism, Mapping[str, Callable[[Work], float]]]] = {
+    "membar": ("fences", {"inst_membar": lambda work: work.fences}),
+    # Waits at mbarriers take the place of those at barriers.
+    "barrier": (
+        "barriers",
+        {"inst_bar": lambda work: work.barriers, "inst_syncs": lambda work: work.arrivals},
+    ),
 }
 _MOSTLY = 0.5
-_PORTS, _BUBBLE = "sass_steps/bank_conflicts", "launches/bubble_pct"
+_HARDLY = 0.1
+_PORTS, BUBBLE = "sass_steps/bank_conflicts", "launches/bubble_pct"
 
 
 def accounts(
@@ -57,16 +62,18 @@ def accounts(
         state, saved_us = text(row, "quantity"), number(row, "saved_us")
         column = f"changes/{state}"
         if state in _ALONG:
-            mechanism, counter, count = _ALONG[state]
-            if (count(before) - count(after)) * saved_us > 0:
-                yield Account(mechanism, _net(state, states), (column, counter))
+            mechanism, counts = _ALONG[state]
+            fewer = {counter: count(before) - count(after) for counter, count in counts.items()}
+            if sum(fewer.values()) * saved_us > 0:
+                moved = (counter for counter, change in fewer.items() if change * saved_us > 0)
+                yield Account(mechanism, _net(state, states), (column, *moved))
         elif state == "long_scoreboard" and _overlap(before) * _overlap(after) < 0:
             waits = number(row, "before") * _left(before, after) - number(row, "after") * _left(after, before)
             yield Account("load_overlap", waits, (column, "instructions/text"))
         elif state == "dispatch_stall" and any(map(_other_ports, sass_steps)):
             yield Account("register_ports", saved_us, (column, _PORTS))
     if not math.isnan(sum(bubbles)):
-        yield Account("store_overlap", (bubbles[0] - bubbles[1]) / 100 * parent_us, (_BUBBLE,))
+        yield Account("store_overlap", (bubbles[0] - bubbles[1]) / 100 * parent_us, (BUBBLE,))
 
 
 def best(found: Iterable[Account], measured_us: float, error: float) -> Account | None:
@@ -78,9 +85,10 @@ def best(found: Iterable[Account], measured_us: float, error: float) -> Account 
 
 
 def _net(state: str, states: Mapping[str, float]) -> float:
-    """Returns what a wait saved, less what those save that it hides, if no other one changed in its direction."""
+    """Returns what a wait saved, less what those save that it hides, if others hardly changed in its direction."""
     saved_us, whole = states[state], sum(states.values())
-    alone = all(other * saved_us <= 0 for name, other in states.items() if name != state)
+    along_us = sum(other for name, other in states.items() if name != state and other * saved_us > 0)
+    alone = abs(along_us) <= _HARDLY * abs(saved_us)
     return whole if alone and whole * saved_us > 0 else saved_us
 
 

@@ -90,7 +90,7 @@ def read(tables: Tables, sources: Mapping[str, Sources]) -> Campaign:
         lines,
         instructions,
         accesses,
-        {_key(row): number(row, "bubble_pct") for row in tables["launches"]},
+        {_key(row): pct for row in tables["launches"] if not math.isnan(pct := number(row, "bubble_pct"))},
         {_key(row): number(row, "compulsory_bytes") for row in tables["bounds"]},
         {(family, name): texts.keys() for family, of in sources.items() for name, texts in of.items()},
     )
@@ -110,6 +110,7 @@ def codes(instructions: Iterable[Row]) -> dict[Key, Code]:
             sum(_dependent(loop) for loop in loops),
             _lane_bytes(every, "ldg"),
             _lane_bytes(every, "stg"),
+            _lane_bytes(every, "local"),
             any(_FLOAT_ATOMIC.fullmatch(instruction.code.opcode) for instruction in every),
             chases([instruction.code for instruction in hottest.instructions]),
         )
