@@ -137,10 +137,10 @@ def test_bubbles_are_those_of_the_nearest_ancestor_with_a_timeline_if_its_blocks
     assert row.word == "not_in_evidence"
 
 
-@pytest.mark.parametrize(("after", "asked"), [(22.0, ""), (5.0, "launches")])
+@pytest.mark.parametrize(("after", "asked"), [(22.0, ""), (5.0, "launches"), (None, "launches")])
 def test_a_timeline_would_not_decide_where_bubbles_before_and_after_are_alike(after, asked):
     parents = {("f", "base"): "old", ("f", "child"): "base", ("f", "next"): "child", ("f", "old"): "old"}
-    bubbles = {("f", "old", "1"): 20.0, ("f", "next", "1"): after}
+    bubbles = {("f", "old", "1"): 20.0} | ({("f", "next", "1"): after} if after else {})
     computing = replace(CONFLICTS, pipe_cycles={"tensor": 9e5})
     row, _ = reason(campaign(after=computing, us=(1002.0, 970.0), parents=parents, bubbles_pct=bubbles))
     assert (row.word, row.rests_on) == ("not_in_evidence", asked)

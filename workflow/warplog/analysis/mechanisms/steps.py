@@ -245,7 +245,7 @@ def _end_alike(campaign: Campaign, of_parent: Key, key: Key) -> bool:
         next((pct[each] for each in line if each in pct), math.nan)
         for line in (_ancestry(campaign, of_parent), _offspring(campaign, key))
     )
-    return max(before, after) <= _ALIKE * min(before, after)
+    return before <= _ALIKE * after and after <= _ALIKE * before
 
 
 def _offspring(campaign: Campaign, key: Key) -> Iterator[Key]:
