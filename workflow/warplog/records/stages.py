@@ -252,7 +252,7 @@ PAGE = Stage(
     word="page",
     about="the page of a family, as HTML, Markdown and LaTeX",
     code=("worklog",),
-    version=5,
+    version=6,
     file="worklog/{family}.html",
 )
 SITE = Stage(
@@ -260,7 +260,7 @@ SITE = Stage(
     word="site",
     about="all pages as a static site",
     code=("worklog",),
-    version=4,
+    version=5,
     file="site",
 )
 TRACK = Stage(

@@ -546,7 +546,11 @@ class Forecast(Conclusion):
     speedup: Annotated[float, "x", "predicted speed-up"]
     low: Annotated[float, "x", "lower end of its interval"]
     high: Annotated[float, "x", "upper end of its interval; empty if it is not limited"]
-    bound: Annotated[str, "", "unit that works longest after it, as in `unit_times`"]
+    bound: Annotated[
+        str,
+        "",
+        "unit that works longest after it, as in `unit_times`; empty if that is less than 0.8 of the time",
+    ]
     line: Annotated[str, "", "file:line that it concerns most; empty if unknown"]
 
 

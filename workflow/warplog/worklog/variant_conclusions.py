@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from warplog.analysis.mechanisms.accounts import BUBBLE
 from warplog.analysis.mechanisms.causes import LEAST_MOVED
 from warplog.core.columns import Row, number, text
 from warplog.tables import conclusions as rows
@@ -130,7 +131,12 @@ def _argued(
         if row.mechanism != "none" and {(row.parent, name), (row.variant, name)} <= counted.keys()
     ]
     most = max(pairs, key=lambda pair: _tells(pair, counted), default=())
-    waits = [c for c in changes if c.kind == "state" and f"{Change.TABLE}/{c.quantity}" in rests_on]
+    waits = [
+        change
+        for change in changes
+        if (change.kind == "state" and f"{Change.TABLE}/{change.quantity}" in rests_on)
+        or (change.kind == "bubble" and BUBBLE in rests_on)
+    ]
     parts = sorted(unit_times, key=lambda part: -abs(part.saved_us))
     is_same = row.word == "predicted" and row.mechanism == "none"
     least_us = math.inf if is_same or not parts else _LEAST_PART * abs(parts[0].saved_us)

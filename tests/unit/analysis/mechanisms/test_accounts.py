@@ -36,6 +36,12 @@ def test_a_wait_accounts_for_a_gain_only_if_its_count_changed_along_with_it(
     assert not found(before, before, [state(quantity, 30.0)])
 
 
+def test_mbarriers_in_the_place_of_barriers_are_not_fewer():
+    assert not found({"barriers": 10}, {"arrivals": 40}, [state("barrier", 30.0)])
+    (account,) = found({"arrivals": 40}, {"barriers": 1, "arrivals": 10}, [state("barrier", 30.0)])
+    assert account.rests_on == ("changes/barrier", "inst_syncs")
+
+
 def test_more_fences_do_not_account_for_a_shorter_wait():
     assert not found({"fences": 10}, {"fences": 20}, [state("membar", 30.0)])
     (account,) = found({"fences": 10}, {"fences": 20}, [state("membar", -30.0)])
@@ -46,7 +52,8 @@ def test_more_fences_do_not_account_for_a_shorter_wait():
     ("others", "saved_us"),
     [
         ({"barrier": 60.0, "wait": 40.0}, -70.0),  # the fence hides what was waited for before
-        ({"barrier": 110.0, "wait": -10.0}, -170.0),  # another wait became longer, too
+        ({"barrier": 110.0, "wait": -10.0}, -70.0),  # noise of another wait
+        ({"barrier": 110.0, "wait": -20.0}, -170.0),  # another wait became longer, too
         ({"barrier": 260.0}, -170.0),  # the step is faster: not by more fences
     ],
 )

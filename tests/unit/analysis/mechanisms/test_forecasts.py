@@ -44,6 +44,21 @@ def test_spills_save_their_lines_in_l2():
     assert saved([spilling], 202, on=gpu(block_life_ns=0.0))["spills"] == pytest.approx(200, rel=0.02)
 
 
+def test_spills_save_the_sectors_of_their_width_and_their_bytes_of_device_memory():
+    wide = work(spills=1e7, spill_bytes=8.0, l2_requests=2e7, l2_sectors=8e7)
+    assert saved([wide], 402, on=gpu(block_life_ns=0.0))["spills"] == pytest.approx(400, rel=0.02)
+    evicted = work(spills=1e7, spill_bytes=8.0, dram_read=1e9, dram_written=2e9)
+    assert saved([evicted], 1002, compulsory_bytes=1e9)["spills"] == pytest.approx(1000 * 2 / 3)
+    assert saved([evicted], 1002, compulsory_bytes=1e8)["spills"] == pytest.approx(1000 * 2.56 / 3)
+
+
+def test_a_kernel_is_bound_by_a_unit_that_works_for_most_of_the_time():
+    launch = [work(l1_wavefronts=2e8, shared_wavefronts=2e8, conflicts=2e7)]
+    for us, bound in ((2002, "l1"), (4002, "")):
+        (found,) = forecasts(launch, Timed(us, EXACT), ONLY, Calibration(4.0, 0.2))
+        assert found.bound == bound
+
+
 def test_several_kernels_could_be_one():
     assert saved([work(dram_read=3e6)] * 5, 20.0)["launches"] == pytest.approx(8)
 

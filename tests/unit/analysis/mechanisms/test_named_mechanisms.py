@@ -168,6 +168,18 @@ def rests_on(before, after, us=1.0):
     return causes.rests_on("memory_level", [before], [after], us, gpu())
 
 
+def test_a_mechanism_rests_on_the_counts_that_moved_its_way():
+    before = work(l1_wavefronts=5e9, shared_wavefronts=1e6)
+    after = work(l1_wavefronts=1e9, shared_wavefronts=1e8)
+    for sides, us, moved in (
+        ((before, after), 1.0, ("l1_wavefronts",)),
+        ((after, before), 1.0, ("shared_wavefronts",)),
+        ((after, before), -1.0, ("l1_wavefronts",)),
+    ):
+        assert causes.rests_on("shared_accesses", sides[:1], sides[1:], us, gpu()) == moved
+    assert causes.rests_on("spills", [work(spills=1.0)], [work(spills=9.0)], 1.0, gpu()) == ()
+
+
 def test_a_nearer_level_rests_on_what_answers_instead():
     loads, tile = (
         work(**WORDS, l1_hit=0.95),

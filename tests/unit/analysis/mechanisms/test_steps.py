@@ -146,13 +146,31 @@ def test_a_gain_that_is_not_predicted_may_be_accounted_for():
     assert row.word == "not_in_evidence"
 
 
-def test_bubbles_are_those_of_the_nearest_ancestor_with_a_timeline():
+def test_bubbles_are_those_of_the_nearest_ancestor_with_a_timeline_if_its_blocks_are_alike():
     given = {"parents": {("f", "base"): "old", ("f", "child"): "base", ("f", "old"): "old"}}
-    bubbles = {("f", "old", "1"): 20.0, CHILD: 0.0}
-    row, _ = reason(campaign(CONFLICTS, CONFLICTS, (1002.0, 802.0), bubbles_pct=bubbles, **given))
-    assert (row.mechanism, row.word) == ("store_overlap", "accounted")
+    old = ("f", "old", "1")
+    bubbles = {old: 20.0, CHILD: 0.0}
+    for others, mechanism in (
+        ({}, "store_overlap"),
+        ({"resident": 8.0}, "none"),
+        ({"block_warps": 4.0}, "none"),
+        ({"block_shared_bytes": 4e4}, "none"),
+    ):
+        launches = {BASE: (CONFLICTS,), CHILD: (CONFLICTS,), old: (replace(CONFLICTS, **others),)}
+        found = campaign(us=(1002.0, 802.0), bubbles_pct=bubbles, launches=launches, **given)
+        row, _ = reason(found)
+        assert (row.mechanism, row.word == "accounted") == (mechanism, mechanism != "none")
     row, _ = reason(campaign(CONFLICTS, CONFLICTS, (1002.0, 802.0), bubbles_pct={CHILD: 0.0}, **given))
     assert row.word == "not_in_evidence"
+
+
+@pytest.mark.parametrize(("after", "asked"), [(22.0, ""), (5.0, "launches"), (None, "launches")])
+def test_a_timeline_would_not_decide_where_bubbles_before_and_after_are_alike(after, asked):
+    parents = {("f", "base"): "old", ("f", "child"): "base", ("f", "next"): "child", ("f", "old"): "old"}
+    bubbles = {("f", "old", "1"): 20.0} | ({("f", "next", "1"): after} if after else {})
+    computing = replace(CONFLICTS, pipe_cycles={"tensor": 9e5})
+    row, _ = reason(campaign(after=computing, us=(1002.0, 970.0), parents=parents, bubbles_pct=bubbles))
+    assert (row.word, row.rests_on) == ("not_in_evidence", asked)
 
 
 def test_a_look_alike_without_effect_has_no_mechanism():

@@ -30,12 +30,17 @@ class Account:
 
 
 # What a wait shows if it changes along with a count of work.
-_ALONG: Mapping[str, tuple[Mechanism, str, Callable[[Work], float]]] = {
-    "membar": ("fences", "inst_membar", lambda work: work.fences),
-    "barrier": ("barriers", "inst_bar", lambda work: work.barriers),
+_ALONG: Mapping[str, tuple[Mechanism, Mapping[str, Callable[[Work], float]]]] = {
+    "membar": ("fences", {"inst_membar": lambda work: work.fences}),
+    # Waits at mbarriers take the place of those at barriers.
+    "barrier": (
+        "barriers",
+        {"inst_bar": lambda work: work.barriers, "inst_syncs": lambda work: work.arrivals},
+    ),
 }
 _MOSTLY = 0.5
-_PORTS, _BUBBLE, _OTHERS = "sass_steps/bank_conflicts", "launches/bubble_pct", "steps/others_us"
+_HARDLY = 0.1
+_PORTS, BUBBLE, _OTHERS = "sass_steps/bank_conflicts", "launches/bubble_pct", "steps/others_us"
 _STORES = ("instructions/samples", "instructions/text")
 
 
@@ -63,9 +68,11 @@ def accounts(
         state, saved_us = text(row, "quantity"), number(row, "saved_us")
         column = f"changes/{state}"
         if state in _ALONG:
-            mechanism, counter, count = _ALONG[state]
-            if (count(before) - count(after)) * saved_us > 0:
-                yield Account(mechanism, _net(state, states), (column, counter))
+            mechanism, counts = _ALONG[state]
+            fewer = {counter: count(before) - count(after) for counter, count in counts.items()}
+            if sum(fewer.values()) * saved_us > 0:
+                moved = (counter for counter, change in fewer.items() if change * saved_us > 0)
+                yield Account(mechanism, _net(state, states), (column, *moved))
         elif state == "long_scoreboard" and _overlap(before) * _overlap(after) < 0:
             waits = number(row, "before") * _left(before, after) - number(row, "after") * _left(after, before)
             yield Account("load_overlap", waits, (column, "instructions/text"))
@@ -75,7 +82,7 @@ def accounts(
     if (after.stores_left - before.stores_left) * waits > 0:
         yield Account("store_overlap", waits, _STORES)
     if not math.isnan(sum(bubbles)):
-        yield Account("store_overlap", (bubbles[0] - bubbles[1]) / 100 * parent_us, (_BUBBLE,))
+        yield Account("store_overlap", (bubbles[0] - bubbles[1]) / 100 * parent_us, (BUBBLE,))
     if not math.isnan(others_us):
         yield Account("launches", others_us, (_OTHERS,))
 
@@ -89,9 +96,10 @@ def best(found: Iterable[Account], measured_us: float, error: float) -> Account 
 
 
 def _net(state: str, states: Mapping[str, float]) -> float:
-    """Returns what a wait saved, less what those save that it hides, if no other one changed in its direction."""
+    """Returns what a wait saved, less what those save that it hides, if others hardly changed in its direction."""
     saved_us, whole = states[state], sum(states.values())
-    alone = all(other * saved_us <= 0 for name, other in states.items() if name != state)
+    along_us = sum(other for name, other in states.items() if name != state and other * saved_us > 0)
+    alone = abs(along_us) <= _HARDLY * abs(saved_us)
     return whole if alone and whole * saved_us > 0 else saved_us
 
 

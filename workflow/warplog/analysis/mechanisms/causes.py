@@ -12,12 +12,11 @@ from dataclasses import replace
 from warplog.analysis.mechanisms import units
 from warplog.analysis.mechanisms.ceilings import Gpu
 from warplog.analysis.mechanisms.model import LAUNCHES, Prediction
-from warplog.analysis.mechanisms.work import LINE_SECTORS, Launch, Work
+from warplog.analysis.mechanisms.work import LINE_SECTORS, SECTOR, Launch, Work
 from warplog.catalog.contract import Mechanism
 
 # How much each mechanism accounts for a change, in any unit: positive if it saves.
 Parts = dict[Mechanism, float]
-_LINE = 128.0  # bytes that a warp spills at a time
 _FROM_NOTHING = 10.0
 LEAST_MOVED = math.log(1.05)  # of a count that is to show a mechanism
 _MATRIX = 0.02  # least cycles of the tensor pipe per instruction of a kernel that multiplies matrices there
@@ -38,7 +37,7 @@ RESTS_ON: Mapping[Mechanism, tuple[str, ...]] = {
     "load_overlap": ("inst_ldgdepbar", "instructions/text"),
     "independent_instructions": ("instructions/text",),
     "faster_unit": ("pipe_tensor_pct",),
-    "barriers": ("inst_bar",),
+    "barriers": ("inst_bar", "inst_syncs"),
     "fences": ("inst_membar",),
     "atomics": ("global_reduction_requests", "global_atomic_requests", "traced_kernels/same_address"),
     "block_starts": ("grid_blocks",),
@@ -79,11 +78,13 @@ def rests_on(
 
     These are counted over all kernels, since work may move from one to another.
     """
-    if mechanism not in _MOVED:
-        return RESTS_ON.get(mechanism, ())
-    moved = _MOVED[mechanism](_summed(parent, gpu), _summed(child, gpu))
+    before, after = _summed(parent, gpu), _summed(child, gpu)
+    moved = {name: _log(getattr(before, count), getattr(after, count)) for name, count in _FEWER.items()}
+    if mechanism in _MOVED:
+        moved |= _MOVED[mechanism](before, after)
     forth = math.copysign(1.0, saved_us)
-    return tuple(name for name in RESTS_ON[mechanism] if forth * moved[name] >= LEAST_MOVED)
+    named = RESTS_ON.get(mechanism, ())
+    return tuple(name for name in named if name not in moved or forth * moved[name] >= LEAST_MOVED)
 
 
 def longest(launch: Launch, gpu: Gpu) -> Work:
@@ -121,7 +122,8 @@ def _counts(unit: str, before: Work, after: Work) -> Parts:
 
 
 def _wavefronts(before: Work, after: Work) -> Parts:
-    shared, spills = _shared_ideal(before) - _shared_ideal(after), before.spills - after.spills
+    shared = _shared_ideal(before) - _shared_ideal(after)
+    spills = (before.spilled_sectors - after.spilled_sectors) / LINE_SECTORS
     elsewhere = _global_wavefronts(before) - _global_wavefronts(after) - spills
     apart = _within(before.excess_sectors - after.excess_sectors, elsewhere)
     parts: Parts = {
@@ -212,7 +214,7 @@ def _l2(before: Work, after: Work) -> Parts:
     fewer = _log(before.l2_bytes, after.l2_bytes)
     moved: Mechanism = "multicast" if (after.multicasts - before.multicasts) * fewer > 0 else "l2_bytes"
     sectors = before.l2_sectors - after.l2_sectors
-    spilled = fewer * _share(LINE_SECTORS * (before.spills - after.spills), sectors)
+    spilled = fewer * _share(before.spilled_sectors - after.spilled_sectors, sectors)
     added = (fewer - spilled) * _share(before.atomic_sectors - after.atomic_sectors, sectors)
     nearer = (before.atomics - after.atomics) * (before.shared_accesses - after.shared_accesses) < 0
     left = fewer - spilled - added
@@ -235,7 +237,7 @@ def _fenced(before: Work, after: Work) -> float:
 def _dram(before: Work, after: Work) -> Parts:
     sides = [work.dram_read + work.dram_written for work in (before, after)]
     fewer = _log(*sides)
-    spilled = fewer * _share(_LINE * (before.spills - after.spills), sides[0] - sides[1])
+    spilled = fewer * _share(SECTOR * (before.spilled_sectors - after.spilled_sectors), sides[0] - sides[1])
     return _added({"spills": spilled}, _apart_or("dram_bytes", before, after, fewer - spilled))
 
 
@@ -280,16 +282,32 @@ def _bytes(before: Work, after: Work) -> Mapping[str, float]:
     return dict.fromkeys(RESTS_ON["dram_bytes"], moved)
 
 
-_SUMMED = ("loads", "atomics", "shared_accesses", "dram_read", "dram_written", "l2_bytes", "instructions")
 # Of mechanisms, how far each metric moved the way that saves time, as a logarithm.
 _MOVED: Mapping[Mechanism, Callable[[Work, Work], Mapping[str, float]]] = {
     "memory_level": _nearer,
     "dram_bytes": _bytes,
-    "l2_bytes": lambda before, after: {"l2_bytes": _log(before.l2_bytes, after.l2_bytes)},
-    "instructions": lambda before, after: {
-        "instructions_executed": _log(before.instructions, after.instructions)
-    },
 }
+# Metrics that save time if they are fewer, and the counts of work that these are.
+_FEWER: Mapping[str, str] = {
+    "l2_bytes": "l2_bytes",
+    "instructions_executed": "instructions",
+    "l1_wavefronts": "l1_wavefronts",
+    "shared_wavefronts": "shared_wavefronts",
+    "shared_wavefronts_excess": "conflicts",
+    "inst_ldl": "spills",
+    "inst_stl": "spills",
+    "inst_bar": "barriers",
+    "inst_syncs": "arrivals",
+    "inst_membar": "fences",
+}
+_SUMMED = (
+    "loads",
+    "atomics",
+    "shared_accesses",
+    "dram_read",
+    "dram_written",
+    *dict.fromkeys(_FEWER.values()),
+)
 
 
 def _additions(work: Work) -> float:

@@ -17,6 +17,7 @@ class Code:
         overlapped: share of the time in hot loops with a load or a copy to shared memory in flight; NaN if unknown.
         dependent: instructions, each of which needs the result of the one before, summed over warps.
         load_bytes, store_bytes: of a lane and access of global memory, on average; NaN without one.
+        spill_bytes: of a lane and access of local memory, on average; NaN without one.
         adds_floats: its atomics on global memory are in floating point.
         chases: the address of a load comes from another load, where most are executed.
         stores_left: bulk stores that the mean wait for them leaves in flight; NaN without one.
@@ -28,6 +29,7 @@ class Code:
     dependent: float = 0.0
     load_bytes: float = math.nan
     store_bytes: float = math.nan
+    spill_bytes: float = math.nan
     adds_floats: bool = False
     chases: bool = False
     stores_left: float = math.nan

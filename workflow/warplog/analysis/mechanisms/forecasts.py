@@ -5,10 +5,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from warplog.analysis.mechanisms.ceilings import Gpu
-from warplog.analysis.mechanisms.model import Calibration, Prediction, busiest, predict
-from warplog.analysis.mechanisms.work import LINE_SECTORS, WIDEST, Launch, Work
+from warplog.analysis.mechanisms.model import Calibration, Prediction, predict, total
+from warplog.analysis.mechanisms.work import LINE_SECTORS, SECTOR, WIDEST, Launch, Work
 from warplog.analysis.verdicts import Timed
 from warplog.catalog.contract import Mechanism
+
+_BINDS = 0.8  # of the time: a unit that works as long bounds a kernel
 
 
 @dataclass(frozen=True)
@@ -18,7 +20,7 @@ class Mended:
     Attributes:
         mechanism: what is mended.
         prediction: what that should save.
-        bound: the unit that works longest afterwards.
+        bound: the unit that works longest afterwards, if that is most of the time; "" otherwise.
     """
 
     mechanism: Mechanism
@@ -39,8 +41,14 @@ def forecasts(
     for mechanism, mended, kernels in _mended(launch, compulsory_bytes):
         prediction = predict(launch, mended, timed, gpu, calibration, kernels)
         if prediction and prediction.saved_us > 0:
-            found.append(Mended(mechanism, prediction, busiest(mended, gpu)))
+            found.append(Mended(mechanism, prediction, _bound(mended, timed.us - prediction.saved_us, gpu)))
     return sorted(found, key=lambda each: -each.prediction.saved_us)
+
+
+def _bound(launch: Launch, us: float, gpu: Gpu) -> str:
+    busy = total(launch, gpu)
+    longest = max(busy, key=busy.__getitem__, default="")
+    return longest if busy.get(longest, 0.0) >= _BINDS * us else ""
 
 
 def _mended(launch: Launch, compulsory_bytes: float) -> Iterator[tuple[Mechanism, Launch, int]]:
@@ -48,8 +56,8 @@ def _mended(launch: Launch, compulsory_bytes: float) -> Iterator[tuple[Mechanism
     least = compulsory_bytes / moved if moved > compulsory_bytes else 1.0
     for mechanism, mend in MENDS.items():
         mended = [mend(work) for work in launch]
-        if mechanism == "coalescing":
-            shares = (max(least, _asked(work)) for work in launch)
+        if mechanism in _BYTES:
+            shares = (max(least, _BYTES[mechanism](work)) for work in launch)
             mended = [_moving(work, share) for work, share in zip(mended, shares, strict=True)]
         if mended != list(launch):
             yield mechanism, mended, len(launch)
@@ -83,9 +91,10 @@ def _without_conflicts(work: Work) -> Work:
 
 def _without_spills(work: Work) -> Work:
     """What is spilled is a line of L1 and, as far as that is too small, of L2."""
-    sectors = min(LINE_SECTORS * work.spills, work.l2_sectors)
+    sectors = min(work.spilled_sectors, work.l2_sectors)
+    fewer = _with_fewer_wavefronts(work, work.spilled_sectors / LINE_SECTORS)
     return replace(
-        _with_fewer(_with_fewer_wavefronts(work, work.spills), work.spills),
+        _with_fewer(fewer, work.spills),
         l2_sectors=work.l2_sectors - sectors,
         l2_requests=work.l2_requests - sectors / LINE_SECTORS,
         spills=0.0,
@@ -137,6 +146,12 @@ def _asked(work: Work) -> float:
     return min(1.0, (loads + stores) / sectors) if sectors else 1.0
 
 
+def _unspilled(work: Work) -> float:
+    """Returns the share of the bytes of device memory that is left without spills; 1 without any."""
+    moved = work.dram_read + work.dram_written
+    return max(0.0, 1 - SECTOR * work.spilled_sectors / moved) if work.spills and moved else 1.0
+
+
 def _even(work: Work) -> Work:
     """The blocks of a last, partial wave are spread over those before."""
     return replace(work, blocks=work.sms * (work.blocks // work.sms)) if work.blocks > work.sms else work
@@ -168,6 +183,8 @@ def _with_fewer(work: Work, instructions: float) -> Work:
     )
 
 
+# What is left of the bytes of device memory; of these, the compulsory ones are.
+_BYTES: Mapping[Mechanism, Callable[[Work], float]] = {"coalescing": _asked, "spills": _unspilled}
 MENDS: Mapping[Mechanism, Callable[[Work], Work]] = {
     "coalescing": _coalesced,
     "wide_accesses": _widened,

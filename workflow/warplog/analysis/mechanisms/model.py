@@ -181,12 +181,6 @@ def _decide(launch: Launch, gpu: Gpu, power: float) -> Times:
     return shares
 
 
-def busiest(launch: Launch, gpu: Gpu) -> str:
-    """Returns the unit that works longest in the kernels of a launch; "" without any."""
-    times = total(launch, gpu)
-    return max(times, key=times.__getitem__, default="")
-
-
 def total(launch: Launch, gpu: Gpu) -> dict[str, float]:
     """Returns how long each unit works in all kernels of a launch."""
     times: dict[str, float] = {}

@@ -23,6 +23,7 @@ from warplog.tables.conclusions import NAN, Conclusion, Forecast, Reason, UnitTi
 PREDICTED, ACCOUNTED, NOT_IN_EVIDENCE = WORDS = ("predicted", "accounted", "not_in_evidence")
 LEAST = 0.05  # of the slower time: for less, the model names no mechanism
 _NONE: Mechanism = "none"
+_ALIKE = 1.25
 _BY_ADDRESS = ("dram", "l2", "l1")
 _WORK_COUNTS = ("l1_wavefronts", "l2_requests_from_sms")
 # Instructions on whose lines a mechanism acts, and how many of them a kernel executes.
@@ -225,15 +226,51 @@ def _bubbles(campaign: Campaign, of_parent: Key, key: Key) -> Bubbles:
 
 
 def _bubble(campaign: Campaign, key: Key) -> float:
-    """Returns the share of bubbles of a variant, or of its nearest ancestor with a timeline; NaN without one."""
+    """Returns the share of bubbles of a variant, or of its nearest ancestor with a timeline; NaN without one.
+
+    Tiles of an ancestor end as those of the variant only if blocks are of the same size, and an SM holds as many.
+    """
+    nearest = next((each for each in _ancestry(campaign, key) if each in campaign.bubbles_pct), key)
+    is_alike = _blocks(campaign, nearest) == _blocks(campaign, key)
+    return campaign.bubbles_pct.get(nearest, math.nan) if is_alike else math.nan
+
+
+def _ancestry(campaign: Campaign, key: Key) -> Iterator[Key]:
+    """Yields a variant, its parent, and so on, at one case."""
     family, variant, case = key
     seen: set[str] = set()
     while variant and variant not in seen:
         seen.add(variant)
-        if not math.isnan(pct := campaign.bubbles_pct.get((family, variant, case), math.nan)):
-            return pct
+        yield family, variant, case
         variant = campaign.parents.get((family, variant), "")
-    return math.nan
+
+
+def _end_alike(campaign: Campaign, of_parent: Key, key: Key) -> bool:
+    """Returns whether bubbles are alike in the nearest kernels with a timeline before and after a step."""
+    pct = campaign.bubbles_pct
+    before, after = (
+        next((pct[each] for each in line if each in pct), math.nan)
+        for line in (_ancestry(campaign, of_parent), _offspring(campaign, key))
+    )
+    return before <= _ALIKE * after and after <= _ALIKE * before
+
+
+def _offspring(campaign: Campaign, key: Key) -> Iterator[Key]:
+    """Yields a variant, its children, theirs, and so on, at one case."""
+    found = [key]
+    for family, variant, case in found:
+        yield family, variant, case
+        children = (
+            (family, child, case)
+            for (of, child), parent in campaign.parents.items()
+            if (of, parent) == (family, variant)
+        )
+        found += [child for child in children if child not in found]
+
+
+def _blocks(campaign: Campaign, key: Key) -> list[tuple[float, float, float]]:
+    launch = campaign.launches.get(key, ())
+    return [(work.block_warps, work.block_shared_bytes, work.resident) for work in launch]
 
 
 def _deciding(campaign: Campaign, of_parent: Key, key: Key) -> tuple[str, ...]:
@@ -255,7 +292,8 @@ def _deciding(campaign: Campaign, of_parent: Key, key: Key) -> tuple[str, ...]:
     changes = {u: abs(sides[0].get(u, 0.0) - sides[1].get(u, 0.0)) for u in (*sides[0], *sides[1])}
     most = max(changes, key=changes.__getitem__, default="")
     traced = all(campaign.accesses.get(each[:2]) for each in (of_parent, key))
-    tiles = any(map(causes.multiplies, works)) and math.isnan(sum(_bubbles(campaign, of_parent, key)))
+    untimed = math.isnan(sum(_bubbles(campaign, of_parent, key)))
+    tiles = any(map(causes.multiplies, works)) and untimed and not _end_alike(campaign, of_parent, key)
     if most in _BY_ADDRESS and not traced:
         return ("accesses",)
     if most == "dram" and not _holds_less(*(work for _, work in longest)):

@@ -10,11 +10,14 @@ PIPES = ("fma", "alu", "fp64", "xu", "lsu", "tensor")
 _XU_PER_CYCLE = 0.5  # its 16 lanes per SM take a warp in two cycles
 _WORD, WIDEST = 4.0, 16.0  # bytes per lane
 LINE_SECTORS = 4
+SECTOR = 32  # bytes
 _LOOKUPS = 2  # of a sector, where L2 has two partitions
+_SHARED = "shared_bytes_per_block"
 _SHAPE = ("grid_blocks", "block_threads", "gpu_cycles", "instructions_executed")
 COUNTERS = (
     *_SHAPE,
     *(f"pipe_{pipe}_pct" for pipe in PIPES),
+    _SHARED,
     *("pipe_xu_instructions", "l1_wavefronts", "shared_wavefronts", "shared_wavefronts_excess"),
     *(
         "l2_requests_from_sms",
@@ -41,6 +44,7 @@ class Work:
     Attributes:
         sms, mhz: SMs of the GPU, and the clock that the kernel ran at when it was timed.
         blocks, block_warps, resident: of the grid, warps of each, and how many of them an SM holds.
+        block_shared_bytes: shared memory of each block.
         pipe_cycles: cycles of an SM in which each pipe was busy.
         l1_wavefronts: of the data stage of L1, which shared memory shares; NaN if not counted.
         conflicts: wavefronts that bank conflicts add; not more than L1 had, where these were counted.
@@ -59,6 +63,7 @@ class Work:
         multicasts: some of its copies go to several blocks of a cluster.
         received: requests to L2 that SMs have an answer to, where one answers several SMs; NaN if each has its own.
         spills: loads and stores of local memory.
+        spill_bytes: of a lane and access of local memory.
         arrivals: instructions on mbarriers.
         chases: the address of a load comes from another load.
         stores_left: bulk stores that the mean wait for them leaves in flight; NaN without one.
@@ -100,12 +105,14 @@ class Work:
     multicasts: bool = False
     received: float = math.nan
     spills: float = 0.0
+    spill_bytes: float = _WORD
     barriers: float = 0.0
     fences: float = 0.0
     arrivals: float = 0.0
     chases: bool = False
     stores_left: float = math.nan
     store_waits: float = math.nan
+    block_shared_bytes: float = 0.0
 
     @property
     def warps(self) -> float:
@@ -138,6 +145,11 @@ class Work:
             max(0.0, sectors - accesses * _width(accesses, sectors, known))
             for accesses, sectors, known in kinds
         )
+
+    @property
+    def spilled_sectors(self) -> float:
+        """Sectors of local memory, where lanes are neighbours: one for each byte of a lane."""
+        return self.spills * self.spill_bytes
 
     @property
     def widths(self) -> tuple[float, float]:
@@ -237,12 +249,14 @@ def work_of(
         atomic_sectors=sum(sectors for _, sectors in atomics),
         same_address=_same_address(atomics, on_one),
         spills=count("inst_ldl") + count("inst_stl"),
+        spill_bytes=_WORD if math.isnan(code.spill_bytes) else code.spill_bytes,
         barriers=count("inst_bar"),
         fences=count("inst_membar"),
         arrivals=count("inst_syncs"),
         chases=code.chases,
         stores_left=code.stores_left,
         store_waits=code.store_waits * warps,
+        block_shared_bytes=count(_SHARED),
     )
 
 
