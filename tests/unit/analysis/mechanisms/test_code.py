@@ -64,6 +64,11 @@ def test_copies_are_in_flight_until_their_group_is_waited_for(left, share):
     assert overlapped(loops, [1, 1, 1, 100]) == pytest.approx(share)
 
 
+def test_the_overlap_of_bulk_copies_is_unknown():
+    loop = code(LOAD.format(4), "UTMALDG.2D [UR8], [UR4]", "FFMA R6, R6, R7, R8")
+    assert math.isnan(overlapped(loop, [1, 1, 1]))
+
+
 @pytest.mark.parametrize(
     ("steps", "texts", "repeats"),
     [

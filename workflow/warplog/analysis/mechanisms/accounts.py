@@ -2,7 +2,8 @@
 
 The time that warps spend in a state, before and after, follows from counters of both kernels (table `changes`). It is a
 mechanism only if something else changed along with it: the number of fences with the wait for them, the place of loads
-in a loop with the wait for memory. Otherwise a wait is as short as the time that it is part of.
+in a loop with the wait for memory. Otherwise a wait is as short as the time that it is part of. Nor does it save more
+than what changed can take.
 
 A wait may hide others, which then are shorter. If it alone became longer, all that was lost is due to it.
 """
@@ -11,6 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from warplog.analysis.mechanisms.units import SCHEDULERS
 from warplog.analysis.mechanisms.work import Work
 from warplog.catalog.contract import Mechanism
 from warplog.core.columns import Row, number, text
@@ -31,7 +33,7 @@ class Account:
 # What a wait shows if it changes along with a count of work.
 _ALONG: Mapping[str, tuple[Mechanism, str, Callable[[Work], float]]] = {
     "membar": ("fences", "inst_membar", lambda work: work.fences),
-    "barrier": ("barriers", "inst_bar", lambda work: work.barriers),
+    "barrier": ("barriers", "inst_bar", lambda work: work.barriers / work.warps),
 }
 _MOSTLY = 0.5
 _PORTS, _BUBBLE = "sass_steps/bank_conflicts", "launches/bubble_pct"
@@ -42,14 +44,13 @@ def accounts(
     after: Work,
     parent_us: float,
     changes: Sequence[Row],
-    sass_steps: Sequence[Row],
     bubbles: Bubbles,
 ) -> Iterator[Account]:
     """Yields what accounts for a part of a step.
 
     Args:
         before, after: the work of the longest kernels.
-        changes, sass_steps: the rows of these tables about the step.
+        changes: the rows of this table about the step.
     """
     of_states = [row for row in changes if row["kind"] == "state"]
     states = {text(row, "quantity"): number(row, "saved_us") for row in of_states}
@@ -62,9 +63,10 @@ def accounts(
                 yield Account(mechanism, _net(state, states), (column, counter))
         elif state == "long_scoreboard" and _overlap(before) * _overlap(after) < 0:
             waits = number(row, "before") * _left(before, after) - number(row, "after") * _left(after, before)
-            yield Account("load_overlap", waits, (column, "instructions/text"))
-        elif state == "dispatch_stall" and any(map(_other_ports, sass_steps)):
-            yield Account("register_ports", saved_us, (column, _PORTS))
+            if (_overlap(after) - _overlap(before)) * waits > 0:
+                yield Account("load_overlap", waits, (column, "instructions/text"))
+        elif state == "dispatch_stall" and (ports_us := _at_ports(before) - _at_ports(after)) * saved_us > 0:
+            yield Account("register_ports", min(saved_us, ports_us, key=abs), (column, _PORTS))
     if not math.isnan(sum(bubbles)):
         yield Account("store_overlap", (bubbles[0] - bubbles[1]) / 100 * parent_us, (_BUBBLE,))
 
@@ -95,5 +97,6 @@ def _left(before: Work, after: Work) -> float:
     return min(1.0, after.loads / before.loads) if is_alike else 1.0
 
 
-def _other_ports(row: Row) -> bool:
-    return row["quantity"] == "bank_conflicts" and number(row, "before") != number(row, "after")
+def _at_ports(work: Work) -> float:
+    """Returns how long the schedulers of an SM wait for registers in one bank, in microseconds."""
+    return work.port_conflicts / (SCHEDULERS * work.sms * work.mhz)

@@ -12,7 +12,7 @@ from warplog.analysis.mechanisms.ceilings import Gpu
 from warplog.analysis.mechanisms.code import UNKNOWN, Code, chases, dependent, loads_in_flight, overlapped
 from warplog.analysis.mechanisms.contention import Traced
 from warplog.analysis.mechanisms.work import COUNTERS, Launch, work_of
-from warplog.analysis.sass_steps import HotInstruction, Loop, hot_loops
+from warplog.analysis.sass_steps import HotInstruction, Loop, bank_conflicts, hot_loops
 from warplog.analysis.verdicts import Timed, noise_of
 from warplog.core.columns import Row, number, text
 from warplog.parsers.instruction import parse
@@ -21,7 +21,7 @@ Key = tuple[str, str, str]  # family, variant, case
 Tables = Mapping[str, Sequence[Row]]  # the rows of tables, by name
 TABLES = (
     *("metrics", "measurements", "floors", "variants", "gpus", "ceilings"),
-    *("instructions", "lines", "accesses", "traced_kernels", "changes", "sass_steps", "launches", "bounds"),
+    *("instructions", "lines", "accesses", "traced_kernels", "changes", "launches", "bounds"),
 )
 _COUNTERS = frozenset(COUNTERS)
 _REST = "rest"
@@ -37,7 +37,7 @@ class Campaign:
         launches: the kernels of each captured case whose counts are known.
         times: at rest.
         parents: by family and variant; "" for none.
-        changes, sass_steps, lines, instructions: rows of these tables, by variant and case.
+        changes, lines, instructions: rows of these tables, by variant and case.
         accesses: rows of this table by family and variant, since other cases are traced than are profiled.
         bubbles_pct: share of the time in which tensor cores wait for the end of a tile, by variant and case.
         compulsory_bytes: what the algorithm has to move to and from device memory, by variant and case.
@@ -49,7 +49,6 @@ class Campaign:
     times: Mapping[Key, Timed]
     parents: Mapping[tuple[str, str], str]
     changes: Mapping[Key, Sequence[Row]]
-    sass_steps: Mapping[Key, Sequence[Row]]
     lines: Mapping[Key, Sequence[Row]]
     instructions: Mapping[Key, Sequence[Row]]
     accesses: Mapping[tuple[str, str], Sequence[Row]]
@@ -66,9 +65,7 @@ def read(tables: Tables, sources: Mapping[str, Sources]) -> Campaign:
         sources: of the variants of each family, as far as they are known.
     """
     gpu = ceilings.read(tables["ceilings"], tables["gpus"][0])
-    changes, sass_steps, lines, instructions = (
-        _by_key(tables[name]) for name in ("changes", "sass_steps", "lines", "instructions")
-    )
+    changes, lines, instructions = (_by_key(tables[name]) for name in ("changes", "lines", "instructions"))
     present = {_key(row)[:2]: row.get("source_sha256") for row in tables["variants"]}
     of_present = [row for row in tables["accesses"] if row["source_sha256"] == present.get(_key(row)[:2])]
     accesses: dict[tuple[str, str], list[Row]] = defaultdict(list)
@@ -86,7 +83,6 @@ def read(tables: Tables, sources: Mapping[str, Sources]) -> Campaign:
         times(tables["measurements"], tables["floors"]),
         {(text(row, "family"), text(row, "variant")): text(row, "parent") for row in tables["variants"]},
         changes,
-        sass_steps,
         lines,
         instructions,
         accesses,
@@ -112,6 +108,7 @@ def codes(instructions: Iterable[Row]) -> dict[Key, Code]:
             _lane_bytes(every, "stg"),
             any(_FLOAT_ATOMIC.fullmatch(instruction.code.opcode) for instruction in every),
             chases([instruction.code for instruction in hottest.instructions]),
+            _port_conflicts(loops),
         )
     return found
 
@@ -185,6 +182,18 @@ def _by_key(rows: Iterable[Row]) -> dict[Key, list[Row]]:
 def _dependent(loop: Loop) -> float:
     steps = dependent([instruction.code for instruction in loop.instructions], loop.iterates)
     return 0.0 if math.isnan(loop.iterations) else steps * loop.iterations
+
+
+def _port_conflicts(loops: Sequence[Loop]) -> float:
+    """Returns the FFMAs that read their registers a cycle longer; NaN if the text does not have what is reused."""
+    if not any(instruction.code.reused for loop in loops for instruction in loop.instructions):
+        return math.nan
+    return sum(
+        instruction.executed
+        for loop in loops
+        for instruction, delayed in zip(loop.instructions, bank_conflicts(loop), strict=True)
+        if delayed
+    )
 
 
 def _counts(rows: Iterable[Row], column: str) -> list[float]:

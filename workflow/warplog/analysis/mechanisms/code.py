@@ -19,6 +19,7 @@ class Code:
         load_bytes, store_bytes: of a lane and access of global memory, on average; NaN without one.
         adds_floats: its atomics on global memory are in floating point.
         chases: the address of a load comes from another load, where most are executed.
+        port_conflicts: FFMAs that read their registers a cycle longer, summed over warps; NaN if unknown.
     """
 
     in_flight: int = 0
@@ -28,10 +29,12 @@ class Code:
     store_bytes: float = math.nan
     adds_floats: bool = False
     chases: bool = False
+    port_conflicts: float = math.nan
 
 
 UNKNOWN = Code()
 _ARITHMETIC = ("ffma", "float", "half", "integer")
+_BULK = ("UTMALDG", "UBLKCP")  # to shared memory, or from there
 _PASSES = 3  # the first fills the registers, the others differ by what an iteration adds
 
 
@@ -63,12 +66,15 @@ def chases(code: Sequence[Instruction]) -> bool:
 def overlapped(code: Sequence[Instruction], executed: Sequence[float]) -> float:
     """Returns the share of executed instructions that are issued while a load or a copy to shared memory is in flight.
 
-    Instructions stand for time. It is NaN if nothing was executed.
+    Instructions stand for time. It is NaN if nothing was executed, and with bulk copies: who waits for these at an
+    mbarrier, and when they were asked for, the order of instructions does not tell.
 
     Args:
         code: loops around each other, in the order of their addresses.
         executed: how often each instruction was executed.
     """
+    if any(instruction.base in _BULK for instruction in code):
+        return math.nan
     second = islice(_walk((*code, *code)), len(code), None)
     busy = sum(n for n, (_, waiting, copies) in zip(executed, second, strict=True) if waiting or copies)
     return busy / sum(executed) if sum(executed) else math.nan

@@ -10,6 +10,8 @@ from warplog.analysis.mechanisms.work import LINE_SECTORS, WIDEST, Launch, Work
 from warplog.analysis.verdicts import Timed
 from warplog.catalog.contract import Mechanism
 
+_OF_STEP = 2  # barriers: shared memory is filled, and read
+
 
 @dataclass(frozen=True)
 class Mended:
@@ -96,14 +98,16 @@ def _widened(work: Work) -> Work:
     """Neighbouring accesses are joined to the widest; lanes that lie apart have no neighbours.
 
     A thread joins its own accesses. One that has too few of them takes over those of others, so that there are fewer.
-    Loads whose addresses come from other loads cannot be joined.
+    Loads whose addresses come from other loads cannot be joined. Those that fill shared memory are waited for in each
+    step between two barriers, however wide they are.
     """
     if work.excess_sectors or work.chases:
         return work
     kept = [min(1.0, width / WIDEST) if width else 1.0 for width in work.widths]
     loads, stores = work.loads * kept[0], work.stores * kept[1]
     fewer = _with_fewer(work, work.loads + work.stores - loads - stores)
-    return replace(
+    rounds = min(work.rounds, work.barriers / work.warps / _OF_STEP) if work.shared_accesses else 0.0
+    joined = replace(
         fewer,
         blocks=max(1.0, work.blocks * min(1.0, max(loads, stores) / work.warps)),
         loads=loads,
@@ -111,6 +115,7 @@ def _widened(work: Work) -> Work:
         load_bytes=work.widths[0] / kept[0],
         store_bytes=work.widths[1] / kept[1],
     )
+    return replace(joined, in_flight=loads / joined.warps / rounds) if joined.rounds < rounds else joined
 
 
 def _moving(work: Work, share: float) -> Work:

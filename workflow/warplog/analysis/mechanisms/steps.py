@@ -207,7 +207,6 @@ def _account(
         after,
         campaign.times[of_parent].us,
         campaign.changes.get(key, ()),
-        campaign.sass_steps.get(key, ()),
         _bubbles(campaign, of_parent, key),
     )
     return accounts.best(found, measured_us, error)

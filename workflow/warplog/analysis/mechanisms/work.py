@@ -15,7 +15,8 @@ _SHAPE = ("grid_blocks", "block_threads", "gpu_cycles", "instructions_executed")
 COUNTERS = (
     *_SHAPE,
     *(f"pipe_{pipe}_pct" for pipe in PIPES),
-    *("pipe_xu_instructions", "l1_wavefronts", "shared_wavefronts", "shared_wavefronts_excess"),
+    *("pipe_xu_instructions", "l1_wavefronts", "l1_shared_wavefronts"),
+    *("shared_wavefronts", "shared_wavefronts_excess"),
     *(
         "l2_requests_from_sms",
         "l2_sectors_from_sms",
@@ -43,7 +44,7 @@ class Work:
         blocks, block_warps, resident: of the grid, warps of each, and how many of them an SM holds.
         pipe_cycles: cycles of an SM in which each pipe was busy.
         l1_wavefronts: of the data stage of L1, which shared memory shares; NaN if not counted.
-        conflicts: wavefronts that bank conflicts add; not more than L1 had, where these were counted.
+        conflicts: wavefronts that bank conflicts add; not more than L1 had for shared memory, where these were counted.
         l2_bytes: looked up in L2, in each of its partitions.
         loads, stores: warp-wide accesses to global memory, and their sectors.
         load_bytes, store_bytes: of a lane and access; NaN if unknown.
@@ -61,6 +62,7 @@ class Work:
         spills: loads and stores of local memory.
         arrivals: instructions on mbarriers.
         chases: the address of a load comes from another load.
+        port_conflicts: FFMAs that read their registers a cycle longer, summed over warps; NaN if unknown.
     """
 
     sms: float
@@ -102,6 +104,7 @@ class Work:
     fences: float = 0.0
     arrivals: float = 0.0
     chases: bool = False
+    port_conflicts: float = math.nan
 
     @property
     def warps(self) -> float:
@@ -192,7 +195,7 @@ def work_of(
     ]
     shared, conflicts = count("shared_wavefronts"), count("shared_wavefronts_excess")
     # Addresses tell both: lanes of a warp that L1 serves together may count as conflicts there.
-    counted = count("l1_wavefronts") or shared
+    counted = count("l1_shared_wavefronts") or count("l1_wavefronts") or shared
     atomics = tuple(
         (count(f"global_{kind}_requests"), count(f"l2_{kind}_sectors")) for kind in ("reduction", "atomic")
     )
@@ -237,6 +240,7 @@ def work_of(
         fences=count("inst_membar"),
         arrivals=count("inst_syncs"),
         chases=code.chases,
+        port_conflicts=code.port_conflicts,
     )
 
 
