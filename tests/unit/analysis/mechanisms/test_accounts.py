@@ -93,6 +93,24 @@ def test_register_ports_save_at_most_the_cycles_of_their_conflicts(before, after
     assert accounted == ([] if saved_us is None else [pytest.approx(saved_us)])
 
 
+@pytest.mark.parametrize(
+    ("after", "mechanism"),
+    [
+        ({"in_flight": 8}, "loads_in_flight"),
+        ({"resident": 20.0}, "occupancy"),
+        ({"resident": 20.0, "in_flight": 1}, None),  # an SM has fewer loads in flight
+        ({"in_flight": 2}, None),
+        ({"in_flight": 8, "loads": 50.0}, None),  # loads that are gone are not hidden
+    ],
+)
+def test_waits_for_as_many_loads_are_shorter_with_more_of_them_in_flight(after, mechanism):
+    loads = {"loads": 100.0, "in_flight": 4}
+    accounted = [
+        account.mechanism for account in found(loads, loads | after, [state("long_scoreboard", 30.0)])
+    ]
+    assert accounted == ([mechanism] if mechanism else [])
+
+
 def test_bubbles_at_the_end_of_tiles_account_for_overlapped_stores():
     (account,) = found({}, {}, [], bubbles=(9.0, 2.0))
     assert (account.mechanism, account.saved_us) == ("store_overlap", pytest.approx(14.0))

@@ -36,6 +36,11 @@ _ALONG: Mapping[str, tuple[Mechanism, str, Callable[[Work], float]]] = {
     "barrier": ("barriers", "inst_bar", lambda work: work.barriers / work.warps),
 }
 _MOSTLY = 0.5
+_ALIKE = 0.05  # of loads
+_HIDES: Mapping[Mechanism, tuple[str, ...]] = {
+    "loads_in_flight": ("instructions/text",),
+    "occupancy": ("occupancy_limit_registers_blocks", "occupancy_limit_shared_memory_blocks"),
+}
 _PORTS, _BUBBLE = "sass_steps/bank_conflicts", "launches/bubble_pct"
 
 
@@ -61,7 +66,9 @@ def accounts(
             mechanism, counter, count = _ALONG[state]
             if (count(before) - count(after)) * saved_us > 0:
                 yield Account(mechanism, _net(state, states), (column, counter))
-        elif state == "long_scoreboard" and _overlap(before) * _overlap(after) < 0:
+        if state == "long_scoreboard" and (hidden := _hidden(before, after, saved_us)):
+            yield Account(hidden, saved_us, (column, *_HIDES[hidden]))
+        if state == "long_scoreboard" and _overlap(before) * _overlap(after) < 0:
             waits = number(row, "before") * _left(before, after) - number(row, "after") * _left(after, before)
             if (_overlap(after) - _overlap(before)) * waits > 0:
                 yield Account("load_overlap", waits, (column, "instructions/text"))
@@ -84,6 +91,24 @@ def _net(state: str, states: Mapping[str, float]) -> float:
     saved_us, whole = states[state], sum(states.values())
     alone = all(other * saved_us <= 0 for name, other in states.items() if name != state)
     return whole if alone and whole * saved_us > 0 else saved_us
+
+
+def _hidden(before: Work, after: Work, saved_us: float) -> Mechanism | None:
+    """Returns what hides waits for as many loads more or less than before: loads in flight, or warps.
+
+    None if an SM has not more loads in flight for a saving, or fewer for a loss, or if loads are others.
+    """
+    if not before.loads or not math.isclose(before.loads, after.loads, rel_tol=_ALIKE):
+        return None
+    if not before.in_flight or not after.in_flight:
+        return None
+    more: dict[Mechanism, float] = {
+        "loads_in_flight": math.log(after.in_flight / before.in_flight),
+        "occupancy": math.log(after.block_warps * after.resident / before.block_warps / before.resident),
+    }
+    if sum(more.values()) * saved_us <= 0:
+        return None
+    return max(more.items(), key=lambda item: item[1] * saved_us)[0]
 
 
 def _overlap(work: Work) -> float:
