@@ -14,7 +14,7 @@ from warplog.analysis.mechanisms.model import Calibration
 from warplog.analysis.verdicts import Noise, Timed
 from warplog.core.errors import WarplogError
 
-EMPTY = ("changes", "sass_steps", "lines", "instructions", "accesses", "bubbles_pct", "compulsory_bytes")
+EMPTY = ("changes", "lines", "instructions", "accesses", "bubbles_pct", "compulsory_bytes")
 
 
 @pytest.fixture(scope="module")

@@ -124,6 +124,12 @@ def test_bank_conflicts_are_at_most_what_l1_did_beyond_accesses_without_them(of_
     assert (work.conflicts, work.shared_wavefronts - work.conflicts) == (conflicts, 100.0)
 
 
+def test_wavefronts_of_global_memory_are_no_bank_conflicts():
+    of_l1 = {"l1_wavefronts": 400.0, "l1_shared_wavefronts": 105.0}
+    counts = COUNTED | {"shared_wavefronts": 400.0, "shared_wavefronts_excess": 300.0} | of_l1
+    assert work_of(counts, 100.0, 1800.0, UNKNOWN).conflicts == 5.0
+
+
 @pytest.mark.parametrize(
     ("sectors", "lane_bytes", "excess"),
     [(32, 4.0, 28), (32, math.nan, 28), (16, 16.0, 0), (16, math.nan, 0), (16, 4.0, 12), (1, 4.0, 0)],
@@ -187,6 +193,13 @@ def test_machine_code_tells_widths_chains_and_the_loads_of_the_loop_that_loads_m
     plain = campaign.codes(code("REDG.E.ADD.STRONG.GPU desc[UR4][R2.64], R5"))[KEY]
     assert not plain.adds_floats
     assert math.isnan(plain.load_bytes)
+
+
+def test_conflicts_between_registers_are_known_if_the_text_has_what_is_reused():
+    delayed, reused = "FFMA R8, R2, R4, R6", "FFMA R9, R2.reuse, R5, R6"
+    assert campaign.codes(code(delayed, reused))[KEY].port_conflicts == 800
+    assert campaign.codes(code("FFMA R9, R2.reuse, R5, R6", delayed))[KEY].port_conflicts == 0
+    assert math.isnan(campaign.codes(code(delayed))[KEY].port_conflicts)
 
 
 def test_what_machine_code_tells_is_that_of_the_longest_kernel():

@@ -107,6 +107,11 @@ def test_waits_for_bulk_stores_that_were_not_sampled_are_unknown():
     assert math.isnan(share)
 
 
+def test_the_overlap_of_bulk_copies_is_unknown():
+    loop = code(LOAD.format(4), "UTMALDG.2D [UR8], [UR4]", "FFMA R6, R6, R7, R8")
+    assert math.isnan(overlapped(loop, [1, 1, 1]))
+
+
 @pytest.mark.parametrize(
     ("steps", "texts", "repeats"),
     [

@@ -126,6 +126,29 @@ def test_half_the_blocks_wait_at_half_the_barriers_and_add_half_their_sums(atomi
     assert saved([counting], 1002, on=starts)["wide_accesses"] == pytest.approx(500, rel=1e-2)
 
 
+def test_wider_loads_leave_the_steps_between_barriers():
+    """A tile of one load per thread and step has as many steps with wide loads, a tile of eight has fewer waits."""
+    on = gpu(
+        block_life_ns=0.0,
+        block_starts_per_us=1e12,
+        warp_starts_per_us=1e12,
+        barrier_ns=1e-3,
+        barrier_32_warps_ns=1e-3,
+    )
+    tile = work(
+        **LOADS,
+        load_sectors=4e7,
+        in_flight=1.0,
+        shared_accesses=2e7,
+        barriers=2e7,
+        l2_requests=1e6,
+        l2_sectors=4e6,
+    )
+    assert "wide_accesses" not in saved([tile], 1e4, on=on)
+    assert saved([replace(tile, barriers=25e5)], 1e4, on=on)["wide_accesses"] > 5e3
+    assert saved([replace(tile, shared_accesses=0.0)], 1e4, on=on)["wide_accesses"] > 5e3
+
+
 def test_the_best_comes_first_with_its_interval_and_the_bound_behind_it():
     launch = [work(l1_wavefronts=2e8, shared_wavefronts=2e8, conflicts=15e7, instructions=4e8, spills=1e8)]
     found = forecasts(launch, Timed(2202, EXACT), ONLY, Calibration(4.0, 0.2))

@@ -158,6 +158,23 @@ def test_what_hits_l1_again_without_fences_saves_no_bytes_by_itself(fences, hit,
     assert found([before], [after])[0] == found([after], [before])[0] == mechanism
 
 
+@pytest.mark.parametrize(
+    ("missed", "mechanism"), [(1.0, "shared_accesses"), (1.1, "shared_accesses"), (0.5, "memory_level")]
+)
+def test_accesses_to_shared_memory_in_the_place_of_hits_in_l1_are_of_no_nearer_level(missed, mechanism):
+    """Three accesses become two."""
+    afar = {"l2_bytes": 1e9, "dram_read": 1e8}
+    before = work(**WORDS | {"loads": 3e9, "load_sectors": 12e9}, **afar, l1_wavefronts=3e9, l1_hit=0.95)
+    after = work(
+        **WORDS | {"loads": 1e7, "load_sectors": missed * 6e8},
+        **{name: missed * count for name, count in afar.items()},
+        shared_accesses=2e9,
+        shared_wavefronts=2e9,
+        l1_wavefronts=2e9,
+    )
+    assert found([before], [after])[0] == found([after], [before])[0] == mechanism
+
+
 def test_spills_that_reach_device_memory_are_named_for_its_bytes():
     """A warp spills 128 bytes at a time."""
     assert found([work(dram_read=3e9)], [work(dram_read=6e9, spills=2e7)])[0] == "spills"

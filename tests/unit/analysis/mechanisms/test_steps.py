@@ -23,7 +23,7 @@ BASE, CHILD = ("f", "base", "1"), ("f", "child", "1")
 def campaign(before=CONFLICTS, after=PADDED, us=(1002.0, 402.0), **given):
     """A campaign of a variant and its parent."""
     times = {key: Timed(each, Noise(0.001)) for key, each in zip((BASE, CHILD), us, strict=True)}
-    empty = ("changes", "sass_steps", "lines", "instructions", "accesses", "bubbles_pct", "compulsory_bytes")
+    empty = ("changes", "lines", "instructions", "accesses", "bubbles_pct", "compulsory_bytes")
     nothing = {name: {} for name in empty}
     return Campaign(
         **{

@@ -20,7 +20,7 @@ from warplog.analysis.mechanisms.code import (
 )
 from warplog.analysis.mechanisms.contention import Cases, Traced
 from warplog.analysis.mechanisms.work import COUNTERS, Launch, work_of
-from warplog.analysis.sass_steps import HotInstruction, Loop, hot_loops
+from warplog.analysis.sass_steps import HotInstruction, Loop, bank_conflicts, hot_loops
 from warplog.analysis.verdicts import Timed, noise_of
 from warplog.core.columns import Row, number, text
 from warplog.parsers.instruction import parse
@@ -35,7 +35,6 @@ TABLES = (
         "accesses",
         "traced_kernels",
         "changes",
-        "sass_steps",
         "launches",
         "bounds",
         "steps",
@@ -55,7 +54,7 @@ class Campaign:
         launches: the kernels of each captured case whose counts are known.
         times: at rest.
         parents: by family and variant; "" for none.
-        changes, sass_steps, lines, instructions: rows of these tables, by variant and case.
+        changes, lines, instructions: rows of these tables, by variant and case.
         accesses: rows of this table by family and variant, since other cases are traced than are profiled.
         bubbles_pct: share of the time in which tensor cores wait for the end of a tile, by variant and case.
         compulsory_bytes: what the algorithm has to move to and from device memory, by variant and case.
@@ -68,7 +67,6 @@ class Campaign:
     times: Mapping[Key, Timed]
     parents: Mapping[tuple[str, str], str]
     changes: Mapping[Key, Sequence[Row]]
-    sass_steps: Mapping[Key, Sequence[Row]]
     lines: Mapping[Key, Sequence[Row]]
     instructions: Mapping[Key, Sequence[Row]]
     accesses: Mapping[tuple[str, str], Sequence[Row]]
@@ -86,9 +84,7 @@ def read(tables: Tables, sources: Mapping[str, Sources], cases: Mapping[str, Cas
         sources, cases: of the variants of each family, and its cases, as far as they are known.
     """
     gpu = ceilings.read(tables["ceilings"], tables["gpus"][0])
-    changes, sass_steps, lines, instructions = (
-        _by_key(tables[name]) for name in ("changes", "sass_steps", "lines", "instructions")
-    )
+    changes, lines, instructions = (_by_key(tables[name]) for name in ("changes", "lines", "instructions"))
     present = {_key(row)[:2]: row.get("source_sha256") for row in tables["variants"]}
     of_present = [row for row in tables["accesses"] if row["source_sha256"] == present.get(_key(row)[:2])]
     accesses: dict[tuple[str, str], list[Row]] = defaultdict(list)
@@ -107,7 +103,6 @@ def read(tables: Tables, sources: Mapping[str, Sources], cases: Mapping[str, Cas
         times(tables["measurements"], tables["floors"]),
         {(text(row, "family"), text(row, "variant")): text(row, "parent") for row in tables["variants"]},
         changes,
-        sass_steps,
         lines,
         instructions,
         accesses,
@@ -138,6 +133,7 @@ def codes(instructions: Iterable[Row]) -> dict[Key, Code]:
             any(_FLOAT_ATOMIC.fullmatch(instruction.code.opcode) for instruction in every),
             chases([instruction.code for instruction in hottest.instructions], hottest.iterates),
             *store_waits(code, executed, _counts(by_address, "samples")),
+            _port_conflicts(loops),
         )
     return found
 
@@ -215,6 +211,18 @@ def _by_key(rows: Iterable[Row]) -> dict[Key, list[Row]]:
 def _dependent(loop: Loop) -> float:
     steps = dependent([instruction.code for instruction in loop.instructions], loop.iterates)
     return 0.0 if math.isnan(loop.iterations) else steps * loop.iterations
+
+
+def _port_conflicts(loops: Sequence[Loop]) -> float:
+    """Returns the FFMAs that read their registers a cycle longer; NaN if the text does not have what is reused."""
+    if not any(instruction.code.reused for loop in loops for instruction in loop.instructions):
+        return math.nan
+    return sum(
+        instruction.executed
+        for loop in loops
+        for instruction, delayed in zip(loop.instructions, bank_conflicts(loop), strict=True)
+        if delayed
+    )
 
 
 def _counts(rows: Iterable[Row], column: str) -> list[float]:

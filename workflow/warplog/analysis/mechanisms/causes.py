@@ -6,7 +6,7 @@ direction, in proportion to their changes, or their logarithms. A mechanism has 
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from warplog.analysis.mechanisms import units
@@ -157,11 +157,23 @@ def _instructions(before: Work, after: Work, with_others: bool) -> Parts:
 
 
 def _other_memory(before: Work, after: Work, otherwise: Mechanism = "shared_accesses") -> Mechanism:
-    """Returns why accesses to global memory are others: those to shared memory take their place, or something else."""
-    here, there = (_accesses(work) for work in (before, after))
-    return (
-        "memory_level" if (here - there) * (before.shared_accesses - after.shared_accesses) < 0 else otherwise
-    )
+    """Returns why accesses to global memory are others: those to shared memory take their place, or something else.
+
+    These are of a nearer level only if fewer bytes come from afar than before: L1 may have answered already.
+    """
+    fewer = _accesses(before) - _accesses(after)
+    if fewer * (before.shared_accesses - after.shared_accesses) >= 0:
+        return otherwise
+    forth = math.copysign(1.0, fewer)
+    is_nearer = any(forth * moved >= LEAST_MOVED for moved in _from_afar(before, after))
+    return "memory_level" if is_nearer else "shared_accesses"
+
+
+def _from_afar(before: Work, after: Work) -> Iterator[float]:
+    """Yields how far the bytes of L2 and of device memory, and the sectors that L1 lacks, are fewer than before."""
+    yield _log(before.l2_bytes, after.l2_bytes)
+    yield _log(before.dram_read + before.dram_written, after.dram_read + after.dram_written)
+    yield _log(before.load_sectors * (1 - before.l1_hit), after.load_sectors * (1 - after.l1_hit))
 
 
 def _chain(unit: str, before: Work, after: Work, gpu: Gpu) -> Parts:

@@ -22,6 +22,7 @@ class Code:
         chases: the address of a load comes from another load, where most are executed.
         stores_left: bulk stores that the mean wait for them leaves in flight; NaN without one.
         store_waits: share of the time of all warps in which one waits for bulk stores; NaN if it was not sampled.
+        port_conflicts: FFMAs that read their registers a cycle longer, summed over warps; NaN if unknown.
     """
 
     in_flight: int = 0
@@ -34,10 +35,12 @@ class Code:
     chases: bool = False
     stores_left: float = math.nan
     store_waits: float = math.nan
+    port_conflicts: float = math.nan
 
 
 UNKNOWN = Code()
 _ARITHMETIC = ("ffma", "float", "half", "integer")
+_BULK = ("UTMALDG", "UBLKCP")  # to shared memory, or from there
 _PASSES = 3  # the first fills the registers, the others differ by what an iteration adds
 
 
@@ -74,12 +77,15 @@ def chases(code: Sequence[Instruction], repeats: bool) -> bool:
 def overlapped(code: Sequence[Instruction], executed: Sequence[float]) -> float:
     """Returns the share of executed instructions that are issued while a load or a copy to shared memory is in flight.
 
-    Instructions stand for time. It is NaN if nothing was executed.
+    Instructions stand for time. It is NaN if nothing was executed, and with bulk copies: who waits for these at an
+    mbarrier, and when they were asked for, the order of instructions does not tell.
 
     Args:
         code: loops around each other, in the order of their addresses.
         executed: how often each instruction was executed.
     """
+    if any(instruction.base in _BULK for instruction in code):
+        return math.nan
     second = islice(_walk((*code, *code)), len(code), None)
     busy = sum(n for n, (_, waiting, copies) in zip(executed, second, strict=True) if waiting or copies)
     return busy / sum(executed) if sum(executed) else math.nan

@@ -11,6 +11,7 @@ from warplog.analysis.verdicts import Timed
 from warplog.catalog.contract import Mechanism
 
 _BINDS = 0.8  # of the time: a unit that works as long bounds a kernel
+_OF_STEP = 2  # barriers: shared memory is filled, and read
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,8 @@ def _widened(work: Work) -> Work:
 
     A thread joins its own accesses. One that has too few of them takes over those of others, so that there are fewer,
     and fewer blocks wait at barriers, or add what their warps have in common to global memory.
-    Loads whose addresses come from other loads cannot be joined.
+    Loads whose addresses come from other loads cannot be joined. Those that fill shared memory are waited for in each
+    step between two barriers, however wide they are.
     """
     if work.excess_sectors or work.chases:
         return work
@@ -116,7 +118,8 @@ def _widened(work: Work) -> Work:
     blocks = max(1.0, work.blocks * min(1.0, max(loads, stores) / work.warps))
     left = blocks / work.blocks
     of_blocks = left if work.atomics <= work.warps else 1.0
-    return replace(
+    rounds = min(work.rounds, work.barriers / work.warps / _OF_STEP) if work.shared_accesses else 0.0
+    joined = replace(
         fewer,
         blocks=blocks,
         barriers=left * work.barriers,
@@ -128,6 +131,7 @@ def _widened(work: Work) -> Work:
         load_bytes=work.widths[0] / kept[0],
         store_bytes=work.widths[1] / kept[1],
     )
+    return replace(joined, in_flight=loads / joined.warps / rounds) if joined.rounds < rounds else joined
 
 
 def _moving(work: Work, share: float) -> Work:

@@ -214,7 +214,6 @@ def _account(
         campaign.times[of_parent].us,
         campaign.times[key].us,
         campaign.changes.get(key, ()),
-        campaign.sass_steps.get(key, ()),
         _bubbles(campaign, of_parent, key),
         campaign.others_us.get(key, NAN) if len(parent) != len(child) else NAN,
     )

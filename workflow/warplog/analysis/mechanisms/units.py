@@ -20,7 +20,7 @@ WAITED_FOR = ("loads", "copies")  # parts of the chain that are waits
 OF_SM = ("issue", "fma", "alu", "fp64", "xu", "lsu", "tensor", "l1")
 OF_GPU = ("l2", "dram")
 _STARTS = (BLOCKS, WARPS)
-_SCHEDULERS = 4  # of an SM, each of which issues an instruction per cycle
+SCHEDULERS = 4  # of an SM, each of which issues an instruction per cycle
 _WAVEFRONT, _LINE, _SECTOR = 128, 128, 32  # bytes
 _PORT = 64  # bytes per cycle between an SM and L2
 _FEW_WARPS, _MANY_WARPS = 4, 32  # of the two barriers that are measured
@@ -141,7 +141,7 @@ def _norm(times: Iterable[float], power: float) -> float:
 
 def _of_sm(work: Work, gpu: Gpu) -> Iterator[tuple[str, float]]:
     cycle_us = work.unevenness / work.mhz  # of the busiest SM
-    yield "issue", work.instructions / (_SCHEDULERS * work.sms) * cycle_us / gpu.share("issue_pct")
+    yield "issue", work.instructions / (SCHEDULERS * work.sms) * cycle_us / gpu.share("issue_pct")
     for pipe, cycles in work.pipe_cycles.items():
         yield pipe, cycles * cycle_us / gpu.share(f"{pipe}_pct")
     yield COUNTING, work.barriers / work.sms * _counted(gpu) * work.unevenness

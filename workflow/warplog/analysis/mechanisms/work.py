@@ -18,7 +18,8 @@ COUNTERS = (
     *_SHAPE,
     *(f"pipe_{pipe}_pct" for pipe in PIPES),
     _SHARED,
-    *("pipe_xu_instructions", "l1_wavefronts", "shared_wavefronts", "shared_wavefronts_excess"),
+    *("pipe_xu_instructions", "l1_wavefronts", "l1_shared_wavefronts"),
+    *("shared_wavefronts", "shared_wavefronts_excess"),
     *(
         "l2_requests_from_sms",
         "l2_sectors_from_sms",
@@ -47,7 +48,7 @@ class Work:
         block_shared_bytes: shared memory of each block.
         pipe_cycles: cycles of an SM in which each pipe was busy.
         l1_wavefronts: of the data stage of L1, which shared memory shares; NaN if not counted.
-        conflicts: wavefronts that bank conflicts add; not more than L1 had, where these were counted.
+        conflicts: wavefronts that bank conflicts add; not more than L1 had for shared memory, where these were counted.
         l2_bytes: looked up in L2, in each of its partitions.
         loads, stores: warp-wide accesses to global memory, and their sectors.
         load_bytes, store_bytes: of a lane and access; NaN if unknown.
@@ -68,6 +69,7 @@ class Work:
         chases: the address of a load comes from another load.
         stores_left: bulk stores that the mean wait for them leaves in flight; NaN without one.
         store_waits: share of the time in which the warp that stores for a block waits for bulk stores; NaN if unknown.
+        port_conflicts: FFMAs that read their registers a cycle longer, summed over warps; NaN if unknown.
     """
 
     sms: float
@@ -113,6 +115,7 @@ class Work:
     stores_left: float = math.nan
     store_waits: float = math.nan
     block_shared_bytes: float = 0.0
+    port_conflicts: float = math.nan
 
     @property
     def warps(self) -> float:
@@ -208,7 +211,7 @@ def work_of(
     ]
     shared, conflicts = count("shared_wavefronts"), count("shared_wavefronts_excess")
     # Addresses tell both: lanes of a warp that L1 serves together may count as conflicts there.
-    counted = count("l1_wavefronts") or shared
+    counted = count("l1_shared_wavefronts") or count("l1_wavefronts") or shared
     atomics = tuple(
         (count(f"global_{kind}_requests"), count(f"l2_{kind}_sectors")) for kind in ("reduction", "atomic")
     )
@@ -257,6 +260,7 @@ def work_of(
         stores_left=code.stores_left,
         store_waits=code.store_waits * warps,
         block_shared_bytes=count(_SHARED),
+        port_conflicts=code.port_conflicts,
     )
 
 
