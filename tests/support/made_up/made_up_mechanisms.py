@@ -29,7 +29,11 @@ UNKNOWN = replace(
     rests_on="l1_wavefronts,l2_requests_from_sms,ceilings/launch_us",
     **dict.fromkeys(("predicted_us", "low_us", "high_us"), NAN),
 )  # fmt: skip
-REASONS = (PREDICTED, LOSS, ACCOUNTED, UNDECIDED, UNKNOWN)
+SMALL = replace(
+    PREDICTED, variant="warptile", parent="vectorized", mechanism="none", rests_on="", least_pct=5.0,
+    **dict(zip(("predicted_us", "low_us", "high_us", "measured_us"), (150.0, 110.0, 190.0, 120.0), strict=True)),
+)  # fmt: skip
+REASONS = (PREDICTED, LOSS, ACCOUNTED, UNDECIDED, UNKNOWN, SMALL)
 UNITS = (
     UnitTime("sgemm", "gmem_coalesced", "naive", "4096", "l2", 100e3, 90e3, 7e3),
     UnitTime("sgemm", "gmem_coalesced", "naive", "4096", "l1", 260e3, 9e3, 249e3),

@@ -21,7 +21,7 @@ def test_each_step_that_could_be_predicted_is_a_point_of_its_word():
     points = {
         line.get_marker(): [*line.get_xydata()] for line in axes.lines if line.get_linestyle() == "None"
     }
-    assert {marker: len(at) for marker, at in points.items()} == {"o": 2, "^": 1, "s": 1, "x": 1}
+    assert {marker: len(at) for marker, at in points.items()} == {"o": 3, "^": 1, "s": 1, "x": 1}
     assert tuple(points["s"][0]) == (500.0, 510.0), "a cost is drawn by its size"
     assert tuple(points["x"][0]) == (500.0, 20.0)
     assert axes.get_xlim() == axes.get_ylim()
@@ -32,9 +32,9 @@ def test_it_fits_a_column_of_a_paper_and_has_its_numbers_beside_it(tmp_path):
     svg, _, csv = figure.write(MECHANISMS, paper, tmp_path)
     text = svg.read_text()
     assert 'width="237.6pt"' in text
-    assert "predicted (2)" in text
+    assert "predicted (3)" in text
     numbers = pd.read_csv(csv)
-    assert list(numbers["predicted_us"]) == [250e3, -500.0, -500.0, -500.0, -500.0]
+    assert list(numbers["predicted_us"]) == [250e3, -500.0, -500.0, -500.0, 150.0, -500.0]
     assert set(numbers["campaign"]) == {"c"}
 
 

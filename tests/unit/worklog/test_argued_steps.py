@@ -18,7 +18,7 @@ from warplog.worklog.texts import words
 
 @pytest.fixture(scope="module")
 def argued(recorded):
-    """The tables of the small campaign, of which a model knows five steps and what would help one variant."""
+    """The tables of the small campaign, of which a model knows six steps and what would help one variant."""
     return replace(recorded, **made.tables())
 
 
@@ -44,6 +44,31 @@ def test_a_loss_has_its_mechanism(lines):
         "Time saved (minus is a loss): predicted −500.0 µs (−700.0 µs to −300.0 µs), measured −510.0 µs."
         in lines["smem_tiled"]
     )
+
+
+@pytest.mark.parametrize(
+    ("also", "said"),
+    [
+        ("wide_accesses", "), and wider accesses. Time saved"),
+        ("idle_sms,wide_accesses", "), fewer idle SMs, and wider accesses. Time saved"),
+    ],
+)
+def test_other_mechanisms_of_a_step_follow_the_first_and_its_count(argued, also, said):
+    mechanisms = argued.mechanisms.copy()
+    mechanisms.loc[mechanisms["variant"] == "gmem_coalesced", "also"] = also
+    text = explain.markdown(replace(argued, mechanisms=mechanisms))
+    assert f": lanes access neighbouring addresses (sectors per global load 16.5 → 2.5{said}" in text
+    mechanisms["measured_us"] *= -1
+    text = explain.markdown(replace(argued, mechanisms=mechanisms))
+    assert said.replace("wider", "narrower").replace("fewer", "more").replace("saved", "saved (minus") in text
+
+
+def test_a_small_difference_as_predicted_says_that_its_mechanism_is_not_named(lines, argued):
+    assert (
+        "Time saved: predicted 150.0 µs (110.0 µs to 190.0 µs), measured 120.0 µs."
+        " Of differences under 5 %, the model names no mechanism."
+    ) in lines["warptile"]
+    assert "Counters that changed with the gain: " in lines["warptile"]
 
 
 def test_what_is_accounted_for_says_by_which_wait_and_that_it_was_not_predicted(lines, argued):
@@ -113,6 +138,7 @@ def test_a_page_says_the_same_and_every_number_is_a_cell(argued, tmp_path, capsy
     for name, table in own.items():
         table.to_parquet(tmp_path / "tables" / f"{name}.parquet", index=False)
     assert audit(tmp_path, sys.stdout).passed, capsys.readouterr().out
+    assert "sgemm/warptile/4096/least_pct" in source
     assert "- no bank conflicts at " in worklog.markdown(page, tmp_path)
     ladder = worklog.latex(page)["ladder"].splitlines()
     assert any("coalesced" in line and " & lanes access neighbouring addresses & " in line for line in ladder)

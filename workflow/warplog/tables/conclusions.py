@@ -486,8 +486,8 @@ class Reason(Conclusion):
     word: Annotated[
         str,
         "",
-        "predicted (the measured saving lies in the interval); accounted (it does not, but stalls or timelines of both"
-        " show where it comes from); or not_in_evidence",
+        "predicted (the measured saving lies in the interval, or neither saving stands out from noise); accounted (not"
+        " so, but stalls or timelines of both show where it comes from); or not_in_evidence",
     ]
     predicted_us: Annotated[
         float, "us", "predicted saving: the parent's time minus the variant's; empty if unknown"
@@ -503,6 +503,17 @@ class Reason(Conclusion):
         " accesses, instructions, launches (a timeline), dram_rows (how fast device memory answers in this order of"
         " addresses), or nothing that is known",
     ]
+    also: Annotated[
+        str,
+        "",
+        "other mechanisms with at least a fifth of the predicted saving each, the largest first, comma-separated; empty"
+        " without one",
+    ] = ""
+    least_pct: Annotated[
+        float,
+        "%",
+        "least difference, of the slower time, whose mechanism is named, if a predicted one is smaller; else empty",
+    ] = NAN
     ceilings_of: Annotated[
         str, "", "other campaigns of this GPU that measured ceilings which this one did not, comma-separated"
     ] = ""

@@ -138,7 +138,7 @@ def _argued(
         or (change.kind == "bubble" and BUBBLE in rests_on)
     ]
     parts = sorted(unit_times, key=lambda part: -abs(part.saved_us))
-    is_same = row.word == "predicted" and row.mechanism == "none"
+    is_same = row.word == "predicted" and row.mechanism == "none" and math.isnan(row.least_pct)
     least_us = math.inf if is_same or not parts else _LEAST_PART * abs(parts[0].saved_us)
     return Argued(
         Cells(Reason.TABLE, row),

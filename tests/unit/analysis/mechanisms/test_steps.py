@@ -181,6 +181,77 @@ def test_a_look_alike_without_effect_has_no_mechanism():
     assert (row.mechanism, row.word, row.rests_on) == ("none", "predicted", "")
 
 
+@pytest.mark.parametrize(
+    ("ideal", "also"), [(2e7, "shared_accesses"), (3e7, ""), (5e7, "")]
+)  # two eighths of the saving, a seventh, and a loss beside it
+def test_other_mechanisms_with_a_fifth_of_the_saving_are_named_beside_the_first(ideal, also):
+    row, _ = reason(
+        campaign(after=work(l1_wavefronts=ideal, shared_wavefronts=ideal), us=(1002.0, ideal / 1e5 + 2))
+    )
+    assert (row.word, row.mechanism, row.also) == ("predicted", "bank_conflicts", also)
+    assert row.rests_on == "shared_wavefronts_excess"
+
+
+def test_the_largest_of_the_other_mechanisms_is_named_first_and_what_no_count_shows_is_none(monkeypatch):
+    parts = {
+        "bank_conflicts": 420.0,
+        "none": 400.0,
+        "spills": -390.0,
+        "instructions": 125.0,
+        "barriers": 121.0,
+    }
+    monkeypatch.setattr(steps.causes, "by_mechanism", lambda *_: parts | {"tail": 119.0})
+    assert reason(campaign())[0].also == "instructions,barriers"
+    row, _ = reason(campaign(us=(1002.0, 1002.0)))
+    assert (row.word, row.also) == ("not_in_evidence", "")
+
+
+def conflicts_less(share):
+    """The launch in which conflicts are fewer by a share of all wavefronts, of which its time is."""
+    return work(
+        l1_wavefronts=1e8 * (1 - share), shared_wavefronts=1e8 * (1 - share), conflicts=6e7 - 1e8 * share
+    )
+
+
+@pytest.mark.parametrize(
+    ("predicted", "measured", "word", "least_pct"),
+    [
+        (0.03, 0.032, "predicted", 5.0),
+        (-0.03, -0.032, "predicted", 5.0),
+        (0.001, 0.005, "not_in_evidence", math.nan),  # the predicted difference is none, given noise
+        (0.03, 0.045, "not_in_evidence", math.nan),  # beyond the interval
+        (0.046, 0.054, "not_in_evidence", math.nan),  # large enough to be named
+    ],
+)
+def test_a_difference_that_is_too_small_to_name_its_mechanism_may_be_as_predicted(
+    predicted, measured, word, least_pct
+):
+    row, _ = reason(campaign(after=conflicts_less(predicted), us=(1002.0, 1002.0 * (1 - measured))))
+    assert (row.mechanism, row.word) == ("none", word)
+    assert row.least_pct == pytest.approx(least_pct, nan_ok=True)
+
+
+def test_what_accounts_for_a_small_difference_that_was_predicted_is_its_mechanism():
+    fenced = replace(CONFLICTS, fences=10.0), replace(conflicts_less(0.03), fences=5.0)
+    wait = {"kind": "state", "quantity": "membar", "saved_us": 32.0, "of": ""}
+    for changes, told in (
+        ({}, ("none", "predicted", True)),
+        ({CHILD: [wait]}, ("fences", "accounted", False)),
+    ):
+        row, _ = reason(campaign(*fenced, (1002.0, 970.0), changes=changes))
+        assert (row.mechanism, row.word, row.least_pct > 0) == told
+
+
+@pytest.mark.parametrize(("noise", "word"), [(0.003, "predicted"), (0.002, "not_in_evidence")])
+def test_a_difference_that_noise_hides_in_prediction_and_measurement_is_as_predicted(noise, word):
+    """One percent less was predicted and 0.8 percent more measured, where noise is 1.3 or 0.9 percent."""
+    found = campaign(after=conflicts_less(0.01), us=(1002.0, 1010.0))
+    noisy = {key: replace(timed, noise=Noise(noise)) for key, timed in found.times.items()}
+    row, _ = reason(replace(found, times=noisy))
+    assert row.predicted_us > 0 > row.measured_us
+    assert (row.mechanism, row.word, math.isnan(row.least_pct)) == ("none", word, True)
+
+
 def test_a_gain_that_was_predicted_and_did_not_come_is_not_in_evidence():
     row, _ = reason(campaign(us=(1002.0, 1002.0)))
     assert (row.mechanism, row.word) == ("none", "not_in_evidence")

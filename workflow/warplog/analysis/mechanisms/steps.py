@@ -9,6 +9,7 @@ from warplog.analysis.mechanisms import accounts, causes
 from warplog.analysis.mechanisms import campaign as of_campaign
 from warplog.analysis.mechanisms.accounts import Account, Bubbles
 from warplog.analysis.mechanisms.campaign import Campaign, Key, Tables
+from warplog.analysis.mechanisms.ceilings import Gpu
 from warplog.analysis.mechanisms.contention import Cases
 from warplog.analysis.mechanisms.forecasts import forecasts
 from warplog.analysis.mechanisms.model import LAUNCHES, Calibration, Prediction, launch_us, predict, total
@@ -22,6 +23,7 @@ from warplog.tables.conclusions import NAN, Conclusion, Forecast, Reason, UnitTi
 
 PREDICTED, ACCOUNTED, NOT_IN_EVIDENCE = WORDS = ("predicted", "accounted", "not_in_evidence")
 LEAST = 0.05  # of the slower time: for less, the model names no mechanism
+_ALSO = 0.2  # of the predicted saving: what another mechanism has at least, to be named as well
 _NONE: Mechanism = "none"
 _ALIKE = 1.25
 _BY_ADDRESS = ("dram", "l2", "l1")
@@ -167,29 +169,51 @@ def _argued(
     before, after = campaign.times[of_parent], campaign.times[key]
     prediction = predict(parent, child, before, campaign.gpu, calibration)
     verdict, measured_us = judge(before, after), before.us - after.us
-    differs = verdict.word in (FASTER, SLOWER)
-    mechanism, word, rests_on = _NONE, NOT_IN_EVIDENCE, _deciding(campaign, of_parent, key)
-    if prediction and _holds(prediction, measured_us, verdict):
-        few_us, many_us = sorted((before.us, before.us - prediction.saved_us))
-        resolved = many_us >= (1 + verdict.floor) * few_us
-        shows = differs and resolved and many_us - few_us >= LEAST * max(before.us, after.us)
-        parts = causes.by_mechanism(parent, child, prediction, campaign.gpu) if shows else {}
-        mechanism = causes.named(parts, prediction.saved_us)
-        if differs == (mechanism != _NONE):
-            word = PREDICTED
-            rests_on = causes.rests_on(mechanism, parent, child, prediction.saved_us, campaign.gpu)
-    if differs and word != PREDICTED:
-        account = _account(campaign, of_parent, key, parent, child, measured_us, calibration.error)
-        if account:
-            mechanism, word, rests_on = account.mechanism, ACCOUNTED, account.rests_on
     predicted = (prediction.saved_us, prediction.low_us, prediction.high_us) if prediction else (NAN,) * 3
     family, variant, case = key
+    deciding = ",".join(_deciding(campaign, of_parent, key))
+    reason = Reason(
+        family, variant, of_parent[1], case, _NONE, NOT_IN_EVIDENCE, *predicted, measured_us, deciding
+    )
+    if prediction:
+        reason = _judged(reason, parent, child, prediction, verdict, campaign.gpu)
+    if reason.mechanism == _NONE and verdict.word in (FASTER, SLOWER):
+        account = _account(campaign, of_parent, key, parent, child, measured_us, calibration.error)
+        if account:
+            rests_on = ",".join(account.rests_on)
+            reason = replace(
+                reason, mechanism=account.mechanism, word=ACCOUNTED, rests_on=rests_on, least_pct=NAN
+            )
     return (
-        Reason(
-            family, variant, of_parent[1], case, mechanism, word, *predicted, measured_us, ",".join(rests_on)
-        ),
+        reason,
         list(_unit_times(of_parent, key, parent, child, prediction, campaign)) if prediction else [],
     )
+
+
+def _judged(
+    reason: Reason, parent: Launch, child: Launch, prediction: Prediction, verdict: Verdict, gpu: Gpu
+) -> Reason:
+    """Returns the reason of a step that is as predicted, with its mechanisms; else as it is given."""
+    before_us, saved_us, measured_us = verdict.before_us, prediction.saved_us, reason.measured_us
+    as_predicted = replace(reason, word=PREDICTED, rests_on="")
+    few_us, many_us = sorted((before_us, before_us - saved_us))
+    resolved = many_us >= (1 + verdict.floor) * few_us
+    holds = _holds(prediction, measured_us, verdict)
+    if verdict.word not in (FASTER, SLOWER):
+        return as_predicted if holds or not resolved else reason
+    if not (holds and resolved):
+        return reason
+    least_us = LEAST * max(before_us, before_us - measured_us)
+    if many_us - few_us < least_us:
+        is_small = abs(measured_us) < least_us and measured_us * saved_us > 0
+        return replace(as_predicted, least_pct=100 * LEAST) if is_small else reason
+    parts = causes.by_mechanism(parent, child, prediction, gpu)
+    mechanism = causes.named(parts, saved_us)
+    if mechanism == _NONE:
+        return reason
+    others = (m for m, us in parts.items() if m not in (mechanism, _NONE) and us / saved_us >= _ALSO)
+    rests_on = causes.rests_on(mechanism, parent, child, saved_us, gpu)
+    return replace(as_predicted, mechanism=mechanism, also=",".join(others), rests_on=",".join(rests_on))
 
 
 def _holds(prediction: Prediction, measured_us: float, verdict: Verdict) -> bool:
