@@ -138,16 +138,15 @@ class Work:
         return not math.isnan(self.l1_wavefronts + self.l2_requests)
 
     @property
+    def asked_sectors(self) -> tuple[float, float]:
+        """Of the sectors of loads and of stores, as many as hold the bytes that these ask for."""
+        load, store = self.widths
+        return min(self.load_sectors, self.loads * load), min(self.store_sectors, self.stores * store)
+
+    @property
     def excess_sectors(self) -> float:
         """Sectors of loads and stores beyond the bytes that these ask for."""
-        kinds = (
-            (self.loads, self.load_sectors, self.load_bytes),
-            (self.stores, self.store_sectors, self.store_bytes),
-        )
-        return sum(
-            max(0.0, sectors - accesses * _width(accesses, sectors, known))
-            for accesses, sectors, known in kinds
-        )
+        return self.load_sectors + self.store_sectors - sum(self.asked_sectors)
 
     @property
     def spilled_sectors(self) -> float:
