@@ -228,7 +228,7 @@ def test_a_mechanism_rests_on_the_counts_that_moved_its_way():
     after = work(l1_wavefronts=1e9, shared_wavefronts=1e8)
     for sides, us, moved in (
         ((before, after), 1.0, ("l1_wavefronts",)),
-        ((after, before), 1.0, ("shared_wavefronts",)),
+        ((after, before), 1.0, ("l1_shared_wavefronts",)),
         ((after, before), -1.0, ("l1_wavefronts",)),
     ):
         assert causes.rests_on("shared_accesses", sides[:1], sides[1:], us, gpu()) == moved
