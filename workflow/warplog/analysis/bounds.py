@@ -4,7 +4,8 @@ The throughputs, and the threshold of 60 % below which latency is assumed to be 
 Speed Of Light Throughput" of the Nsight Compute Profiling Guide and ncu's rules. A ceiling is the bound from 90 % on,
 since a kernel at 80 % of a pipe may still gain a tenth. For device memory, 80 % is enough, as in ncu's rules: refreshes
 and changes between reading and writing keep its peak out of reach. Where the campaign measured what kernels reach of
-device memory and L2, that takes the place of their peaks.
+device memory and L2, that takes the place of their peaks if the bytes of the kernel are a larger share of it than what
+ncu counts of the peak, which may be of a unit that is busy beyond bytes.
 """
 
 import math
