@@ -190,6 +190,26 @@ def test_of_l1_its_bytes_conflicts_and_most_of_its_use_are_told(wavefronts, told
     assert (found.shared_wavefronts == wavefronts) == told
 
 
+@pytest.mark.parametrize(
+    ("of_l1", "shared", "conflicts_pct"),
+    [
+        ({"l1_shared_wavefronts": 66_000.0}, 66_000.0, 10.0),
+        (
+            {"l1_shared_wavefronts": 55_000.0},
+            55_000.0,
+            0.0,
+        ),  # fewer than addresses tell, even without conflicts
+        ({"l1_shared_wavefronts": 150_000.0}, 118_800.0, 50.0),  # copies are among them
+        ({"l1_wavefronts": 66_000.0}, 66_000.0, 10.0),
+        ({}, 118_800.0, 50.0),
+    ],
+)
+def test_no_more_wavefronts_are_told_of_than_l1_had(of_l1, shared, conflicts_pct):
+    told = {"shared_wavefronts": 118_800.0, "shared_wavefronts_excess": 59_400.0}
+    found = bounds.bound("a", busy(1.0, l1_throughput_pct=80.0) | told | of_l1, SMS)
+    assert (found.shared_wavefronts, found.conflicts_pct) == pytest.approx((shared, conflicts_pct))
+
+
 def test_an_unknown_bound_is_not_guessed():
     bound = bounds.bound("a", {"waves_per_sm": 3.0, "l1_throughput_pct": math.nan}, SMS)
     assert (bound.kind, bound.gap) == ("", "no_throughput")

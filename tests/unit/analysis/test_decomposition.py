@@ -56,18 +56,18 @@ def test_evidence_moves_with_its_state_and_is_in_the_tables():
     before = kernel(1e9, {"selected": 1.0, "short_scoreboard": 8.0}, 50)
     after = kernel(1e9, {"selected": 1.0, "short_scoreboard": 1.0}, 50)
     assert decomposition.states(before, after)[0].evidence == ()
-    before |= {"shared_wavefronts_excess": 285e6, "shared_wavefronts": 700e6, "inst_lds": 1e8}
-    after |= {"shared_wavefronts_excess": 17e6, "shared_wavefronts": 690e6, "inst_lds": 0.98e8}
+    before |= {"shared_wavefronts_excess": 285e6, "l1_shared_wavefronts": 700e6, "inst_lds": 1e8}
+    after |= {"shared_wavefronts_excess": 17e6, "l1_shared_wavefronts": 690e6, "inst_lds": 0.98e8}
     proof = decomposition.states(before, after)[0].evidence
     assert [(c.name, c.before, c.after) for c in proof] == [("shared_wavefronts_excess", 285e6, 17e6)]
-    after["shared_wavefronts"] = 710e6
+    after["l1_shared_wavefronts"] = 710e6
     assert decomposition.states(before, after)[0].evidence == (), "there are no fewer wavefronts in all"
 
 
 def test_a_few_instructions_are_evidence_at_a_barrier_only():
     before = kernel(1e9, {"selected": 1.0, "short_scoreboard": 8.0, "barrier": 8.0}, 50)
     after = kernel(1e9, {"selected": 1.0, "short_scoreboard": 1.0, "barrier": 1.0}, 50)
-    counts = {"inst_lds": 1e7, "inst_bar": 1e7, "shared_wavefronts": 1e7}
+    counts = {"inst_lds": 1e7, "inst_bar": 1e7, "l1_shared_wavefronts": 1e7}
     before, after = before | counts, after | {name: count / 10 for name, count in counts.items()}
     proof = {
         state.name: [change.name for change in state.evidence]

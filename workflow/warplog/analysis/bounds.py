@@ -4,7 +4,8 @@ The throughputs, and the threshold of 60 % below which latency is assumed to be 
 Speed Of Light Throughput" of the Nsight Compute Profiling Guide and ncu's rules. A ceiling is the bound from 90 % on,
 since a kernel at 80 % of a pipe may still gain a tenth. For device memory, 80 % is enough, as in ncu's rules: refreshes
 and changes between reading and writing keep its peak out of reach. Where the campaign measured what kernels reach of
-device memory and L2, that takes the place of their peaks.
+device memory and L2, that takes the place of their peaks if the bytes of the kernel are a larger share of it than what
+ncu counts of the peak, which may be of a unit that is busy beyond bytes.
 """
 
 import math
@@ -32,7 +33,7 @@ _LIMITS = tuple(
     f"occupancy_limit_{resource}_blocks"
     for resource in ("warps", "registers", "shared_memory", "blocks", "barriers")
 )
-_WAVEFRONTS, _EXCESS = "shared_wavefronts", "shared_wavefronts_excess"
+WAVEFRONTS = ("shared_wavefronts", "shared_wavefronts_excess", "l1_shared_wavefronts", "l1_wavefronts")
 COUNTERS = (
     _MEMORY_SPEED,
     *_MEMORY,
@@ -41,7 +42,7 @@ COUNTERS = (
     *(f"stall_{reason}_pct" for reason in STALL_REASONS),
     *("theoretical_occupancy_pct", "achieved_occupancy_pct", "waves_per_sm"),
     *("instructions_executed", "ipc", "gpu_cycles"),
-    *("l1_bytes", "l2_bytes", "grid_blocks", "dram_bytes", _WAVEFRONTS, _EXCESS),
+    *("l1_bytes", "l2_bytes", "grid_blocks", "dram_bytes", *WAVEFRONTS),
 )
 # Bytes per clock and SM of L1, which shared memory is a part of: 32 banks of 4 bytes (CUDA C++ Best Practices Guide,
 # section "Shared Memory").
@@ -130,8 +131,8 @@ def _enough_pct(ceiling: str) -> float:
 
 
 def _conflicts_pct(values: Mapping[str, float]) -> float:
-    whole = values.get(_WAVEFRONTS, math.nan)
-    return 100 * values.get(_EXCESS, math.nan) / whole if whole > 0 else math.nan
+    ideal, conflicts = shared_wavefronts(values)
+    return 100 * conflicts / (ideal + conflicts) if ideal + conflicts > 0 else math.nan
 
 
 def _beside(first: str, used_pct: Mapping[str, float]) -> str:
@@ -141,11 +142,22 @@ def _beside(first: str, used_pct: Mapping[str, float]) -> str:
     return L2 if first == DRAM and used_pct.get(L2, 0.0) > used_pct[DRAM] else ""
 
 
+def shared_wavefronts(values: Mapping[str, float]) -> tuple[float, float]:
+    """Returns those without bank conflicts and those that conflicts add, together no more than L1 had; NaN if unknown.
+
+    Addresses tell both, of which L1 has fewer where it serves lanes of a warp together.
+    """
+    whole, excess, *had = (values.get(name, math.nan) for name in WAVEFRONTS)
+    of_l1 = next((count for count in had if count > 0), whole)
+    ideal = min(whole - excess, of_l1)
+    return ideal, min(excess, of_l1 - ideal)
+
+
 def _shared(values: Mapping[str, float], sms: float, used_pct: float) -> float:
     """Returns the shared-memory wavefronts, if these are most of what L1/TEX, used by so much, does."""
-    wavefronts = values.get(_WAVEFRONTS, math.nan)
+    shared = sum(shared_wavefronts(values))
     cycles = sms * values.get("gpu_cycles", math.nan)
-    return wavefronts if 100 * wavefronts >= _MOST_OF_L1 * used_pct * cycles else math.nan
+    return shared if 100 * shared >= _MOST_OF_L1 * used_pct * cycles else math.nan
 
 
 def ceilings(values: Mapping[str, float], sms: float) -> dict[str, float]:

@@ -40,8 +40,8 @@ EVIDENCE: Mapping[str, tuple[str, ...]] = {
         "inst_stg",
     ),
     "long_scoreboard": ("l2_bytes", "dram_bytes", "inst_ldg"),
-    "short_scoreboard": ("shared_wavefronts_excess", "shared_wavefronts", "inst_lds"),
-    "mio_throttle": ("shared_wavefronts_excess", "shared_wavefronts", "inst_lds", "inst_sts"),
+    "short_scoreboard": ("shared_wavefronts_excess", "l1_shared_wavefronts", "inst_lds"),
+    "mio_throttle": ("shared_wavefronts_excess", "l1_shared_wavefronts", "inst_lds", "inst_sts"),
     "barrier": ("inst_bar",),
     "membar": ("inst_membar",),
     "drain": ("inst_stg", "dram_bytes_written"),
@@ -51,7 +51,8 @@ EVIDENCE: Mapping[str, tuple[str, ...]] = {
 }
 # States in which a few instructions may wait long; in the others, the wait grows with the number of instructions.
 _ANY_NUMBER = ("barrier", "membar", "long_scoreboard", "drain")
-_EXCESS, _WAVEFRONTS = "shared_wavefronts_excess", "shared_wavefronts"
+# Of all wavefronts those that L1 had: the addresses of accesses may tell of more.
+_EXCESS, _WAVEFRONTS = "shared_wavefronts_excess", "l1_shared_wavefronts"
 _MIX = tuple(f"inst_{opcode.lower()}" for opcode in OPCODES)
 WAVES = "waves_per_sm"
 COUNTERS = tuple(
@@ -314,7 +315,7 @@ def _evidence(
 
 def _is_large(state: str, name: str, before: Values, after: Values) -> bool:
     """Returns whether a counter of instructions or wavefronts is at least 2 % of the executed instructions."""
-    if state in _ANY_NUMBER or not name.startswith(("inst_", _WAVEFRONTS)):
+    if state in _ANY_NUMBER or not name.startswith(("inst_", _EXCESS, _WAVEFRONTS)):
         return True
     parts = [values[name] / values["instructions_executed"] for values in (before, after)]
     return max(parts) >= _LEAST_NUMBER

@@ -116,7 +116,7 @@ def test_atomics_whose_lanes_add_to_several_sectors_are_not_on_one_address(secto
 
 
 @pytest.mark.parametrize(
-    ("of_l1", "conflicts"), [(450.0, 300.0), (250.0, 150.0), (90.0, 0.0), (math.nan, 300.0)]
+    ("of_l1", "conflicts"), [(450.0, 300.0), (250.0, 150.0), (100.0, 0.0), (math.nan, 300.0)]
 )
 def test_bank_conflicts_are_at_most_what_l1_did_beyond_accesses_without_them(of_l1, conflicts):
     counts = COUNTED | {"shared_wavefronts": 400.0, "shared_wavefronts_excess": 300.0, "l1_wavefronts": of_l1}
@@ -128,6 +128,8 @@ def test_wavefronts_of_global_memory_are_no_bank_conflicts():
     of_l1 = {"l1_wavefronts": 400.0, "l1_shared_wavefronts": 105.0}
     counts = COUNTED | {"shared_wavefronts": 400.0, "shared_wavefronts_excess": 300.0} | of_l1
     assert work_of(counts, 100.0, 1800.0, UNKNOWN).conflicts == 5.0
+    fewer = work_of(counts | {"l1_shared_wavefronts": 80.0}, 100.0, 1800.0, UNKNOWN)
+    assert (fewer.conflicts, fewer.shared_wavefronts) == (0.0, 80.0)
 
 
 @pytest.mark.parametrize(

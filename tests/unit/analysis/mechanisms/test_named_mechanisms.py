@@ -129,6 +129,44 @@ def test_blocks_on_every_sm_share_the_port_to_l2_that_one_had_alone():
     assert found([few], [many])[0] == "idle_sms"
 
 
+FULL = {"l2_requests": 3e8, "l2_sectors": 12e8, "l2_bytes": 384e8}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "mechanism"),
+    [
+        ({"l2_requests": 1e9}, {}, "coalescing"),
+        (
+            {"l2_requests": 1e9, "loads": 75e7, "load_sectors": 15e8, "load_bytes": 2.0},
+            {"loads": 3e8, "load_sectors": 12e8, "load_bytes": 4.0},
+            "wide_accesses",
+        ),
+        (
+            {"l2_requests": 1e9, "stores": 4e6, "store_sectors": 8e6, "store_bytes": 2.0},
+            {"stores": 2e6, "store_sectors": 8e6, "store_bytes": 4.0},
+            "coalescing",  # the few stores are wider, but not the copies
+        ),
+        ({"l2_requests": 35e7}, {}, "l2_bytes"),
+    ],
+)
+def test_requests_to_l2_that_carry_more_are_no_fewer_bytes(before, after, mechanism):
+    """A fifth of the bytes is gone, which is a small part of the change where two thirds of the requests are."""
+    parent, child = work(l2_sectors=15e8, l2_bytes=48e9, **before), work(**FULL, **after)
+    assert found([parent], [child])[0] == found([child], [parent])[0] == mechanism
+
+
+def test_coalescing_rests_on_accesses_whose_lanes_lie_less_apart_and_on_requests():
+    apart, near = work(**WORDS | {"load_sectors": 32e7}), work(**WORDS)
+    full, scattered = work(**FULL), work(**FULL | {"l2_requests": 1e9})
+    for before, after, us, moved in (
+        (apart, near, 1.0, ("global_load_sectors_per_request",)),
+        (near, apart, -1.0, ("global_load_sectors_per_request",)),
+        (scattered, full, 1.0, ("l2_requests_from_sms",)),
+        (full, scattered, 1.0, ()),
+    ):
+        assert causes.rests_on("coalescing", [before], [after], us, gpu()) == moved
+
+
 @pytest.mark.parametrize(("accesses", "mechanism"), [(0.0, "atomics"), (1e6, "memory_level")])
 def test_fewer_atomics_in_l2_are_fewer_or_on_a_nearer_level(accesses, mechanism):
     adds = {"l2_requests": 64e7, "l2_sectors": 64e7, "l2_bytes": 2e10, "atomics": 2e7, "atomic_sectors": 64e7}
@@ -190,7 +228,7 @@ def test_a_mechanism_rests_on_the_counts_that_moved_its_way():
     after = work(l1_wavefronts=1e9, shared_wavefronts=1e8)
     for sides, us, moved in (
         ((before, after), 1.0, ("l1_wavefronts",)),
-        ((after, before), 1.0, ("shared_wavefronts",)),
+        ((after, before), 1.0, ("l1_shared_wavefronts",)),
         ((after, before), -1.0, ("l1_wavefronts",)),
     ):
         assert causes.rests_on("shared_accesses", sides[:1], sides[1:], us, gpu()) == moved

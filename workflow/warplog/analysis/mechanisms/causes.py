@@ -22,7 +22,11 @@ LEAST_MOVED = math.log(1.05)  # of a count that is to show a mechanism
 _MATRIX = 0.02  # least cycles of the tensor pipe per instruction of a kernel that multiplies matrices there
 # The metrics that a mechanism rests on, and columns of other tables, as table/column.
 RESTS_ON: Mapping[Mechanism, tuple[str, ...]] = {
-    "coalescing": ("global_load_sectors_per_request", "global_store_sectors_per_request"),
+    "coalescing": (
+        "global_load_sectors_per_request",
+        "global_store_sectors_per_request",
+        "l2_requests_from_sms",
+    ),
     "wide_accesses": ("inst_ldg", "inst_stg", "instructions/text"),
     "loads_in_flight": ("inst_ldg", "instructions/text"),
     "occupancy": ("occupancy_limit_registers_blocks", "occupancy_limit_shared_memory_blocks", "grid_blocks"),
@@ -30,7 +34,7 @@ RESTS_ON: Mapping[Mechanism, tuple[str, ...]] = {
     "dram_bytes": ("dram_bytes_read", "dram_bytes_written"),
     "l2_bytes": ("l2_bytes",),
     "multicast": ("l2_bytes", "instructions/text"),
-    "shared_accesses": ("l1_wavefronts", "shared_wavefronts"),
+    "shared_accesses": ("l1_wavefronts", "l1_shared_wavefronts"),
     "bank_conflicts": ("shared_wavefronts_excess",),
     "spills": ("inst_ldl", "inst_stl"),
     "instructions": ("instructions_executed",),
@@ -108,6 +112,8 @@ def _parts(unit: str, before: Work, after: Work, gpu: Gpu) -> Parts:
         )
     if unit in (units.CHAIN, units.WAITS):
         return _chain(unit, before, after, gpu)
+    if unit == "l2":
+        return _l2(before, after, gpu)
     return _OF_GPU[unit](before, after)
 
 
@@ -222,18 +228,34 @@ def _wide_or(other: Mechanism, before: Work, after: Work, fewer: float) -> Parts
     return {"wide_accesses": wide, other: fewer - wide}
 
 
-def _l2(before: Work, after: Work) -> Parts:
-    fewer = _log(before.l2_bytes, after.l2_bytes)
-    moved: Mechanism = "multicast" if (after.multicasts - before.multicasts) * fewer > 0 else "l2_bytes"
+def _l2(before: Work, after: Work, gpu: Gpu) -> Parts:
+    """Returns what changes the time of L2 for bytes, and of ports to SMs beyond: for requests that carry less."""
+    less = _log(*(units.l2_us(replace(work, blocks=work.sms), gpu) for work in (before, after)))
     sectors = before.l2_sectors - after.l2_sectors
-    spilled = fewer * _share(before.spilled_sectors - after.spilled_sectors, sectors)
-    added = (fewer - spilled) * _share(before.atomic_sectors - after.atomic_sectors, sectors)
+    spilled = less * _share(before.spilled_sectors - after.spilled_sectors, sectors)
+    added = (less - spilled) * _share(before.atomic_sectors - after.atomic_sectors, sectors)
     nearer = (before.atomics - after.atomics) * (before.shared_accesses - after.shared_accesses) < 0
-    left = fewer - spilled - added
-    fenced = left * _share(_fenced(before, after), sectors)
+    fenced = (less - spilled - added) * _share(_fenced(before, after), sectors)
+    left = less - spilled - added - fenced
+    fewer = _within(_log(before.l2_bytes, after.l2_bytes), left)
+    moved: Mechanism = "multicast" if (after.multicasts - before.multicasts) * fewer > 0 else "l2_bytes"
     parts: Parts = {"spills": spilled, "memory_level" if nearer else "atomics": added, "fences": fenced}
-    parts = _added(parts, _apart_or(moved, before, after, left - fenced))
+    parts = _added(parts, _apart_or(moved, before, after, fewer))
+    emptier = _log(before.l2_requests, after.l2_requests) - _log(before.l2_sectors, after.l2_sectors)
+    parts = _added(parts, _fuller(before, after, _within(emptier, left - fewer)))
     return _added(parts, _uneven(before, after))  # of the port of the busiest SM
+
+
+def _fuller(before: Work, after: Work, fewer: float) -> Parts:
+    """Divides a decrease of requests for the same bytes: accesses are wider, or else their lanes lie less apart.
+
+    Those to global memory count as far as the sectors that L2 sends are for them, and not for copies.
+    """
+    of_accesses = min(
+        _share(work.load_sectors + work.store_sectors, work.l2_sectors) for work in (before, after)
+    )
+    wide = _within(of_accesses * _wider(before, after), fewer)
+    return {"wide_accesses": wide, "coalescing": fewer - wide}
 
 
 def _fenced(before: Work, after: Work) -> float:
@@ -255,12 +277,11 @@ def _dram(before: Work, after: Work) -> Parts:
 
 def _apart_or(other: Mechanism, before: Work, after: Work, fewer: float) -> Parts:
     """Divides a decrease of bytes, as a logarithm, between lanes that lie less apart and another mechanism."""
-    apart = _within(_log(_apart(before), _apart(after)), fewer)
+    apart = _within(_log(_apart(before)[-1], _apart(after)[-1]), fewer)
     return {"coalescing": apart, other: fewer - apart}
 
 
 _OF_GPU: Mapping[str, Callable[[Work, Work], Parts]] = {
-    "l2": _l2,
     "dram": _dram,
     units.COUNTING: lambda before, after: {"barriers": _log(before.barriers, after.barriers)},
     units.BLOCKS: lambda before, after: _fewer_blocks(before, after),
@@ -289,6 +310,11 @@ def _nearer(before: Work, after: Work) -> Mapping[str, float]:
     }
 
 
+def _coalesced(before: Work, after: Work) -> Mapping[str, float]:
+    loads, stores, _ = (_log(*sides) for sides in zip(_apart(before), _apart(after), strict=True))
+    return {"global_load_sectors_per_request": loads, "global_store_sectors_per_request": stores}
+
+
 def _bytes(before: Work, after: Work) -> Mapping[str, float]:
     moved = _log(before.dram_read + before.dram_written, after.dram_read + after.dram_written)
     return dict.fromkeys(RESTS_ON["dram_bytes"], moved)
@@ -297,14 +323,16 @@ def _bytes(before: Work, after: Work) -> Mapping[str, float]:
 # Of mechanisms, how far each metric moved the way that saves time, as a logarithm.
 _MOVED: Mapping[Mechanism, Callable[[Work, Work], Mapping[str, float]]] = {
     "memory_level": _nearer,
+    "coalescing": _coalesced,
     "dram_bytes": _bytes,
 }
 # Metrics that save time if they are fewer, and the counts of work that these are.
 _FEWER: Mapping[str, str] = {
     "l2_bytes": "l2_bytes",
+    "l2_requests_from_sms": "l2_requests",
     "instructions_executed": "instructions",
     "l1_wavefronts": "l1_wavefronts",
-    "shared_wavefronts": "shared_wavefronts",
+    "l1_shared_wavefronts": "shared_wavefronts",
     "shared_wavefronts_excess": "conflicts",
     "inst_ldl": "spills",
     "inst_stl": "spills",
@@ -314,6 +342,9 @@ _FEWER: Mapping[str, str] = {
 }
 _SUMMED = (
     "loads",
+    "load_sectors",
+    "stores",
+    "store_sectors",
     "atomics",
     "shared_accesses",
     "dram_read",
@@ -358,10 +389,11 @@ def _global_wavefronts(work: Work) -> float:
     return work.l1_wavefronts - work.shared_wavefronts
 
 
-def _apart(work: Work) -> float:
-    """Returns the sectors of a kernel's accesses over those that it asks for; at least 1."""
-    sectors = work.load_sectors + work.store_sectors
-    return sectors / (sectors - work.excess_sectors) if sectors else 1.0
+def _apart(work: Work) -> tuple[float, ...]:
+    """Returns the sectors of loads, of stores, and of both, over those that hold what these ask for; at least 1."""
+    kinds = zip((work.load_sectors, work.store_sectors), work.asked_sectors, strict=True)
+    both = (work.load_sectors + work.store_sectors, sum(work.asked_sectors))
+    return tuple(sectors / asked if sectors else 1.0 for sectors, asked in (*kinds, both))
 
 
 def _held(work: Work) -> float:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from warplog.analysis import bounds
 from warplog.analysis.mechanisms.code import Code
 
 PIPES = ("fma", "alu", "fp64", "xu", "lsu", "tensor")
@@ -18,8 +19,8 @@ COUNTERS = (
     *_SHAPE,
     *(f"pipe_{pipe}_pct" for pipe in PIPES),
     _SHARED,
-    *("pipe_xu_instructions", "l1_wavefronts", "l1_shared_wavefronts"),
-    *("shared_wavefronts", "shared_wavefronts_excess"),
+    "pipe_xu_instructions",
+    *bounds.WAVEFRONTS,
     *(
         "l2_requests_from_sms",
         "l2_sectors_from_sms",
@@ -48,7 +49,8 @@ class Work:
         block_shared_bytes: shared memory of each block.
         pipe_cycles: cycles of an SM in which each pipe was busy.
         l1_wavefronts: of the data stage of L1, which shared memory shares; NaN if not counted.
-        conflicts: wavefronts that bank conflicts add; not more than L1 had for shared memory, where these were counted.
+        shared_wavefronts: for shared memory; no more than L1 had, where these were counted.
+        conflicts: those of them that bank conflicts add.
         l2_bytes: looked up in L2, in each of its partitions.
         loads, stores: warp-wide accesses to global memory, and their sectors.
         load_bytes, store_bytes: of a lane and access; NaN if unknown.
@@ -138,16 +140,15 @@ class Work:
         return not math.isnan(self.l1_wavefronts + self.l2_requests)
 
     @property
+    def asked_sectors(self) -> tuple[float, float]:
+        """Of the sectors of loads and of stores, as many as hold the bytes that these ask for."""
+        load, store = self.widths
+        return min(self.load_sectors, self.loads * load), min(self.store_sectors, self.stores * store)
+
+    @property
     def excess_sectors(self) -> float:
         """Sectors of loads and stores beyond the bytes that these ask for."""
-        kinds = (
-            (self.loads, self.load_sectors, self.load_bytes),
-            (self.stores, self.store_sectors, self.store_bytes),
-        )
-        return sum(
-            max(0.0, sectors - accesses * _width(accesses, sectors, known))
-            for accesses, sectors, known in kinds
-        )
+        return self.load_sectors + self.store_sectors - sum(self.asked_sectors)
 
     @property
     def spilled_sectors(self) -> float:
@@ -209,13 +210,10 @@ def work_of(
         values.get(f"occupancy_limit_{name}_blocks", math.nan)
         for name in ("warps", "registers", "shared_memory", "blocks")
     ]
-    shared, conflicts = count("shared_wavefronts"), count("shared_wavefronts_excess")
-    # Addresses tell both: lanes of a warp that L1 serves together may count as conflicts there.
-    counted = count("l1_shared_wavefronts") or count("l1_wavefronts") or shared
     atomics = tuple(
         (count(f"global_{kind}_requests"), count(f"l2_{kind}_sectors")) for kind in ("reduction", "atomic")
     )
-    conflicts, ideal = max(0.0, min(conflicts, counted - (shared - conflicts))), shared - conflicts
+    ideal, conflicts = (0.0 if math.isnan(known) else known for known in bounds.shared_wavefronts(values))
     fits = min((limit for limit in limits if limit > 0), default=1.0)
     return Work(
         sms=sms,
