@@ -137,48 +137,55 @@ def _received(parent: Launch, child: Launch) -> Launch:
     ]
 
 
+@dataclass(frozen=True)
+class _Modelled:
+    """A launch on a GPU without its start.
+
+    Attributes:
+        us: modelled time, as `units.bound`.
+        least_us: how long its kernels take at least, one unit of each; waits are shorter beside others.
+        decide: share of each unit, and of each part of a chain, in the modelled time.
+    """
+
+    us: float
+    least_us: float
+    decide: Times
+
+    @classmethod
+    def of(cls, launch: Launch, gpu: Gpu, power: float) -> "_Modelled":
+        times = [unit_times(work, gpu) for work in launch]
+        whole = sum(norm(each, power) for each in times)
+        least = sum(max((us for unit, us in each.items() if unit != WAITS), default=0.0) for each in times)
+        shares: Times = {}
+        for work, each in zip(launch, times, strict=True):
+            us_per_us = follows(each, power)
+            parts = {name: (CHAIN, us) for name, us in chain(work, gpu).items() if name not in WAITED_FOR} | {
+                unit: (unit, us) for unit, us in each.items() if unit != CHAIN
+            }
+            for name, (unit, us) in parts.items():
+                shares[name] = shares.get(name, 0.0) + us_per_us[unit] * us / whole
+        return cls(whole, least, shares)
+
+    def alike(self, other: "_Modelled") -> float:
+        """Returns how far the same units decide about the time of both: 1 if all do, 0 if none does."""
+        return sum(min(share, other.decide.get(unit, 0.0)) for unit, share in self.decide.items())
+
+
 def child_us(
     parent: Launch, child: Launch, parent_us: float, gpu: Gpu, power: float, kernels: int | None = None
 ) -> float:
     """Returns the predicted time of the child."""
-    child = _received(parent, child)
     start = launch_us(gpu)
     running = max(0.0, parent_us - start * len(parent))
-    before, after = (bound(launch, gpu, power) for launch in (parent, child))
-    reached = running / before
-    own = 1 + alike(parent, child, gpu, power) * (reached - 1)
-    if (own * after - running) * (after - before) < 0:  # less work does not take longer
+    before, after = (_Modelled.of(launch, gpu, power) for launch in (parent, _received(parent, child)))
+    reached = running / before.us
+    own = 1 + before.alike(after) * (reached - 1)
+    if (own * after.us - running) * (after.us - before.us) < 0:  # less work does not take longer
         own = reached
-    least, of_child = (_least(launch, gpu) for launch in (parent, child))
-    if least > running:  # it beats a ceiling, and so may the child
-        of_child *= running / least
-    return start * (kernels or len(child)) + max(own * after, of_child)
-
-
-def _least(launch: Launch, gpu: Gpu) -> float:
-    """Returns how long the kernels of a launch take at least, one unit of each; waits are shorter beside others."""
-    times = (unit_times(work, gpu) for work in launch)
-    return sum(max((us for unit, us in each.items() if unit != WAITS), default=0.0) for each in times)
-
-
-def alike(parent: Launch, child: Launch, gpu: Gpu, power: float) -> float:
-    """Returns how far the same units decide about the time of both: 1 if all do, 0 if none does."""
-    sides = [_decide(launch, gpu, power) for launch in (parent, child)]
-    return sum(min(share, sides[1].get(unit, 0.0)) for unit, share in sides[0].items())
-
-
-def _decide(launch: Launch, gpu: Gpu, power: float) -> Times:
-    """Returns the share of each unit, and of each part of a chain, in the modelled time of a launch."""
-    shares: Times = {}
-    whole = bound(launch, gpu, power)
-    for work in launch:
-        times = unit_times(work, gpu)
-        us_per_us = follows(times, power)
-        parts = {name: (CHAIN, us) for name, us in chain(work, gpu).items() if name not in WAITED_FOR}
-        parts |= {unit: (unit, us) for unit, us in times.items() if unit != CHAIN}
-        for name, (unit, us) in parts.items():
-            shares[name] = shares.get(name, 0.0) + us_per_us[unit] * us / whole
-    return shares
+    least = after.least_us
+    if before.least_us > running:  # it beats a ceiling, and so may the child
+        least *= running / before.least_us
+    return start * (kernels or len(child)) + max(own * after.us, least)
 
 
 def total(launch: Launch, gpu: Gpu) -> dict[str, float]:
