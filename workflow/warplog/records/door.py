@@ -97,7 +97,8 @@ def as_json(value: object, indent: int | None = None) -> str:
     Raises:
         ValueError: A number is not finite.
     """
-    return json.dumps(plain(value), indent=indent, allow_nan=False, ensure_ascii=False)
+    text = json.dumps(plain(value), allow_nan=False, ensure_ascii=False)
+    return text if indent is None else msgspec.json.format(text, indent=indent)
 
 
 def write(path: Path, value: object) -> None:

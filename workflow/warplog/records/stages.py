@@ -211,7 +211,7 @@ ANALYSIS = Stage(
     word="analysis",
     about="what follows from the tables becomes tables: verdicts, ladder, steps, bounds, mechanisms, forecasts",
     code=("analysis.conclude", "analysis.mechanisms.steps"),
-    version=7,
+    version=8,
     file="tables/steps.parquet",
     seconds=5,
 )
