@@ -7,6 +7,7 @@ import pytest
 
 from made_up_work import gpu, work
 from warplog.analysis.mechanisms.model import Calibration, fit, predict
+from warplog.analysis.mechanisms.units import unit_times
 from warplog.analysis.verdicts import EXACT, Noise, Timed
 
 MODEL = Calibration(4.0, 0.2)
@@ -62,6 +63,17 @@ def test_units_share_a_saving_by_what_they_contribute():
     assert sum(found.shares.values()) == pytest.approx(found.saved_us)
     assert found.shares["dram"] > found.saved_us > 0 > found.shares["issue"]
     assert "l1" not in found.shares
+
+
+def test_no_unit_saves_more_than_its_change_while_others_may():
+    """Atomics on one address take most of the time, beside waits for loads, which come on top of all units."""
+    before = [work(dram_read=3e8, same_address=6e5, loads=4e6, load_sectors=16e6, in_flight=1)]
+    after = [work(dram_read=3e8, same_address=4e2, loads=4e6, load_sectors=16e6, in_flight=4)]
+    on = gpu(block_life_ns=0.0, block_starts_per_us=1e12, warp_starts_per_us=1e12)
+    found = predict(before, after, Timed(702, EXACT), on, MODEL)
+    parts = [unit_times(*launch, on) for launch in (before, after)]
+    assert found.shares["waits"] == pytest.approx(parts[0]["waits"] - parts[1]["waits"])
+    assert sum(found.shares.values()) == pytest.approx(found.saved_us)
 
 
 def test_kernels_that_are_gone_save_what_they_took_and_the_others_what_changed_in_them():

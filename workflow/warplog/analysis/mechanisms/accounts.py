@@ -2,8 +2,9 @@
 
 The time that warps spend in a state, before and after, follows from counters of both kernels (table `changes`). It is a
 mechanism only if something else changed along with it: the number of fences with the wait for them, the place of loads
-in a loop with the wait for memory, the stores that stay in flight with the wait for them. Otherwise a wait is as short
-as the time that it is part of. Nor does it save more than what changed can take.
+in a loop with the wait for memory, accesses to shared memory by generic addresses with the wait for their queue, the
+stores that stay in flight with the wait for them. Otherwise a wait is as short as the time that it is part of. Nor does
+it save more than what changed can take.
 
 A wait may hide others, which then are shorter. If it alone became longer, all that was lost is due to it.
 """
@@ -50,6 +51,7 @@ _HIDES: Mapping[Mechanism, tuple[str, ...]] = {
     "occupancy": ("occupancy_limit_registers_blocks", "occupancy_limit_shared_memory_blocks"),
 }
 _PORTS, BUBBLE, _OTHERS = "sass_steps/bank_conflicts", "launches/bubble_pct", "steps/others_us"
+_GENERIC = ("accesses/space", "instructions/text")
 _STORES = ("instructions/samples", "instructions/text")
 
 
@@ -67,7 +69,7 @@ def accounts(
     Args:
         before, after: the work of the longest kernels.
         parent_us, child_us: the measured times.
-        others_us: what kernels beside these saved, if that is not the same number of them; else NaN.
+        others_us: what kernels beside these saved; NaN if there are none, or if they were not timed.
         changes: the rows of this table about the step.
     """
     yield from _by_states(before, after, changes)
@@ -106,6 +108,8 @@ def _by_states(before: Work, after: Work, changes: Sequence[Row]) -> Iterator[Ac
             waits = number(row, "before") * _left(before, after) - number(row, "after") * _left(after, before)
             if (_overlap(after) - _overlap(before)) * waits > 0:
                 yield Account("load_overlap", waits, (column, "instructions/text"))
+        elif state == "lg_throttle" and (before.generic - after.generic) * saved_us > 0:
+            yield Account("shared_accesses", saved_us, (column, *_GENERIC))
         elif state == "dispatch_stall" and (ports_us := _at_ports(before) - _at_ports(after)) * saved_us > 0:
             yield Account("register_ports", min(saved_us, ports_us, key=abs), (column, _PORTS))
 
@@ -119,11 +123,13 @@ def _net(state: str, states: Mapping[str, float]) -> float:
 
 
 def _hidden(before: Work, after: Work, saved_us: float) -> Mechanism | None:
-    """Returns what hides waits for as many loads more or less than before: loads in flight, or warps.
+    """Returns what hides waits for loads more or less than before: loads in flight, or warps.
 
-    None if an SM has not more loads in flight for a saving, or fewer for a loss, or if loads are others.
+    None if an SM has not more loads in flight for a saving, or fewer for a loss, or if there are fewer loads to wait
+    for with a saving, or more with a loss.
     """
-    if not before.loads or not math.isclose(before.loads, after.loads, rel_tol=_ALIKE):
+    more_loads = after.loads - before.loads
+    if not before.loads or math.copysign(more_loads, saved_us * more_loads) < -_ALIKE * before.loads:
         return None
     if not before.in_flight or not after.in_flight:
         return None

@@ -42,6 +42,8 @@ TABLES = (
 )
 _COUNTERS = frozenset(COUNTERS)
 _REST = "rest"
+_GENERIC = ("LD", "ST")
+_AHEAD, _MOSTLY_PCT = 2, 50
 _MULTICAST = re.compile(r"sass_\S*\.MULTICAST\b\S*")
 _FLOAT_ATOMIC = re.compile(r"(?:RED|REDG|ATOM|ATOMG)\.\S*\bB?F(?:16|32|64)\S*")
 
@@ -60,6 +62,8 @@ class Campaign:
         compulsory_bytes: what the algorithm has to move to and from device memory, by variant and case.
         files: names of each variant's source and headers, the source first.
         others_us: what a step saves in all kernels but the longest, under ncu.
+        ahead: those by whose timeline a producer that waits for room most of the time is two or more steps ahead, so
+            that nothing waits for memory.
     """
 
     gpu: Gpu
@@ -74,6 +78,7 @@ class Campaign:
     compulsory_bytes: Mapping[Key, float]
     files: Mapping[tuple[str, str], Collection[str]] = field(default_factory=dict)
     others_us: Mapping[Key, float] = field(default_factory=dict)
+    ahead: Collection[Key] = ()
 
 
 def read(tables: Tables, sources: Mapping[str, Sources], cases: Mapping[str, Cases]) -> Campaign:
@@ -95,7 +100,7 @@ def read(tables: Tables, sources: Mapping[str, Sources], cases: Mapping[str, Cas
         launches(
             tables["metrics"],
             tables["measurements"],
-            codes(tables["instructions"]),
+            codes(tables["instructions"], of_present),
             contention.traced(of_present, tables["traced_kernels"]),
             cases,
             gpu.sms,
@@ -110,12 +115,18 @@ def read(tables: Tables, sources: Mapping[str, Sources], cases: Mapping[str, Cas
         {_key(row): number(row, "compulsory_bytes") for row in tables["bounds"]},
         {(family, name): texts.keys() for family, of in sources.items() for name, texts in of.items()},
         {_key(row): number(row, "parent_others_us") - number(row, "others_us") for row in tables["steps"]},
+        {
+            _key(row)
+            for row in tables["launches"]
+            if number(row, "lead_steps") >= _AHEAD and number(row, "producer_wait_pct") > _MOSTLY_PCT
+        },
     )
 
 
-def codes(instructions: Iterable[Row]) -> dict[Key, Code]:
-    """Returns what the table `instructions` tells of the longest kernel of each captured case."""
+def codes(instructions: Iterable[Row], accesses: Iterable[Row] = ()) -> dict[Key, Code]:
+    """Returns what the table `instructions` tells of the longest kernel of each captured case, `accesses` of spaces."""
     rows = _by_key(instructions)
+    shared = {(*_key(row)[:2], row.get("offset")) for row in accesses if row["space"] == "shared"}
     found = {}
     for key, loops in hot_loops(row for of_key in rows.values() for row in of_key).items():
         every = [instruction for loop in loops for instruction in loop.instructions]
@@ -133,6 +144,11 @@ def codes(instructions: Iterable[Row]) -> dict[Key, Code]:
             any(_FLOAT_ATOMIC.fullmatch(instruction.code.opcode) for instruction in every),
             chases([instruction.code for instruction in hottest.instructions], hottest.iterates),
             *store_waits(code, executed, _counts(by_address, "samples")),
+            sum(
+                count
+                for row, instruction, count in zip(by_address, code, executed, strict=True)
+                if instruction.base in _GENERIC and (*key[:2], row["offset"]) in shared
+            ),
             _port_conflicts(loops),
         )
     return found

@@ -17,6 +17,7 @@ from warplog.catalog.contract import Mechanism
 
 # How much each mechanism accounts for a change, in any unit: positive if it saves.
 Parts = dict[Mechanism, float]
+OF_MEMORY: tuple[Mechanism, ...] = ("l2_bytes", "dram_bytes", "multicast", "coalescing")
 _FROM_NOTHING = 10.0
 LEAST_MOVED = math.log(1.05)  # of a count that is to show a mechanism
 _MATRIX = 0.02  # least cycles of the tensor pipe per instruction of a kernel that multiplies matrices there

@@ -22,6 +22,7 @@ class Code:
         chases: the address of a load comes from another load, where most are executed.
         stores_left: bulk stores that the mean wait for them leaves in flight; NaN without one.
         store_waits: share of the time of all warps in which one waits for bulk stores; NaN if it was not sampled.
+        generic: loads and stores by generic addresses that reach shared memory, as was traced, summed over warps.
         port_conflicts: FFMAs that read their registers a cycle longer, summed over warps; NaN if unknown.
     """
 
@@ -35,6 +36,7 @@ class Code:
     chases: bool = False
     stores_left: float = math.nan
     store_waits: float = math.nan
+    generic: float = 0.0
     port_conflicts: float = math.nan
 
 

@@ -105,7 +105,7 @@ def predict(
     """Returns what the child should save of the parent's time; None if no unit of the parent is known to work.
 
     The interval has three sources, which add up in quadrature: the spread of the parent's time, that of each ceiling,
-    and the error of the model.
+    and the error of the model. By no more than this error is the child faster than one of its units.
 
     Args:
         timed: the parent's time.
@@ -115,17 +115,20 @@ def predict(
         return None
     child = _received(parent, child)
 
-    def saved(us: float, on: Gpu) -> float:
-        return us - child_us(parent, child, us, on, calibration.power, kernels)
+    def times(us: float, on: Gpu) -> tuple[float, float]:
+        return _child_us(parent, child, us, on, calibration.power, kernels)
 
-    central = saved(timed.us, gpu)
+    child_us, least_us = times(timed.us, gpu)
+    central = timed.us - child_us
+    noisy_us = timed.us * (1 + timed.noise.gap())
     moved = [
-        saved(timed.us * (1 + timed.noise.gap()), gpu),
-        *(saved(timed.us, on) for on in gpu.spread().values()),
+        noisy_us - times(noisy_us, gpu)[0],
+        *(timed.us - times(timed.us, on)[0] for on in gpu.spread().values()),
     ]
     half = math.hypot(calibration.error * central, *(other - central for other in moved))
-    shares = _shares(parent, child, central, kernels or len(child), gpu, calibration.power)
-    return Prediction(timed.us, central, central - half, central + half, shares)
+    most = timed.us - least_us / (1 + calibration.error)
+    shares = _shares(parent, child, timed.us, central, kernels or len(child), gpu, calibration.power)
+    return Prediction(timed.us, central, central - half, min(central + half, most), shares)
 
 
 def _received(parent: Launch, child: Launch) -> Launch:
@@ -171,13 +174,18 @@ class _Modelled:
         return sum(min(share, other.decide.get(unit, 0.0)) for unit, share in self.decide.items())
 
 
-def child_us(
-    parent: Launch, child: Launch, parent_us: float, gpu: Gpu, power: float, kernels: int | None = None
-) -> float:
+def child_us(parent: Launch, child: Launch, parent_us: float, gpu: Gpu, power: float) -> float:
     """Returns the predicted time of the child."""
+    return _child_us(parent, _received(parent, child), parent_us, gpu, power)[0]
+
+
+def _child_us(
+    parent: Launch, child: Launch, parent_us: float, gpu: Gpu, power: float, kernels: int | None = None
+) -> tuple[float, float]:
+    """Returns the predicted time of the child, and how long it takes at least."""
     start = launch_us(gpu)
     running = max(0.0, parent_us - start * len(parent))
-    before, after = (_Modelled.of(launch, gpu, power) for launch in (parent, _received(parent, child)))
+    before, after = (_Modelled.of(launch, gpu, power) for launch in (parent, child))
     reached = running / before.us
     own = 1 + before.alike(after) * (reached - 1)
     if (own * after.us - running) * (after.us - before.us) < 0:  # less work does not take longer
@@ -185,7 +193,8 @@ def child_us(
     least = after.least_us
     if before.least_us > running:  # it beats a ceiling, and so may the child
         least *= running / before.least_us
-    return start * (kernels or len(child)) + max(own * after.us, least)
+    starts = start * (kernels or len(child))
+    return starts + max(own * after.us, least), starts + least
 
 
 def total(launch: Launch, gpu: Gpu) -> dict[str, float]:
@@ -233,18 +242,29 @@ def launch_us(gpu: Gpu) -> float:
 
 
 def _shares(
-    parent: Launch, child: Launch, saved_us: float, kernels: int, gpu: Gpu, power: float
+    parent: Launch, child: Launch, parent_us: float, saved_us: float, kernels: int, gpu: Gpu, power: float
 ) -> dict[str, float]:
     """Returns what of the predicted saving is due to launches, and to each unit.
 
     A unit has the part of the rest that its change has of all changes, each as far as the time of its kernel follows
-    that unit. Without a sum of these in the direction of the rest, as where the same work is cut into other kernels,
-    units have none.
+    that unit. What is more than its change alone, where the parent takes longer than its units, is due to others that
+    save, as far as theirs is less. Without a sum of changes in the direction of the rest, as where the same work is
+    cut into other kernels, units have none.
     """
     starts = launch_us(gpu) * (len(parent) - kernels)
     changes = _changes(parent, child, gpu, power)
     whole, rest = sum(changes.values()), saved_us - starts
     shares = {unit: rest * change / whole for unit, change in changes.items() if change and whole * rest > 0}
+    sides = [total(launch, gpu) for launch in (parent, child)]
+    longer = max(1.0, (parent_us - launch_us(gpu) * len(parent)) / bound(parent, gpu, power))
+    most = {unit: longer * abs(sides[0].get(unit, 0.0) - sides[1].get(unit, 0.0)) for unit in shares}
+    saving = {unit: abs(us) for unit, us in shares.items() if us * rest > 0}
+    over = sum(max(0.0, us - most[unit]) for unit, us in saving.items())
+    room = sum(max(0.0, most[unit] - us) for unit, us in saving.items())
+    if room >= over > 0:
+        for unit, us in saving.items():
+            more = min(0.0, most[unit] - us) + max(0.0, most[unit] - us) * over / room
+            shares[unit] += math.copysign(1.0, rest) * more
     return {**shares, LAUNCHES: starts} if starts else shares
 
 

@@ -37,6 +37,7 @@ _ON_LINES: Mapping[Mechanism, tuple[tuple[str, ...], Callable[[Work], float]]] =
     "wide_accesses": (("LDG", "STG"), lambda work: work.loads + work.stores),
 }
 _HALF = 2
+_ONE_EACH = 2  # kernels of both, where each launches one
 
 
 def rows(
@@ -176,13 +177,15 @@ def _argued(
         family, variant, of_parent[1], case, _NONE, NOT_IN_EVIDENCE, *predicted, measured_us, deciding
     )
     if prediction:
-        reason = _judged(reason, parent, child, prediction, verdict, campaign.gpu)
-    if reason.mechanism == _NONE and verdict.word in (FASTER, SLOWER):
+        is_ahead = (of_parent if measured_us > 0 else key) in campaign.ahead
+        reason = _judged(reason, parent, child, prediction, verdict, campaign.gpu, is_ahead)
+    if reason.mechanism in (_NONE, *causes.OF_MEMORY) and verdict.word in (FASTER, SLOWER):
         account = _account(campaign, of_parent, key, parent, child, measured_us, calibration.error)
-        if account:
+        # Accesses to shared memory that fill the queue to L1 keep those to global memory waiting.
+        if account and (reason.mechanism == _NONE or account.mechanism == "shared_accesses"):
             rests_on = ",".join(account.rests_on)
             reason = replace(
-                reason, mechanism=account.mechanism, word=ACCOUNTED, rests_on=rests_on, least_pct=NAN
+                reason, mechanism=account.mechanism, word=ACCOUNTED, rests_on=rests_on, also="", least_pct=NAN
             )
     return (
         reason,
@@ -191,9 +194,18 @@ def _argued(
 
 
 def _judged(
-    reason: Reason, parent: Launch, child: Launch, prediction: Prediction, verdict: Verdict, gpu: Gpu
+    reason: Reason,
+    parent: Launch,
+    child: Launch,
+    prediction: Prediction,
+    verdict: Verdict,
+    gpu: Gpu,
+    is_ahead: bool,
 ) -> Reason:
-    """Returns the reason of a step that is as predicted, with its mechanisms; else as it is given."""
+    """Returns the reason of a step that is as predicted, with its mechanisms; else as it is given.
+
+    Nothing that makes memory faster is a reason if the slower kernel has its data `is_ahead` of their use.
+    """
     before_us, saved_us, measured_us = verdict.before_us, prediction.saved_us, reason.measured_us
     as_predicted = replace(reason, word=PREDICTED, rests_on="")
     few_us, many_us = sorted((before_us, before_us - saved_us))
@@ -209,9 +221,10 @@ def _judged(
         return replace(as_predicted, least_pct=100 * LEAST) if is_small else reason
     parts = causes.by_mechanism(parent, child, prediction, gpu)
     mechanism = causes.named(parts, saved_us)
-    if mechanism == _NONE:
+    never = (_NONE, *(causes.OF_MEMORY if is_ahead else ()))
+    if mechanism in never:
         return reason
-    others = (m for m, us in parts.items() if m not in (mechanism, _NONE) and us / saved_us >= _ALSO)
+    others = (m for m, us in parts.items() if m not in (mechanism, *never) and us / saved_us >= _ALSO)
     rests_on = causes.rests_on(mechanism, parent, child, saved_us, gpu)
     return replace(as_predicted, mechanism=mechanism, also=",".join(others), rests_on=",".join(rests_on))
 
@@ -239,7 +252,7 @@ def _account(
         campaign.times[key].us,
         campaign.changes.get(key, ()),
         _bubbles(campaign, of_parent, key),
-        campaign.others_us.get(key, NAN) if len(parent) != len(child) else NAN,
+        campaign.others_us.get(key, NAN) if len(parent) + len(child) > _ONE_EACH else NAN,
     )
     return accounts.best(found, measured_us, error)
 

@@ -71,6 +71,7 @@ class Work:
         chases: the address of a load comes from another load.
         stores_left: bulk stores that the mean wait for them leaves in flight; NaN without one.
         store_waits: share of the time in which the warp that stores for a block waits for bulk stores; NaN if unknown.
+        generic: loads and stores by generic addresses that reach shared memory, as was traced.
         port_conflicts: FFMAs that read their registers a cycle longer, summed over warps; NaN if unknown.
     """
 
@@ -117,6 +118,7 @@ class Work:
     stores_left: float = math.nan
     store_waits: float = math.nan
     block_shared_bytes: float = 0.0
+    generic: float = 0.0
     port_conflicts: float = math.nan
 
     @property
@@ -258,6 +260,7 @@ def work_of(
         stores_left=code.stores_left,
         store_waits=code.store_waits * warps,
         block_shared_bytes=count(_SHARED),
+        generic=code.generic,
         port_conflicts=code.port_conflicts,
     )
 
