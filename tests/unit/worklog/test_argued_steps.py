@@ -46,6 +46,17 @@ def test_a_loss_has_its_mechanism(lines):
     )
 
 
+def test_kernels_beside_the_longest_are_named_as_such(argued):
+    mechanisms = argued.mechanisms.copy()
+    told = {"mechanism": "launches", "word": "accounted", "rests_on": "steps/others_us"}
+    mechanisms.loc[mechanisms["variant"] == "smem_tiled", list(told)] = list(told.values())
+    text = explain.markdown(replace(argued, mechanisms=mechanisms))
+    assert (
+        ": the kernels beside the longest one take more time. Accounted for afterwards, not predicted: as Nsight"
+        " Compute timed them. Time saved"
+    ) in text
+
+
 @pytest.mark.parametrize(
     ("also", "said"),
     [
