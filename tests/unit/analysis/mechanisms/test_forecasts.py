@@ -126,6 +126,31 @@ def test_half_the_blocks_wait_at_half_the_barriers_and_add_half_their_sums(atomi
     assert saved([counting], 1002, on=starts)["wide_accesses"] == pytest.approx(500, rel=1e-2)
 
 
+@pytest.mark.parametrize(
+    ("counts", "share"),
+    [
+        ({"stores": 1e6}, 0.75),  # a result of each block of eight warps
+        ({"atomics": 1e6}, 0.75),
+        ({"stores": 8e6}, 0.0),  # each element has a result
+        ({"atomics": 8e6}, 0.0),
+        ({"l2_sectors": 128e6}, 0.0),  # blocks work on what they copy
+    ],
+)
+def test_fewer_blocks_that_combine_what_they_load_do_less(counts, share):
+    """A word per lane; beside loading, exchanges in shared memory take a millisecond."""
+    tree = {
+        "l1_wavefronts": 1e8 + 8e6,
+        "shared_wavefronts": 1e8,
+        "conflicts": 5e7,
+        "shared_accesses": 5e7,
+        "instructions": 2e8,
+        "pipe_cycles": {"lsu": 8e5},
+    }
+    one_each = {"loads": 8e6, "load_bytes": 4.0, "load_sectors": 32e6, "l2_sectors": 32e6, "blocks": 1e6}
+    found = saved([work(**{**tree, **one_each, **counts})], 1082, on=ONLY)
+    assert found.get("wide_accesses", 0.0) == pytest.approx(1000 * share, abs=10)
+
+
 def test_wider_loads_leave_the_steps_between_barriers():
     """A tile of one load per thread and step has as many steps with wide loads, a tile of eight has fewer waits."""
     on = gpu(
