@@ -54,7 +54,7 @@ def _bound(launch: Launch, us: float, gpu: Gpu) -> str:
 
 
 def _mended(launch: Launch, compulsory_bytes: float) -> Iterator[tuple[Mechanism, Launch, int]]:
-    moved = sum(work.dram_read + work.dram_written for work in launch)
+    moved = sum(work.dram_read + _written(work) for work in launch)
     least = compulsory_bytes / moved if moved > compulsory_bytes else 1.0
     for mechanism, mend in MENDS.items():
         mended = [mend(work) for work in launch]
@@ -160,6 +160,15 @@ def _of_fewer_blocks(work: Work, left: float) -> Work:
 def _moving(work: Work, share: float) -> Work:
     """Only a share of the bytes moves to and from device memory."""
     return replace(work, dram_read=share * work.dram_read, dram_written=share * work.dram_written)
+
+
+def _written(work: Work) -> float:
+    """Returns the bytes written to device memory that may be of the kernel: no more than it stores, adds and spills.
+
+    Meanwhile, L2 also writes what others left in it. Without any such sectors, a kernel stores in bulk, uncounted.
+    """
+    own = SECTOR * (work.store_sectors + work.atomic_sectors + work.spilled_sectors)
+    return min(work.dram_written, own or math.inf)
 
 
 def _asked(work: Work) -> float:
