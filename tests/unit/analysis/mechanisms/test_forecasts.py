@@ -70,6 +70,7 @@ def test_bytes_that_need_not_move_are_saved_down_to_the_compulsory_ones():
     )
     assert saved([work(dram_read=3e9)], 1002, compulsory_bytes=3e9) == {}
     assert saved([work(dram_read=3e9)], 1002) == {}, "unknown"
+    assert saved([work(dram_read=3e9, chases=True)], 1002, compulsory_bytes=1e9) == {}
 
 
 @pytest.mark.parametrize(

@@ -65,8 +65,13 @@ def _mended(launch: Launch, compulsory_bytes: float) -> Iterator[tuple[Mechanism
             yield mechanism, mended, len(launch)
     if len(launch) > 1:
         yield "launches", launch, 1
-    # The bytes of excess sectors are a matter of coalescing.
-    yield "dram_bytes", [_moving(work, min(1.0, least / _asked(work))) for work in launch], len(launch)
+    # The bytes of excess sectors are a matter of coalescing. A load that follows a pointer has a sector of its own.
+    shares = (1.0 if work.chases else min(1.0, least / _asked(work)) for work in launch)
+    yield (
+        "dram_bytes",
+        [_moving(work, share) for work, share in zip(launch, shares, strict=True)],
+        len(launch),
+    )
 
 
 def _coalesced(work: Work) -> Work:
