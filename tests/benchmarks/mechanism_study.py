@@ -125,8 +125,7 @@ def forms(gpu: ceilings.Gpu, power: float) -> dict[str, Form]:
 def read(folders: Sequence[Path]) -> Campaign:
     """Returns the campaign whose tables are in these folders."""
     sources = {name: sources_of(family.variants) for name, family in families().items()}
-    cases = {name: family.case_values() for name, family in families().items()}
-    return campaign.read({name: _rows(folders, name) for name in campaign.TABLES}, sources, cases)
+    return campaign.read({name: _rows(folders, name) for name in campaign.TABLES}, sources, families())
 
 
 def _rows(folders: Sequence[Path], name: str) -> list[dict[str, Cell]]:

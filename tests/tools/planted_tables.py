@@ -15,7 +15,6 @@ FAMILY = "causes"
 _KEY = ("family", "variant", "case")
 COLUMNS = {
     "accesses": (*_KEY, "launch", "space", "kind", "status", "requests", "source_sha256"),
-    "bounds": (*_KEY, "compulsory_bytes"),
     "ceilings": (*_KEY, "ceiling", "value", "value_low", "value_high", "word", "campaign"),
     "floors": (*_KEY, "regime", "processes", "floor", "deviation", "freedom", "groups"),
     "gpus": ("gpu", "gpu_name", "sms", "dram_gbytes_per_s_peak"),

@@ -208,7 +208,7 @@ class Family(FamilyFile, frozen=True, kw_only=True, rename="upper", dict=True):
         """Evaluates a formula of this family (size, a dimension) for one case."""
         return formula.evaluate(text, case.values, f"{self.file} ({case.name})")
 
-    def amount(self, text: str | float, case: Case, sms: int) -> float:
+    def amount(self, text: str | float, case: Case, sms: float) -> float:
         """Evaluates `work.flops` or `work.bytes` for one case on a GPU with this number of SMs."""
         return formula.evaluate(text, {"sms": sms, **case.values}, f"{self.file} ({case.name})")
 

@@ -129,8 +129,7 @@ def write_analysis(
         *(row for path in ceilings for row in as_rows(read_file(path))),
         *known.get("ceilings", ()),
     ]
-    cases = {family: families[family].case_values() for family in chosen}
-    argued = steps.rows({**dict.fromkeys(view.TRACED, ()), **known}, calibration(), sources, cases)
+    argued = steps.rows({**dict.fromkeys(view.TRACED, ()), **known}, calibration(), sources, families)
     rows |= {kind.TABLE: [conclusions.cells(row) for row in of_kind] for kind, of_kind in argued.items()}
     variants = as_rows(read["variants"])
     origins = {(row["family"], row["variant"]): {name: row[name] for name in ORIGIN} for row in variants}

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from host_family import make_family
 from warplog.analysis.mechanisms import campaign, ceilings
 from warplog.analysis.mechanisms.code import UNKNOWN
 from warplog.analysis.mechanisms.work import work_of
@@ -225,3 +226,13 @@ def test_the_longest_kernel_of_a_variant_with_such_an_opcode_copies_to_several_b
     for rows, expected in (([*counted, opcode], (False, True)), (counted, (False, False))):
         works = campaign.launches(rows, [measured()], {}, {}, {}, 100.0)[KEY]
         assert tuple(work.multicasts for work in works) == expected
+
+
+def test_the_compulsory_bytes_of_every_timed_case_are_known(tmp_path):
+    family = make_family(tmp_path)
+    empty = dict.fromkeys(campaign.TABLES, ())
+    found = campaign.read({**empty, "gpus": [GPU]}, {}, {"scale": family})
+    assert found.compulsory_bytes == {
+        ("scale", name): 8 * case.values["N"] for name, case in family.cases.items()
+    }
+    assert len(found.compulsory_bytes) > 1

@@ -10,6 +10,7 @@ from warplog.analysis.mechanisms.model import Calibration
 from warplog.analysis.verdicts import EXACT, Timed
 
 ONLY = gpu(block_life_ns=0.0, block_starts_per_us=1e12, warp_starts_per_us=1e12, l2_gbytes_per_s=1e9)
+ONE_RATE = gpu(block_life_ns=0.0, dram_copy_gbytes_per_s=3000.0)
 LOADS = {"loads": 1e7, "load_bytes": 4.0}
 
 
@@ -69,6 +70,21 @@ def test_bytes_that_need_not_move_are_saved_down_to_the_compulsory_ones():
     )
     assert saved([work(dram_read=3e9)], 1002, compulsory_bytes=3e9) == {}
     assert saved([work(dram_read=3e9)], 1002) == {}, "unknown"
+    assert saved([work(dram_read=3e9, chases=True)], 1002, compulsory_bytes=1e9) == {}
+
+
+@pytest.mark.parametrize(
+    "own",
+    [{"stores": 25e3, "store_bytes": 4.0, "store_sectors": 1e5}, {"atomic_sectors": 1e5}, {"spills": 25e3}],
+)
+def test_bytes_that_others_left_in_l2_to_be_written_are_not_the_kernels(own):
+    """A third of the bytes is written, 3.2 MB of them by the kernel if that is counted."""
+    moving = {"dram_read": 2e9, "dram_written": 1e9}
+    assert "dram_bytes" not in saved([work(**moving, **own)], 1002, compulsory_bytes=2.0032e9)
+    in_bulk = saved([work(**moving)], 1002, on=ONE_RATE, compulsory_bytes=2e9)
+    assert in_bulk["dram_bytes"] == pytest.approx(1000 / 3)
+    twice = saved([work(**moving, **own)], 1002, on=ONE_RATE, compulsory_bytes=1.0016e9)
+    assert twice["dram_bytes"] == pytest.approx(500, rel=0.01)
 
 
 def test_lanes_that_lie_apart_move_bytes_that_nobody_asked_for():
@@ -124,6 +140,31 @@ def test_half_the_blocks_wait_at_half_the_barriers_and_add_half_their_sums(atomi
     assert saved([adding], 1002, on=starts).get("wide_accesses", 0.0) == pytest.approx(1000 * share, rel=1e-3)
     counting = work(**one_each, barriers=8e7)
     assert saved([counting], 1002, on=starts)["wide_accesses"] == pytest.approx(500, rel=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("counts", "share"),
+    [
+        ({"stores": 1e6}, 0.75),  # a result of each block of eight warps
+        ({"atomics": 1e6}, 0.75),
+        ({"stores": 8e6}, 0.0),  # each element has a result
+        ({"atomics": 8e6}, 0.0),
+        ({"l2_sectors": 128e6}, 0.0),  # blocks work on what they copy
+    ],
+)
+def test_fewer_blocks_that_combine_what_they_load_do_less(counts, share):
+    """A word per lane; beside loading, exchanges in shared memory take a millisecond."""
+    tree = {
+        "l1_wavefronts": 1e8 + 8e6,
+        "shared_wavefronts": 1e8,
+        "conflicts": 5e7,
+        "shared_accesses": 5e7,
+        "instructions": 2e8,
+        "pipe_cycles": {"lsu": 8e5},
+    }
+    one_each = {"loads": 8e6, "load_bytes": 4.0, "load_sectors": 32e6, "l2_sectors": 32e6, "blocks": 1e6}
+    found = saved([work(**{**tree, **one_each, **counts})], 1082, on=ONLY)
+    assert found.get("wide_accesses", 0.0) == pytest.approx(1000 * share, abs=10)
 
 
 def test_wider_loads_leave_the_steps_between_barriers():

@@ -434,3 +434,11 @@ def test_power_and_error_are_in_a_file_that_says_where_they_are_from():
     assert fitted.power >= 1
     assert 0 < fitted.error < 1
     assert fitted.campaigns
+
+
+def test_bytes_that_need_not_move_are_forecast_at_each_case_of_which_the_compulsory_ones_are_known():
+    moving = work(dram_read=3e9)
+    found = campaign(moving, moving, compulsory_bytes={("f", "1"): 1e9, ("f", "2"): 3e9})
+    assert {(row.variant, row.mechanism) for row in steps.forecast(found, MODEL)} == {
+        (variant, "dram_bytes") for variant in ("base", "child")
+    }

@@ -1,6 +1,7 @@
 """How many atomics are on one address: by the addresses of a small traced case, else a guess."""
 
 import math
+from types import SimpleNamespace
 
 import pytest
 
@@ -55,7 +56,7 @@ def read(counted, *traces):
             "traced_kernels": [kernel for _, kernels in traces for kernel in kernels],
         },
         {},
-        {"f": CASES},
+        {"f": SimpleNamespace(case_values=lambda: CASES, cases={})},
     )
 
 

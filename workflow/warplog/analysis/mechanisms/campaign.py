@@ -22,6 +22,7 @@ from warplog.analysis.mechanisms.contention import Cases, Traced
 from warplog.analysis.mechanisms.work import COUNTERS, Launch, work_of
 from warplog.analysis.sass_steps import HotInstruction, Loop, bank_conflicts, hot_loops
 from warplog.analysis.verdicts import Timed, noise_of
+from warplog.catalog.family import Family
 from warplog.core.columns import Row, number, text
 from warplog.parsers.instruction import parse
 
@@ -36,7 +37,6 @@ TABLES = (
         "traced_kernels",
         "changes",
         "launches",
-        "bounds",
         "steps",
     ),
 )
@@ -59,7 +59,7 @@ class Campaign:
         changes, lines, instructions: rows of these tables, by variant and case.
         accesses: rows of this table by family and variant, since other cases are traced than are profiled.
         bubbles_pct: share of the time in which tensor cores wait for the end of a tile, by variant and case.
-        compulsory_bytes: what the algorithm has to move to and from device memory, by variant and case.
+        compulsory_bytes: what the algorithm has to move to and from device memory, by family and case.
         files: names of each variant's source and headers, the source first.
         others_us: what a step saves in all kernels but the longest, under ncu.
         ahead: those by whose timeline a producer that waits for room most of the time is two or more steps ahead, so
@@ -75,18 +75,19 @@ class Campaign:
     instructions: Mapping[Key, Sequence[Row]]
     accesses: Mapping[tuple[str, str], Sequence[Row]]
     bubbles_pct: Mapping[Key, float]
-    compulsory_bytes: Mapping[Key, float]
+    compulsory_bytes: Mapping[tuple[str, str], float]
     files: Mapping[tuple[str, str], Collection[str]] = field(default_factory=dict)
     others_us: Mapping[Key, float] = field(default_factory=dict)
     ahead: Collection[Key] = ()
 
 
-def read(tables: Tables, sources: Mapping[str, Sources], cases: Mapping[str, Cases]) -> Campaign:
+def read(tables: Tables, sources: Mapping[str, Sources], families: Mapping[str, Family]) -> Campaign:
     """Returns what the tables TABLES hold; those that were made by jobs of their own may be empty.
 
     Args:
         tables: of one GPU.
-        sources, cases: of the variants of each family, and its cases, as far as they are known.
+        sources: of the variants of each family, as far as they are known.
+        families: those in the tables, as far as they are known.
     """
     gpu = ceilings.read(tables["ceilings"], tables["gpus"][0])
     changes, lines, instructions = (_by_key(tables[name]) for name in ("changes", "lines", "instructions"))
@@ -102,7 +103,7 @@ def read(tables: Tables, sources: Mapping[str, Sources], cases: Mapping[str, Cas
             tables["measurements"],
             codes(tables["instructions"], of_present),
             contention.traced(of_present, tables["traced_kernels"]),
-            cases,
+            {name: family.case_values() for name, family in families.items()},
             gpu.sms,
         ),
         times(tables["measurements"], tables["floors"]),
@@ -112,7 +113,11 @@ def read(tables: Tables, sources: Mapping[str, Sources], cases: Mapping[str, Cas
         instructions,
         accesses,
         {_key(row): pct for row in tables["launches"] if not math.isnan(pct := number(row, "bubble_pct"))},
-        {_key(row): number(row, "compulsory_bytes") for row in tables["bounds"]},
+        {
+            (name, case.name): family.amount(family.work.bytes, case, gpu.sms)
+            for name, family in families.items()
+            for case in family.cases.values()
+        },
         {(family, name): texts.keys() for family, of in sources.items() for name, texts in of.items()},
         {_key(row): number(row, "parent_others_us") - number(row, "others_us") for row in tables["steps"]},
         {

@@ -11,6 +11,7 @@ from warplog.analysis.verdicts import Timed
 from warplog.catalog.contract import Mechanism
 
 _BINDS = 0.8  # of the time: a unit that works as long bounds a kernel
+_HALF = 2
 _OF_STEP = 2  # barriers: shared memory is filled, and read
 
 
@@ -53,7 +54,7 @@ def _bound(launch: Launch, us: float, gpu: Gpu) -> str:
 
 
 def _mended(launch: Launch, compulsory_bytes: float) -> Iterator[tuple[Mechanism, Launch, int]]:
-    moved = sum(work.dram_read + work.dram_written for work in launch)
+    moved = sum(work.dram_read + _written(work) for work in launch)
     least = compulsory_bytes / moved if moved > compulsory_bytes else 1.0
     for mechanism, mend in MENDS.items():
         mended = [mend(work) for work in launch]
@@ -64,8 +65,13 @@ def _mended(launch: Launch, compulsory_bytes: float) -> Iterator[tuple[Mechanism
             yield mechanism, mended, len(launch)
     if len(launch) > 1:
         yield "launches", launch, 1
-    # The bytes of excess sectors are a matter of coalescing.
-    yield "dram_bytes", [_moving(work, min(1.0, least / _asked(work))) for work in launch], len(launch)
+    # The bytes of excess sectors are a matter of coalescing. A load that follows a pointer has a sector of its own.
+    shares = (1.0 if work.chases else min(1.0, least / _asked(work)) for work in launch)
+    yield (
+        "dram_bytes",
+        [_moving(work, share) for work, share in zip(launch, shares, strict=True)],
+        len(launch),
+    )
 
 
 def _coalesced(work: Work) -> Work:
@@ -106,7 +112,8 @@ def _widened(work: Work) -> Work:
     """Neighbouring accesses are joined to the widest; lanes that lie apart have no neighbours.
 
     A thread joins its own accesses. One that has too few of them takes over those of others, so that there are fewer,
-    and fewer blocks wait at barriers, or add what their warps have in common to global memory.
+    and fewer blocks wait at barriers, or add what their warps have in common to global memory. Where these combine what
+    they load, each of them does what it did before, beside loading.
     Loads whose addresses come from other loads cannot be joined. Those that fill shared memory are waited for in each
     step between two barriers, however wide they are.
     """
@@ -131,12 +138,42 @@ def _widened(work: Work) -> Work:
         load_bytes=work.widths[0] / kept[0],
         store_bytes=work.widths[1] / kept[1],
     )
+    if _combines(work):
+        joined = _of_fewer_blocks(joined, left)
     return replace(joined, in_flight=loads / joined.warps / rounds) if joined.rounds < rounds else joined
+
+
+def _combines(work: Work) -> bool:
+    """Whether blocks combine what they load: most warps store or add nothing, and L2 sends mostly these loads."""
+    return _HALF * (work.stores + work.atomics) < work.warps and work.l2_sectors < _HALF * work.load_sectors
+
+
+def _of_fewer_blocks(work: Work, left: float) -> Work:
+    """Returns what is left with this share of the blocks, all of which are alike but for accesses to global memory."""
+    accesses, lines = work.loads + work.stores, work.load_sectors / LINE_SECTORS
+    return replace(
+        work,
+        instructions=accesses + left * (work.instructions - accesses),
+        pipe_cycles={pipe: left * cycles for pipe, cycles in work.pipe_cycles.items()},
+        l1_wavefronts=lines + left * (work.l1_wavefronts - lines),
+        shared_wavefronts=left * work.shared_wavefronts,
+        conflicts=left * work.conflicts,
+        shared_accesses=left * work.shared_accesses,
+    )
 
 
 def _moving(work: Work, share: float) -> Work:
     """Only a share of the bytes moves to and from device memory."""
     return replace(work, dram_read=share * work.dram_read, dram_written=share * work.dram_written)
+
+
+def _written(work: Work) -> float:
+    """Returns the bytes written to device memory that may be of the kernel: no more than it stores, adds and spills.
+
+    Meanwhile, L2 also writes what others left in it. Without any such sectors, a kernel stores in bulk, uncounted.
+    """
+    own = SECTOR * (work.store_sectors + work.atomic_sectors + work.spilled_sectors)
+    return min(work.dram_written, own or math.inf)
 
 
 def _asked(work: Work) -> float:

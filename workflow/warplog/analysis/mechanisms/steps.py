@@ -10,13 +10,13 @@ from warplog.analysis.mechanisms import campaign as of_campaign
 from warplog.analysis.mechanisms.accounts import Account, Bubbles
 from warplog.analysis.mechanisms.campaign import Campaign, Key, Tables
 from warplog.analysis.mechanisms.ceilings import Gpu
-from warplog.analysis.mechanisms.contention import Cases
 from warplog.analysis.mechanisms.forecasts import forecasts
 from warplog.analysis.mechanisms.model import LAUNCHES, Calibration, Prediction, launch_us, predict, total
 from warplog.analysis.mechanisms.units import missing
 from warplog.analysis.mechanisms.work import Launch, Work
 from warplog.analysis.verdicts import FASTER, SLOWER, Verdict, judge
 from warplog.catalog.contract import Mechanism
+from warplog.catalog.family import Family
 from warplog.core.columns import Row, number, text
 from warplog.parsers.instruction import parse
 from warplog.tables.conclusions import NAN, Conclusion, Forecast, Reason, UnitTime
@@ -41,13 +41,16 @@ _ONE_EACH = 2  # kernels of both, where each launches one
 
 
 def rows(
-    tables: Tables, calibration: Calibration, sources: Mapping[str, Sources], cases: Mapping[str, Cases]
+    tables: Tables,
+    calibration: Calibration,
+    sources: Mapping[str, Sources],
+    families: Mapping[str, Family],
 ) -> Mapping[type[Conclusion], Sequence[Conclusion]]:
     """Returns the rows of the three tables, by their types.
 
     A step of which a count or a ceiling is unknown is not predicted: it is not in evidence, and needs what is missing.
     """
-    found = of_campaign.read(tables, sources, cases)
+    found = of_campaign.read(tables, sources, families)
     unknown = {key: _unknown(found, key) for key in found.launches}
     known = replace(found, launches={k: launch for k, launch in found.launches.items() if not unknown[k]})
     argued = list(reasons(known, calibration))
@@ -80,7 +83,7 @@ def forecast(campaign: Campaign, calibration: Calibration) -> Iterator[Forecast]
     """
     for key, launch in campaign.launches.items():
         if key in campaign.times:
-            timed, compulsory = campaign.times[key], campaign.compulsory_bytes.get(key, math.nan)
+            timed, compulsory = campaign.times[key], campaign.compulsory_bytes.get(key[::2], math.nan)
             for mended in forecasts(launch, timed, campaign.gpu, calibration, compulsory):
                 prediction, line = mended.prediction, line_of(campaign, key, mended.mechanism)
                 if prediction.saved_us > timed.us * timed.noise.gap():
