@@ -560,7 +560,7 @@ class Forecast(Conclusion):
     bound: Annotated[
         str,
         "",
-        "unit that works longest after it, as in `unit_times`; empty if that is less than 0.8 of the time",
+        "unit that works longest after it, as in `unit_times`; empty if that is less than 0.9 of the time",
     ]
     line: Annotated[str, "", "file:line that it concerns most; empty if unknown"]
 

@@ -10,7 +10,7 @@ from warplog.analysis.mechanisms.work import LINE_SECTORS, SECTOR, WIDEST, Launc
 from warplog.analysis.verdicts import Timed
 from warplog.catalog.contract import Mechanism
 
-_BINDS = 0.8  # of the time: a unit that works as long bounds a kernel
+_BINDS = 0.9  # of the time: a unit that works as long bounds a kernel, as in `bounds`
 _HALF = 2
 _OF_STEP = 2  # barriers: shared memory is filled, and read
 
