@@ -1,7 +1,7 @@
 """Selects what is concluded about each variant of a family: rows for the pages and for `warplog explain`."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from warplog.analysis.mechanisms.accounts import BUBBLE
@@ -52,6 +52,7 @@ def by_variant(tables: FigureTables) -> dict[str, Conclusions]:
     duels = _duels(tables)
     reasons = {row.variant: row for row in rows.rows(_profiled(tables, tables.mechanisms), Reason)}
     counted = _counted(tables, reasons.values())
+    fewer = {name: Cells("metrics", row) for name, row in _fewer_ways(tables).items()}
     unit_times = rows.by_variant(rows.rows(_profiled(tables, tables.unit_times), UnitTime))
     forecasts = rows.by_variant(rows.rows(_profiled(tables, tables.forecasts), Forecast))
     variants = {}
@@ -80,6 +81,7 @@ def by_variant(tables: FigureTables) -> dict[str, Conclusions]:
             duel=duels.get(name) if is_shown else None,
             same_kernel=root if is_same else "",
             traced=traced.get(name),
+            fewer_ways=fewer.get(name),
             accesses=tuple(Cells(AccessLine.TABLE, line) for line in lines if line in shown),
             more_accesses=len(lines) - len(shown),
         )
@@ -149,16 +151,35 @@ def _argued(
 
 
 def _counted(tables: FigureTables, reasons: Iterable[Reason]) -> dict[tuple[str, str], Row]:
-    """Returns the rows of the metrics that reasons rest on, of each variant's longest kernel, by variant and metric."""
+    """Returns the rows of the metrics that reasons rest on, of each variant's longest kernel, by variant and metric.
+
+    Their values are those of `FigureTables.counters`.
+    """
     names = {name for reason in reasons for name in reason.rests_on.split(",")} | set(_REQUESTS.values())
-    kernels = {str(row["variant"]): row["kernel"] for row in as_rows(tables.counters([]))}
+    return {
+        (str(row["variant"]), str(row["metric"])): {**row, "value": value}
+        for row, value in _of_longest(tables, names)
+    }
+
+
+def _fewer_ways(tables: FigureTables) -> dict[str, Row]:
+    """Returns the ways of bank conflicts by variant, where L1 had fewer wavefronts than the addresses tell."""
+    return {
+        str(row["variant"]): {**row, "value": value}
+        for row, value in _of_longest(tables, {"shared_conflict_ways"})
+        if value < number(row, "value")
+    }
+
+
+def _of_longest(tables: FigureTables, names: Collection[str]) -> Iterator[tuple[Row, float]]:
+    """Yields the rows of metrics of each variant's longest kernel, the first last, and what `counters` has for each."""
+    counters = {str(row["variant"]): row for row in as_rows(tables.counters(sorted(names)))}
     metrics = _profiled(tables, tables.metrics)
     kept = metrics[metrics["metric"].isin(names) & (metrics["tool"] == "ncu") & metrics["value"].notna()]
-    return {
-        (str(row["variant"]), str(row["metric"])): row
-        for row in reversed(as_rows(kept))
-        if row["kernel"] == kernels.get(str(row["variant"]))
-    }
+    for row in reversed(as_rows(kept)):
+        own = counters.get(str(row["variant"]), {})
+        if row["kernel"] == own.get("kernel"):
+            yield row, number(own, str(row["metric"]))
 
 
 def _moved(pair: Sequence[Row]) -> float:
