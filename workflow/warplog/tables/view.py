@@ -31,6 +31,7 @@ OPTIONAL = (
 
 _OF_GPU = ("gpus", "ceilings")
 _EXCESS = "shared_wavefronts_excess"
+_MOSTLY = 0.9  # of the conflicts that addresses tell: if L1 had fewer, it is unknown of which lines
 _USABLE = ("met", "within_noise")  # words of a ceiling
 
 
@@ -211,7 +212,7 @@ class FigureTables:
     def kernel_lines(self) -> dict[str, list[Row]]:
         """The hot lines of each variant's longest kernel, of one launch of it: each has shares of its own.
 
-        They lose no more wavefronts together than the kernel does (see `counters`).
+        What they lose to bank conflicts is unknown if it is more than the kernel does (see `counters`).
         """
         counters, lines = as_rows(self.counters([_EXCESS])), self.lines
         kernels = {str(row["variant"]): str(row["kernel"]) for row in counters}
@@ -222,7 +223,7 @@ class FigureTables:
             if row["kernel"] == (kernels.get(variant) or row["kernel"]):
                 launches.setdefault(variant, {}).setdefault(int(number(row, "launch")), []).append(row)
         return {
-            variant: _losing_at_most(
+            variant: _within(
                 lost.get(variant, np.nan),
                 max(
                     launched.values(),
@@ -324,12 +325,10 @@ def _with_l1(wide: pd.DataFrame) -> pd.DataFrame:
     return wide
 
 
-def _losing_at_most(lost: float, lines: Sequence[Row]) -> list[Row]:
-    """Returns the lines of a kernel with their shares of the wavefronts that it loses to bank conflicts."""
+def _within(lost: float, lines: Sequence[Row]) -> list[Row]:
+    """Returns the lines of a kernel, without wavefronts lost to bank conflicts if these are not what it loses."""
     told = sum(max(0.0, number(row, _EXCESS)) for row in lines)
-    if not lost < told:
-        return list(lines)
-    return [{**row, _EXCESS: number(row, _EXCESS) * lost / told} for row in lines]
+    return [{**row, _EXCESS: np.nan} for row in lines] if lost < _MOSTLY * told else list(lines)
 
 
 def _of_main_kernel(rows: pd.DataFrame) -> pd.DataFrame:
