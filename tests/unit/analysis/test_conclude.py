@@ -8,6 +8,7 @@ import pytest
 from made_up_tables import MadeUpTables
 from made_up_traces import ACCESSES, with_traces
 from warplog.analysis.conclude import conclude
+from warplog.analysis.explanation import Explanation
 from warplog.tables import conclusions
 from warplog.tables.files import as_frame
 
@@ -185,3 +186,31 @@ def test_every_explained_step_of_the_small_campaign_has_a_cause(recorded):
     caused = {change.variant for change in concluded.changes if change.role == "cause"}
     assert {row.variant for row in concluded.steps if row.explained == "counters"} == caused
     assert len(caused) >= 6
+
+
+@pytest.mark.parametrize(
+    ("changed", "borrowed"),
+    [
+        ("", True),
+        ("block_threads", False),
+        ("shared_bytes_per_block", False),
+        ("occupancy_limit_registers_blocks", False),
+    ],
+)
+def test_a_bubble_is_compared_with_that_of_a_farther_ancestor_only_if_its_blocks_are_alike(
+    recorded, changed, borrowed
+):
+    gaps = {"blocktile_2d": 4.8, "warptile": 0.1}  # between them is vectorized, without a timeline
+    metrics = recorded.metrics.copy()
+    own = (metrics["variant"] == "blocktile_2d") & (metrics["metric"] == changed)
+    limits = metrics["metric"].str.startswith("occupancy_limit_") & metrics["variant"].isin(
+        ["blocktile_2d", "vectorized"]
+    )
+    metrics.loc[limits, "value"] = 4.0
+    metrics.loc[own, "value"] = 1.0
+    launches = pd.DataFrame(
+        [{"variant": name, "case": "4096", "bubble_us": gap} for name, gap in gaps.items()]
+    )
+    explained = Explanation(replace(recorded, metrics=metrics, launches=launches))
+    step = next(step for step in explained.steps if step.variant == "warptile")
+    assert step.use.tile_end == (("blocktile_2d", 4.8, 0.1) if borrowed else None)

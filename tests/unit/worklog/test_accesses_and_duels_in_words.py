@@ -56,6 +56,7 @@ def test_a_finding_is_a_sentence():
     assert str(finding(Cells(AccessLine.TABLE, replace(SHARED, line=0)))) == (
         "asynchronous copy to shared memory: 8 wavefronts per request instead of 1 (up to 8-way conflicts)"
     )
+    assert str(finding(Cells(AccessLine.TABLE, replace(SHARED, line=0, ways=1)))).endswith(" instead of 1")
 
 
 DUEL = Duel(

@@ -14,6 +14,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from warplog.metrics import STALL_REASONS, dominant_stall, occupancy_limiter
+from warplog.metrics.banks import WAVEFRONTS, shared_wavefronts
 from warplog.metrics.occupancy import busy_share
 from warplog.tables.conclusions import Bound
 
@@ -33,7 +34,6 @@ _LIMITS = tuple(
     f"occupancy_limit_{resource}_blocks"
     for resource in ("warps", "registers", "shared_memory", "blocks", "barriers")
 )
-WAVEFRONTS = ("shared_wavefronts", "shared_wavefronts_excess", "l1_shared_wavefronts", "l1_wavefronts")
 COUNTERS = (
     _MEMORY_SPEED,
     *_MEMORY,
@@ -140,17 +140,6 @@ def _beside(first: str, used_pct: Mapping[str, float]) -> str:
     if first == L2:
         return DRAM if DRAM in used_pct else ""
     return L2 if first == DRAM and used_pct.get(L2, 0.0) > used_pct[DRAM] else ""
-
-
-def shared_wavefronts(values: Mapping[str, float]) -> tuple[float, float]:
-    """Returns those without bank conflicts and those that conflicts add, together no more than L1 had; NaN if unknown.
-
-    Addresses tell both, of which L1 has fewer where it serves lanes of a warp together.
-    """
-    whole, excess, *had = (values.get(name, math.nan) for name in WAVEFRONTS)
-    of_l1 = next((count for count in had if count > 0), whole)
-    ideal = min(whole - excess, of_l1)
-    return ideal, min(excess, of_l1 - ideal)
 
 
 def _shared(values: Mapping[str, float], sms: float, used_pct: float) -> float:

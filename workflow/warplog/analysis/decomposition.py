@@ -131,7 +131,7 @@ class Use:
         contended: Whether contended global atomics bound the kernel, before and after.
         idle: Whether schedulers issue so rarely, before and after, that the number of instructions does not matter.
         tile_end: Name of the nearest ancestor with a timeline, and the gap at a tile end in it and in the variant, in
-            microseconds; None without two timelines.
+            microseconds; None without two timelines, or if its blocks are not like the parent's.
     """
 
     units: tuple[Change, ...] = ()

@@ -26,6 +26,7 @@ _WHOLE = 0.95
 # SASS opcodes of atomics on global memory, with and without a result; ATOMS works on shared memory.
 _ATOMIC = re.compile(r"(?:ATOMG?|REDG?)(?:\.|$)")
 _SASS = "sass_"
+_BLOCK = ("block_threads", "shared_bytes_per_block")
 # The text of each variant's source, which comes first, and of its headers, by variant and file name.
 Sources = Mapping[str, Mapping[str, str]]
 
@@ -102,7 +103,7 @@ class Explanation:
     def steps(self) -> tuple[Step, ...]:
         """A step for each variant with a parent, in ladder order, at the profiled case."""
         rows = {str(r["variant"]): r for r in as_rows(self.tables.ladder(self.tables.profiled_case))}
-        counters = _counters(self.tables, (*decomposition.COUNTERS, *use.COUNTERS))
+        counters = _counters(self.tables, (*decomposition.COUNTERS, *use.COUNTERS, *_BLOCK))
         contended = {bound.variant for bound in self.bounds if bound.kind == "atomics"}
         gaps = _tile_ends(self.tables)
         steps = [
@@ -117,7 +118,7 @@ class Explanation:
                 ancestor=_ancestor(rows, step),
                 use=replace(
                     step.use,
-                    tile_end=_tile_end(rows, step, gaps),
+                    tile_end=_tile_end(rows, step, gaps, counters),
                     contended=(step.parent in contended, step.variant in contended),
                 ),
             )
@@ -211,15 +212,25 @@ def _tile_ends(tables: FigureTables) -> dict[str, float]:
 
 
 def _tile_end(
-    rows: Mapping[str, Row], step: Step, gaps: Mapping[str, float]
+    rows: Mapping[str, Row], step: Step, gaps: Mapping[str, float], counters: Mapping[str, Row]
 ) -> tuple[str, float, float] | None:
-    """Returns the nearest ancestor with a timeline, and the gap at a tile end in it and in the variant."""
+    """Returns the nearest ancestor with a timeline, and the gap at a tile end in it and in the variant.
+
+    Tiles of an ancestor end as those of the parent only if blocks are of the same size, and an SM holds as many.
+    """
     above, seen = step.parent, {step.variant}
     while above in rows and above not in gaps and above not in seen:
         seen.add(above)
         above = text(rows[above], "parent")
-    both = step.variant in gaps and above in gaps
-    return (above, gaps[above], gaps[step.variant]) if both else None
+    if step.variant not in gaps or above not in gaps:
+        return None
+    is_alike = above == step.parent or _block(counters[above]) == _block(counters[step.parent])
+    return (above, gaps[above], gaps[step.variant]) if is_alike else None
+
+
+def _block(row: Row) -> tuple[float, ...]:
+    """Returns the size of a kernel's blocks, and how many fit on an SM."""
+    return (*(number(row, name) for name in _BLOCK), bounds.blocks_per_sm(_numbers(row)))
 
 
 def _waiting(state: StateChange, step: Step, waits: Mapping[str, Mapping[str, Wait]]) -> StateChange:

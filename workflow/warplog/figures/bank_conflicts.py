@@ -25,8 +25,8 @@ from warplog.tables.view import FigureTables
 NEEDS = ("counters", "shared_memory")
 TITLE = "Shared-memory bank conflicts"
 NOTE = (
-    "wavefronts: passes through shared memory, calculated by ncu from the addresses (longest kernel of the "
-    "case); ways: wavefronts per ideal wavefront"
+    "wavefronts: passes through shared memory, calculated by ncu from the addresses, no more than L1 counted "
+    "(longest kernel of the case); ways: wavefronts per ideal wavefront"
 )
 TRACED = (
     "wavefronts: passes through shared memory, by the traced addresses of one launch, not by counters; "

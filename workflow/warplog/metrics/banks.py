@@ -6,6 +6,8 @@ i ^ 2, have equal addresses, and no bank has to give two words. Equal words of a
 word take turns.
 """
 
+import math
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +17,8 @@ from warplog.records.requested.accesses import WARP
 
 BANKS, WORD = 32, 4
 _WORDS = 1 << 22  # of the window of shared memory
+# Metrics of a kernel: all wavefronts and those of conflicts, by addresses; what L1 had for shared memory, and in all.
+WAVEFRONTS = ("shared_wavefronts", "shared_wavefronts_excess", "l1_shared_wavefronts", "l1_wavefronts")
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -26,6 +30,31 @@ class Wavefronts(NamedTuple):
     taken: Ints
     ideal: Ints
     ways: Ints
+
+
+def shared_wavefronts(values: Mapping[str, float]) -> tuple[float, float]:
+    """Returns those without bank conflicts and those that conflicts add, together no more than L1 had; NaN if unknown.
+
+    Addresses tell both, of which L1 has fewer where it serves lanes of a warp together.
+    """
+    whole, excess, *had = (values.get(name, math.nan) for name in WAVEFRONTS)
+    of_l1 = next((count for count in had if count > 0), whole)
+    ideal = min(whole - excess, of_l1)
+    return ideal, min(excess, of_l1 - ideal)
+
+
+def no_more_than_l1(values: Mapping[str, float]) -> dict[str, float]:
+    """Returns the metrics of shared memory that addresses tell, where L1 had fewer wavefronts; otherwise none."""
+    ideal, conflicts = shared_wavefronts(values)
+    taken = ideal + conflicts
+    if not taken < values.get("shared_wavefronts", math.nan):
+        return {}
+    return {
+        "shared_wavefronts": taken,
+        "shared_wavefronts_ideal": ideal,
+        "shared_wavefronts_excess": conflicts,
+        "shared_conflict_ways": taken / ideal,
+    }
 
 
 def passes_of(size: int) -> int:

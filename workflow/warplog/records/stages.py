@@ -229,7 +229,7 @@ FIGURES = Stage(
     word="figures",
     about="the figures of a family",
     code=("figures",),
-    version=4,
+    version=5,
     file="figures/{family}",
     seconds=8,
 )

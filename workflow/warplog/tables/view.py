@@ -13,6 +13,7 @@ from warplog.catalog.contract import status_words
 from warplog.core.columns import Row, number, text
 from warplog.core.errors import WarplogError
 from warplog.core.text import one_line
+from warplog.metrics.banks import WAVEFRONTS, no_more_than_l1
 from warplog.metrics.kernels import kernel_key, longest_kernel
 from warplog.tables import conclusions
 from warplog.tables.files import NEEDED, ORIGIN_COLUMNS, as_rows, read_table
@@ -29,6 +30,8 @@ OPTIONAL = (
 )
 
 _OF_GPU = ("gpus", "ceilings")
+_EXCESS = "shared_wavefronts_excess"
+_MOSTLY = 0.9  # of the conflicts that addresses tell: if L1 had fewer, it is unknown of which lines
 _USABLE = ("met", "within_noise")  # words of a ceiling
 
 
@@ -179,7 +182,8 @@ class FigureTables:
         """Returns one row per variant at the profiled case, with the metrics `names` as columns (NaN if missing).
 
         If the variant launches several kernels, the row shows the kernel with the longest `duration_us`, named in
-        the column `kernel`. `gap` is that of the ladder, or the reason why there are no counters.
+        the column `kernel`. `gap` is that of the ladder, or the reason why there are no counters. Wavefronts of shared
+        memory and their conflicts are no more than L1 had, although the addresses may tell of more.
         """
         kept = ["family", "variant", "order", "is_baseline", "case", "status", "gap", "own_limits"]
         kept += ORIGIN_COLUMNS
@@ -202,21 +206,29 @@ class FigureTables:
         picked = [_of_main_kernel(group) for _, group in rows.groupby("variant", sort=False)]
         taken = pd.concat(picked) if picked else rows
         wide = taken.pivot_table(index="variant", columns="metric", values="value", aggfunc="first")
-        return reasons, taken.groupby("variant")["kernel"].first(), wide
+        return reasons, taken.groupby("variant")["kernel"].first(), _with_l1(wide)
 
     @cached_property
     def kernel_lines(self) -> dict[str, list[Row]]:
-        """The hot lines of each variant's longest kernel, of one launch of it: each has shares of its own."""
-        counters, lines = self.counters([]), self.lines
-        kernels = dict(zip(map(str, counters["variant"]), map(str, counters["kernel"]), strict=True))
+        """The hot lines of each variant's longest kernel, of one launch of it: each has shares of its own.
+
+        What they lose to bank conflicts is unknown if it is more than the kernel does (see `counters`).
+        """
+        counters, lines = as_rows(self.counters([_EXCESS])), self.lines
+        kernels = {str(row["variant"]): str(row["kernel"]) for row in counters}
+        lost = {str(row["variant"]): number(row, _EXCESS) for row in counters}
         launches: dict[str, dict[int, list[Row]]] = {}
         for row in as_rows(lines if lines.empty else lines[lines["case"] == self.profiled_case]):
             variant = str(row["variant"])
             if row["kernel"] == (kernels.get(variant) or row["kernel"]):
                 launches.setdefault(variant, {}).setdefault(int(number(row, "launch")), []).append(row)
         return {
-            variant: max(
-                launched.values(), key=lambda own: sum(max(0.0, number(row, "instructions")) for row in own)
+            variant: _within(
+                lost.get(variant, np.nan),
+                max(
+                    launched.values(),
+                    key=lambda own: sum(max(0.0, number(row, "instructions")) for row in own),
+                ),
             )
             for variant, launched in launches.items()
         }
@@ -303,6 +315,20 @@ def gap_text(status: str, reason: str, own_limits: str = "") -> str:
 
 def _typical(rows: pd.DataFrame, column: str) -> float:
     return float(pd.to_numeric(rows[column], errors="coerce").median()) if column in rows else np.nan
+
+
+def _with_l1(wide: pd.DataFrame) -> pd.DataFrame:
+    """Returns the metrics by variant with no more wavefronts of shared memory than L1 had."""
+    for variant, row in zip(wide.index, as_rows(wide), strict=True):
+        for name, count in no_more_than_l1({name: number(row, name) for name in WAVEFRONTS}).items():
+            wide.loc[variant, name] = count
+    return wide
+
+
+def _within(lost: float, lines: Sequence[Row]) -> list[Row]:
+    """Returns the lines of a kernel, without wavefronts lost to bank conflicts if these are not what it loses."""
+    told = sum(max(0.0, number(row, _EXCESS)) for row in lines)
+    return [{**row, _EXCESS: np.nan} for row in lines] if lost < _MOSTLY * told else list(lines)
 
 
 def _of_main_kernel(rows: pd.DataFrame) -> pd.DataFrame:

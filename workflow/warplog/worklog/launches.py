@@ -8,6 +8,7 @@ from warplog.analysis import bounds
 from warplog.core.columns import Cell
 from warplog.core.text import Table, escape_markdown, markdown_table
 from warplog.metrics import dominant_stall, occupancy_limiter
+from warplog.metrics.banks import no_more_than_l1
 from warplog.metrics.kernels import short_name
 from warplog.tables.conclusions import Bound
 from warplog.worklog.cells import NOT_KNOWN, shown
@@ -35,8 +36,8 @@ def summary(table: "pd.DataFrame") -> "pd.DataFrame":
 
     The columns are source, tool, gpu, cc, kernel and launch; duration_us, launches and total_us (the last two for
     traces of nsys); `bound` (memory, compute, latency or launch), the closest ceiling and how much of it is used; the
-    dominant stall and its share; the occupancy and its limiter; and the bank conflicts. What a report lacks is empty
-    or NaN.
+    dominant stall and its share; the occupancy and its limiter; and the bank conflicts, no more than
+    L1 had wavefronts for. What a report lacks is empty or NaN.
     """
     import pandas as pd
 
@@ -107,4 +108,5 @@ def _row(values: Values) -> dict[str, Cell]:
         "stall_pct": first((f"stall_{stall}_pct",)),
         "occupancy_limiter": ", ".join(occupancy_limiter(values)),
         **{name: first((name,)) for name in _SHOWN},
+        **{name: count for name, count in no_more_than_l1(values).items() if name in _SHOWN},
     }

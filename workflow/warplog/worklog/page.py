@@ -93,6 +93,7 @@ class Conclusions:
         forecasts: of `forecasts`: what would help next, the best first.
         bound: of `bounds`.
         traced: of `traced`; None if it was not traced.
+        wavefronts: of `metrics`: those of shared memory by the addresses and by L1, where L1 had fewer; else None.
         accesses: of `access_lines`: those with findings, and those with most requests, in the order of the code.
         more_accesses: How many others there are.
         duel: of `duels`: against its parent; None without one of these sources.
@@ -110,6 +111,7 @@ class Conclusions:
     duel: Cells | None
     same_kernel: str
     traced: Cells | None
+    wavefronts: tuple[Cells, Cells] | None
     accesses: tuple[Cells, ...]
     more_accesses: int
 

@@ -1,7 +1,7 @@
 """Selects what is concluded about each variant of a family: rows for the pages and for `warplog explain`."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from warplog.analysis.mechanisms.accounts import BUBBLE
@@ -36,6 +36,7 @@ _REQUESTS = {
     "global_load_sectors_per_request": "inst_ldg",
     "global_store_sectors_per_request": "inst_stg",
 }
+_WAVEFRONTS = ("shared_wavefronts", "l1_shared_wavefronts")  # by the addresses, and those that L1 had
 _LEAST_PART = 0.01  # of the largest part of a saving: others are left out
 _RATES = ("ipc", "issuing_or_ready")  # they follow from the other causes, if there are any
 
@@ -52,6 +53,7 @@ def by_variant(tables: FigureTables) -> dict[str, Conclusions]:
     duels = _duels(tables)
     reasons = {row.variant: row for row in rows.rows(_profiled(tables, tables.mechanisms), Reason)}
     counted = _counted(tables, reasons.values())
+    wavefronts = _fewer_wavefronts(tables)
     unit_times = rows.by_variant(rows.rows(_profiled(tables, tables.unit_times), UnitTime))
     forecasts = rows.by_variant(rows.rows(_profiled(tables, tables.forecasts), Forecast))
     variants = {}
@@ -80,6 +82,7 @@ def by_variant(tables: FigureTables) -> dict[str, Conclusions]:
             duel=duels.get(name) if is_shown else None,
             same_kernel=root if is_same else "",
             traced=traced.get(name),
+            wavefronts=wavefronts.get(name),
             accesses=tuple(Cells(AccessLine.TABLE, line) for line in lines if line in shown),
             more_accesses=len(lines) - len(shown),
         )
@@ -149,16 +152,36 @@ def _argued(
 
 
 def _counted(tables: FigureTables, reasons: Iterable[Reason]) -> dict[tuple[str, str], Row]:
-    """Returns the rows of the metrics that reasons rest on, of each variant's longest kernel, by variant and metric."""
+    """Returns the rows of the metrics that reasons rest on, of each variant's longest kernel, by variant and metric.
+
+    Those of which L1 had fewer are left out.
+    """
     names = {name for reason in reasons for name in reason.rests_on.split(",")} | set(_REQUESTS.values())
-    kernels = {str(row["variant"]): row["kernel"] for row in as_rows(tables.counters([]))}
-    metrics = _profiled(tables, tables.metrics)
-    kept = metrics[metrics["metric"].isin(names) & (metrics["tool"] == "ncu") & metrics["value"].notna()]
     return {
         (str(row["variant"]), str(row["metric"])): row
-        for row in reversed(as_rows(kept))
-        if row["kernel"] == kernels.get(str(row["variant"]))
+        for row, is_less in _of_longest(tables, names)
+        if not is_less
     }
+
+
+def _fewer_wavefronts(tables: FigureTables) -> dict[str, tuple[Cells, Cells]]:
+    """Returns the wavefronts of shared memory by variant, where L1 had fewer than the addresses tell: both counts."""
+    rows = list(_of_longest(tables, _WAVEFRONTS))
+    counts = {(str(row["variant"]), row["metric"]): Cells("metrics", row) for row, _ in rows}
+    fewer = {str(row["variant"]) for row, is_less in rows if is_less}
+    told, of_l1 = _WAVEFRONTS
+    return {name: (counts[name, told], counts[name, of_l1]) for name in fewer if (name, of_l1) in counts}
+
+
+def _of_longest(tables: FigureTables, names: Collection[str]) -> Iterator[tuple[Row, bool]]:
+    """Yields the metrics of each variant's longest kernel, the first last, and whether `counters` has less."""
+    counters = {str(row["variant"]): row for row in as_rows(tables.counters(sorted(names)))}
+    metrics = _profiled(tables, tables.metrics)
+    kept = metrics[metrics["metric"].isin(names) & (metrics["tool"] == "ncu") & metrics["value"].notna()]
+    for row in reversed(as_rows(kept)):
+        own = counters.get(str(row["variant"]), {})
+        if row["kernel"] == own.get("kernel"):
+            yield row, number(own, str(row["metric"])) < number(row, "value")
 
 
 def _moved(pair: Sequence[Row]) -> float:

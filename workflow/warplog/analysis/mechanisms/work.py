@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from warplog.analysis import bounds
 from warplog.analysis.mechanisms.code import Code
+from warplog.metrics.banks import WAVEFRONTS, shared_wavefronts
 
 PIPES = ("fma", "alu", "fp64", "xu", "lsu", "tensor")
 _XU_PER_CYCLE = 0.5  # its 16 lanes per SM take a warp in two cycles
@@ -20,7 +20,7 @@ COUNTERS = (
     *(f"pipe_{pipe}_pct" for pipe in PIPES),
     _SHARED,
     "pipe_xu_instructions",
-    *bounds.WAVEFRONTS,
+    *WAVEFRONTS,
     *(
         "l2_requests_from_sms",
         "l2_sectors_from_sms",
@@ -215,7 +215,7 @@ def work_of(
     atomics = tuple(
         (count(f"global_{kind}_requests"), count(f"l2_{kind}_sectors")) for kind in ("reduction", "atomic")
     )
-    ideal, conflicts = (0.0 if math.isnan(known) else known for known in bounds.shared_wavefronts(values))
+    ideal, conflicts = (0.0 if math.isnan(known) else known for known in shared_wavefronts(values))
     fits = min((limit for limit in limits if limit > 0), default=1.0)
     return Work(
         sms=sms,
