@@ -2,7 +2,8 @@
 
     python tests/tools/planted_tables.py results/tables tests/data/mechanisms/h200
 
-The campaign has the family `causes`, with its traced accesses, and those that measure ceilings.
+The campaign has the family `causes`, with its traced accesses, and those that measure ceilings. Accesses of the same
+kernels and grids do not depend on the GPU: those in the data of the H100 were traced on the H200.
 """
 
 import sys
