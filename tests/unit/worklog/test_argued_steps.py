@@ -86,7 +86,8 @@ def test_a_queue_that_shared_memory_fills_as_well_is_called_so(argued):
     mechanisms = argued.mechanisms.copy()
     mechanisms.loc[mechanisms["variant"] == "blocktile_1d", "rests_on"] += ",accesses/space"
     text = explain.markdown(replace(argued, mechanisms=mechanisms))
-    assert ", which accesses to shared memory by generic addresses pass as well, takes" in text
+    assert ": fewer accesses to shared memory by generic addresses. Accounted for afterwards" in text
+    assert ", which these pass as well, takes" in text
 
 
 def test_what_is_accounted_for_says_by_which_wait_and_that_it_was_not_predicted(lines, argued):

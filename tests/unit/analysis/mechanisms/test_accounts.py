@@ -59,8 +59,15 @@ def test_more_fences_do_not_account_for_a_shorter_wait():
 )
 def test_a_wait_that_alone_became_longer_accounts_for_the_loss_less_what_it_hides(others, saved_us):
     changes = [state("membar", -170.0), *(state(name, us) for name, us in others.items())]
-    accounted = {a.mechanism: a.saved_us for a in found({"fences": 10}, {"fences": 20}, changes)}
+    accounted = {a.mechanism: a.saved_us for a in found({"fences": 10}, {"fences": 40}, changes)}
     assert accounted == {"fences": saved_us}
+
+
+@pytest.mark.parametrize(("left", "saved_us"), [(50.0, 200.0), (75.0, 125.0)])
+def test_fewer_barriers_save_at_most_their_share_of_the_wait(left, saved_us):
+    """500 us of waits become 300."""
+    (account,) = found({"barriers": 100.0}, {"barriers": left}, [state("barrier", 200.0)])
+    assert account.saved_us == pytest.approx(saved_us)
 
 
 def test_an_unknown_overlap_accounts_for_nothing():

@@ -101,7 +101,10 @@ def _by_states(before: Work, after: Work, changes: Sequence[Row]) -> Iterator[Ac
             fewer = {counter: count(before) - count(after) for counter, count in counts.items()}
             if sum(fewer.values()) * saved_us > 0:
                 moved = (counter for counter, change in fewer.items() if change * saved_us > 0)
-                yield Account(mechanism, _net(state, states), (column, *moved))
+                few, many = sorted(sum(count(work) for count in counts.values()) for work in (before, after))
+                longest_us = max(number(row, "before"), number(row, "after"))
+                part = min(1.0, longest_us * (1 - few / many) / abs(saved_us))
+                yield Account(mechanism, part * _net(state, states), (column, *moved))
         if state == "long_scoreboard" and (hidden := _hidden(before, after, saved_us)):
             yield Account(hidden, saved_us, (column, *_HIDES[hidden]))
         if state == "long_scoreboard" and _overlap(before) * _overlap(after) < 0:
