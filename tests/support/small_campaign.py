@@ -55,7 +55,7 @@ def cut(name: str, folder: Path, families: Mapping[str, Family] = FAMILIES, chip
         name: tuple(
             v
             for v in family.variants
-            if (name, v.name) not in shipped_families.NEW and (name != "sgemm" or v.name in STEPS)
+            if (name, v.name) not in shipped_families.LACKING and (name != "sgemm" or v.name in STEPS)
         )
         for name, family in families.items()
     }
