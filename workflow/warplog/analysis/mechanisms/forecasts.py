@@ -79,13 +79,13 @@ def _coalesced(work: Work) -> Work:
     excess = work.excess_sectors
     if not excess:
         return work
-    sectors = work.load_sectors + work.store_sectors
-    kept = (sectors - excess) / sectors
+    loads, stores = work.asked_sectors
+    kept = (loads + stores) / (work.load_sectors + work.store_sectors)
     l2_sectors = max(kept * work.l2_sectors, work.l2_sectors - excess)
     return replace(
         _with_fewer_wavefronts(work, excess),
-        load_sectors=min(work.load_sectors, work.loads * work.widths[0]),
-        store_sectors=min(work.store_sectors, work.stores * work.widths[1]),
+        load_sectors=loads,
+        store_sectors=stores,
         l2_sectors=l2_sectors,
         l2_requests=min(work.l2_requests, l2_sectors / LINE_SECTORS),
     )

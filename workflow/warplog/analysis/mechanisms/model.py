@@ -115,11 +115,11 @@ def predict(
         return None
     child = _received(parent, child)
 
-    def times(us: float, on: Gpu) -> tuple[float, float]:
-        return _child_us(parent, child, us, on, calibration.power, kernels)
+    def times(parent_us: float, on: Gpu) -> tuple[float, float]:
+        return _child_us(parent, child, parent_us, on, calibration.power, kernels)
 
-    child_us, least_us = times(timed.us, gpu)
-    central = timed.us - child_us
+    us, least_us = times(timed.us, gpu)
+    central = timed.us - us
     noisy_us = timed.us * (1 + timed.noise.gap())
     moved = [
         noisy_us - times(noisy_us, gpu)[0],

@@ -84,7 +84,7 @@ def latency(work: Work, gpu: Gpu) -> float:
     dram, l2, l1 = (gpu.us(f"{level}_latency_ns") for level in ("dram", "l2", "l1"))
     if math.isnan(l1 + l2) or not work.load_sectors:
         return dram
-    asked = min(work.load_sectors, work.loads * work.widths[0])
+    asked, _ = work.asked_sectors
     missed = min(1.0, work.dram_read / (_SECTOR * asked))
     return missed * dram + (1 - missed) * (work.l1_hit * l1 + (1 - work.l1_hit) * l2)
 
