@@ -13,6 +13,7 @@ from warplog.core import paths
 from warplog.core.columns import INSTRUCTIONS
 from warplog.plan import evaluate
 from warplog.plan.files import Files
+from warplog.tables.conclusions import ANALYSED
 from warplog.tables.files import write_table
 
 
@@ -58,6 +59,18 @@ def test_a_step_names_the_campaign_of_the_ceilings_and_the_counts_that_this_one_
     )
     assert padded["rests_on"].startswith("l1_wavefronts,l2_requests_from_sms,ceilings/")
     assert "ceilings/l2_gbytes_per_s" not in padded["rests_on"]
+
+
+def test_families_that_are_analysed_side_by_side_have_the_same_rows(folder: Path, tmp_path: Path) -> None:
+    chosen = {name: FAMILIES[name].variants for name in ("transpose", "reduction")}
+    written = []
+    for processes in (1, 2):
+        place = tmp_path / str(processes)
+        shutil.copytree(folder, place)
+        evaluate.write_analysis(FAMILIES, chosen, place, processes=processes)
+        written.append({kind.TABLE: (place / f"{kind.TABLE}.parquet").read_bytes() for kind in ANALYSED})
+    assert written[0] == written[1]
+    assert set(pd.read_parquet(tmp_path / "2" / "verdicts.parquet")["family"]) == set(chosen)
 
 
 def test_ceilings_are_taken_from_recorded_campaigns_of_the_same_gpu_of_which_its_own_counts_most(

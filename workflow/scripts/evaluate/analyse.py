@@ -9,4 +9,6 @@ from warplog.plan.script import job
 with job(snakemake.log[0]):
     plan = Plan.of_chosen(snakemake.params.plan)
     others = list(map(Path, snakemake.input.recorded_ceilings))
-    evaluate.write_analysis(plan.families, plan.chosen, Path(snakemake.output[0]).parent, others)
+    evaluate.write_analysis(
+        plan.families, plan.chosen, Path(snakemake.output[0]).parent, others, snakemake.threads
+    )

@@ -1,6 +1,8 @@
 """Writes the tables of a campaign from its records: for the rules of a run, and for a campaign recorded before."""
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -8,10 +10,12 @@ from warplog.analysis import answers
 from warplog.analysis.conclude import conclude
 from warplog.analysis.explanation import sources_of
 from warplog.analysis.mechanisms import steps
+from warplog.analysis.mechanisms.campaign import TABLES as ARGUED_FROM
 from warplog.analysis.mechanisms.model import calibration
 from warplog.analysis.quantities import Quantities
 from warplog.catalog.family import Family, Variant
 from warplog.catalog.order import introductions
+from warplog.core import parallel
 from warplog.core.columns import CLAIMS, FLOORS, MEASUREMENTS, METRICS, ORACLE, ORIGIN, SANITIZE, Cell, Row
 from warplog.core.errors import WarplogError, note
 from warplog.core.files import write_text
@@ -59,7 +63,9 @@ def write_all(plan: Plan, source: Source, folder: Path) -> None:
     write_claims(plan, folder)
     if Files(plan).records(stages.ACCESSES):
         write_accesses(plan, source, folder)
-    write_analysis(plan.families, plan.chosen, folder, Files(plan).recorded_ceilings())
+    write_analysis(
+        plan.families, plan.chosen, folder, Files(plan).recorded_ceilings(), len(os.sched_getaffinity(0))
+    )
     probes = plan.oracle()
     if Files(probes).records(stages.TIME):
         write_oracle(probes, source, folder)
@@ -103,6 +109,7 @@ def write_analysis(
     chosen: Mapping[str, Iterable[Variant]],
     folder: Path,
     ceilings: Sequence[Path] = (),
+    processes: int = 1,
 ) -> None:
     """Writes what is concluded from the tables in `folder`, as Parquet: the tables of `conclusions.ANALYSED`.
 
@@ -110,6 +117,7 @@ def write_analysis(
         families: those in the tables, at least.
         chosen: the variants of each family in the tables.
         ceilings: tables of other campaigns of this GPU, for those that this one lacks.
+        processes: how many families are analysed at a time.
     """
     names = [
         *view.TABLES,
@@ -118,24 +126,40 @@ def write_analysis(
         *(name for name in ("ceilings", *view.TRACED) if any(folder.glob(f"{name}.*"))),
     ]
     read = {name: read_table(folder, name) for name in names}
-    sources = {family: sources_of(variants) for family, variants in chosen.items()}
-    concluded = [conclude(view.of_family(read, folder, family), sources[family]) for family in chosen]
-    rows = {
-        kind.TABLE: [conclusions.cells(row) for family in concluded for row in family.rows(kind.TABLE)]
-        for kind in conclusions.OF_FAMILIES
-    }
-    known: dict[str, Sequence[Row]] = {**{name: as_rows(table) for name, table in read.items()}, **rows}
-    known["ceilings"] = [
-        *(row for path in ceilings for row in as_rows(read_file(path))),
-        *known.get("ceilings", ()),
-    ]
-    argued = steps.rows({**dict.fromkeys(view.TRACED, ()), **known}, calibration(), sources, families)
-    rows |= {kind.TABLE: [conclusions.cells(row) for row in of_kind] for kind, of_kind in argued.items()}
+    others = [row for path in ceilings for row in as_rows(read_file(path))]
+    parts = [(view.of_family(read, folder, name), families[name], tuple(of)) for name, of in chosen.items()]
+    with parallel.each(partial(_analysed, others), parts, processes) as done:
+        analysed = list(done)
     variants = as_rows(read["variants"])
     origins = {(row["family"], row["variant"]): {name: row[name] for name in ORIGIN} for row in variants}
     for kind in conclusions.ANALYSED:
-        labelled = [{**row, **origins[row["family"], row["variant"]]} for row in rows[kind.TABLE]]
+        rows = (row for of_family in analysed for row in of_family[kind.TABLE])
+        labelled = [{**row, **origins[row["family"], row["variant"]]} for row in rows]
         write_parquet(labelled, conclusions.columns(kind), folder / kind.TABLE)
+
+
+def _analysed(
+    ceilings: Sequence[Row], of_family: tuple[view.FigureTables, Family, Sequence[Variant]]
+) -> dict[str, list[Row]]:
+    """Returns the rows about a family, by table, from its tables and further ceilings of the GPU."""
+    tables, family, variants = of_family
+    sources = sources_of(variants)
+    concluded = conclude(tables, sources)
+    rows: dict[str, list[Row]] = {
+        kind.TABLE: [conclusions.cells(row) for row in concluded.rows(kind.TABLE)]
+        for kind in conclusions.OF_FAMILIES
+    }
+    known = {name: as_rows(getattr(tables, name)) for name in set(ARGUED_FROM) - set(rows)}
+    all_ceilings = [*ceilings, *known.pop("ceilings")]
+    argued = steps.rows(
+        {**known, **rows, "ceilings": all_ceilings},
+        calibration(),
+        {family.name: sources},
+        {family.name: family},
+    )
+    for kind, of_kind in argued.items():
+        rows[kind.TABLE] = [conclusions.cells(row) for row in of_kind]
+    return rows
 
 
 def write_summary(
