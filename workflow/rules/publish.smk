@@ -136,6 +136,8 @@ rule log_mlflow:
         "results/logs/track.log",
     # Starts before the figures: both take about equally long and run in parallel.
     priority: 1
+    # One writes to the store, which takes two thirds of the time; others prepare what it writes.
+    threads: 3
     params:
         version=stages.TRACK.version,
         plan=plan.decisions(),

@@ -28,7 +28,7 @@ def decode(tag):
 def load(folder: Path, family: str) -> FigureTables:
     """Writes made-up tables to `folder` and returns one family's rows."""
     tables = write_tables(folder)
-    return mlflow_runs.load(figure_data.read_all(tables), tables, family, CAMPAIGN)
+    return mlflow_runs.of_campaign(figure_data.load(tables, family), CAMPAIGN)
 
 
 @pytest.fixture(scope="module")

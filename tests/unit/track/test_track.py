@@ -92,7 +92,7 @@ def test_a_run_of_the_recorded_campaign_has_at_most_60_metrics():
     record = door.read(RECORDED / "campaign" / "h200.json", Campaign)
     campaign = structs.replace(identified(record), origin="recorded")
     for family in ("sgemm", "histogram", "power"):
-        data = runs.load(tables, RECORDED / "tables", family, campaign)
+        data = runs.of_campaign(figure_data.of_family(tables, RECORDED / "tables", family), campaign)
         for run in runs.runs(data, campaign):
             assert 10 < len({point.name for point in run.points}) <= track_points.MOST_NAMES
 

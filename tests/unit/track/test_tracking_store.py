@@ -59,6 +59,16 @@ def test_logging_again_changes_nothing(project):
     assert project.experiment().tags == tags
 
 
+def test_several_processes_make_the_runs_that_one_makes(project, calls):
+    write_tables(project.tables, campaign=LATER.campaign)
+    alone = log.log_campaign(project.tables, LATER, {}, project.uri)
+    assert len(alone.experiments) > 1
+    calls.clear()
+    shared = log.log_campaign(project.tables, LATER, {}, project.uri, processes=2)
+    assert set(calls) == {"search_runs"}
+    assert shared == alone
+
+
 def test_a_new_run_takes_five_calls_and_an_unchanged_one_none(project, calls):
     """To a server with login, every request costs a check of the password."""
     write_tables(project.tables, campaign=LATER.campaign)

@@ -66,11 +66,11 @@ class Project:
             "build.json": made_up_records.build(),
         }
         files = {
-            ("sgemm", place.name): VariantFiles([*place.iterdir(), self.root / "missing.log"], records)
+            place.name: VariantFiles([*place.iterdir(), self.root / "missing.log"], records)
             for place in (self.root / "files").iterdir()
         }
         lines: list[str] = []
-        logged = track.log_campaign(self.tables, campaign, files, self.uri, lines.append)
+        logged = track.log_campaign(self.tables, campaign, {"sgemm": lambda: files}, self.uri, lines.append)
         found = re.findall(r"/(\S+)  \S+  run (created|new version|deleted)", "\n".join(lines))
         self.changes = dict(found)
         track.log_figures(logged, [self.root / "figures" / "sgemm"], self.uri)

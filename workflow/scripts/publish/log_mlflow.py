@@ -8,4 +8,5 @@ from warplog.plan.script import job
 
 with job(snakemake.log[0]):
     plan, given, out = Plan.of_chosen(snakemake.params.plan), snakemake.params, snakemake.output
-    publish.log_runs(plan, given.uri, given.destination["attempt"], Path(out.record), Path(out.runs))
+    attempt, processes = given.destination["attempt"], snakemake.threads
+    publish.log_runs(plan, given.uri, attempt, Path(out.record), Path(out.runs), processes)

@@ -127,11 +127,14 @@ def write_analysis(
     ]
     read = {name: read_table(folder, name) for name in names}
     others = [row for path in ceilings for row in as_rows(read_file(path))]
-    parts = [(view.of_family(read, folder, name), families[name], tuple(of)) for name, of in chosen.items()]
+    tables = view.of_families(read, folder, chosen)
+    parts = [(tables[name], families[name], tuple(variants)) for name, variants in chosen.items()]
     with parallel.each(partial(_analysed, others), parts, processes) as done:
         analysed = list(done)
-    variants = as_rows(read["variants"])
-    origins = {(row["family"], row["variant"]): {name: row[name] for name in ORIGIN} for row in variants}
+    origins = {
+        (row["family"], row["variant"]): {name: row[name] for name in ORIGIN}
+        for row in as_rows(read["variants"])
+    }
     for kind in conclusions.ANALYSED:
         rows = (row for of_family in analysed for row in of_family[kind.TABLE])
         labelled = [{**row, **origins[row["family"], row["variant"]]} for row in rows]
@@ -175,7 +178,7 @@ def write_summary(
     introduced = introductions(order, list(plan.chosen))
     tables = folder / "tables"
     read = view.read_all(tables)
-    families = [view.of_family(read, tables, name) for name in introduced]
+    families = list(view.of_families(read, tables, introduced).values())
     campaign, rows = plan.source().campaign, stages.SUMMARY.at(folder)
     origin: Origin = "live" if plan.live else "recorded"
     summary = gather(families, Files(plan).stage_results().troubles, _former(rows), campaign, origin)

@@ -1,5 +1,6 @@
 """Publishes a campaign from its tables and figures: pages, a site, MLflow runs."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from warplog.plan.files import Files
 from warplog.plan.plan import Plan
 from warplog.records import door, stages
 from warplog.tables import view
+from warplog.tables.verified_records import build_record
 from warplog.track import address, artefacts, links, log
 from warplog.worklog.site import Site
 
@@ -40,26 +42,30 @@ def write_page(plan: Plan, family: str, charts: Path, html: Path, latex: Path) -
 
 def write_site(plan: Plan, charts: Path, folder: Path) -> None:
     """Writes the pages of all families as a static site, and compares them with the recorded campaigns."""
-    read = view.read_all(_TABLES)
+    families = view.of_families(view.read_all(_TABLES), _TABLES, plan.chosen)
     site = Site(folder, charts.read_text(encoding="utf-8"))
-    for family in plan.chosen:
-        data = view.of_family(read, _TABLES, family)
+    for family, data in families.items():
         site.add(_page(plan, family, data), data)
     for tables in sorted(paths.RECORDED.glob("[!.]*/tables")):
         site.add_side_by_side(tables)
     site.finish(plan.source().campaign)
 
 
-def log_runs(plan: Plan, uri: str, attempt: int, record: Path, links_page: Path) -> None:
+def log_runs(plan: Plan, uri: str, attempt: int, record: Path, links_page: Path, processes: int) -> None:
     """Logs the campaign to MLflow, and writes what is in the store then, and a page of links to it.
 
     Args:
         uri: of the configuration; the environment may name another store.
         attempt: number of the attempt, for the record.
+        processes: how many make what is logged.
     """
     store, campaign = address.tracking_uri(uri), plan.source().campaign
-    files = artefacts.collect(plan.root, plan.gpu, plan.families, plan.chosen, Files(plan).build_record)
-    logged = log.log_campaign(_TABLES, campaign, files, store, note, attempt)
+    built = partial(build_record, plan.root, plan.arch)
+    files = {
+        name: partial(artefacts.collect, plan.root, plan.gpu, plan.families[name], variants, built)
+        for name, variants in plan.chosen.items()
+    }
+    logged = log.log_campaign(_TABLES, campaign, files, store, note, attempt, processes)
     write_text(links_page, links.page(logged, store))
     door.write(record, logged)
 

@@ -1,7 +1,7 @@
 """The tables of one family as figures, pages and MLflow use them: one row per variant, in ladder order, with gaps."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -370,10 +370,25 @@ def of_family(tables: Mapping[str, pd.DataFrame], folder: Path, family: str) -> 
     Raises:
         WarplogError: if the family is missing.
     """
-    own = {n: t if n in _OF_GPU else t[t["family"] == family] for n, t in tables.items()}
-    if own["variants"].empty:
-        names = ", ".join(sorted(tables["variants"]["family"].unique())) or "none"
-        raise WarplogError(f"{folder}/variants: {family}: no such family; the table contains {names}")
+    return of_families(tables, folder, (family,))[family]
+
+
+def of_families(
+    tables: Mapping[str, pd.DataFrame], folder: Path, families: Collection[str]
+) -> dict[str, FigureTables]:
+    """Selects the rows of each of these families; as `of_family`."""
+    rows = {n: dict(iter(t.groupby("family", sort=False))) for n, t in tables.items() if n not in _OF_GPU}
+    if unknown := [family for family in families if family not in rows["variants"]]:
+        names = ", ".join(sorted(map(str, rows["variants"]))) or "none"
+        raise WarplogError(f"{folder}/variants: {unknown[0]}: no such family; the table contains {names}")
+    return {
+        family: _of_one({n: rows[n].get(family, t.iloc[:0]) if n in rows else t for n, t in tables.items()})
+        for family in families
+    }
+
+
+def _of_one(own: dict[str, pd.DataFrame]) -> FigureTables:
+    """Returns the tables of a family, given their rows."""
     if "floors" in own:
         own["measurements"] = with_floors(own["measurements"], own["floors"])
     if "ladder" in own:

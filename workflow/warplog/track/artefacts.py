@@ -50,36 +50,39 @@ class VariantFiles:
     records: Mapping[str, Identity] = field(default_factory=dict)
 
 
-Artefacts = Mapping[tuple[str, str], VariantFiles]  # by family and variant
+Artefacts = Mapping[
+    str, Callable[[], Mapping[str, VariantFiles]]
+]  # by family: what finds those of its variants
 
 
 def collect(
     root: Path,
     gpu: str,
-    families: Mapping[str, Family],
-    chosen: Mapping[str, Sequence[Variant]],
+    family: Family,
+    variants: Sequence[Variant],
     built: Callable[[Variant], Path],
-) -> Artefacts:
-    """Returns the files of the chosen variants, from the records in `root`; `built` names a variant's build record.
+) -> dict[str, VariantFiles]:
+    """Returns the files of these variants, from the records in `root`; `built` names a variant's build record.
 
     Raises:
         WarplogError: a record is not valid.
     """
+    stored = {
+        artefact: FamilyRecord.read_if_there(
+            stage.at(root, gpu=gpu, family=family.name), stage.record
+        ).variants
+        for artefact, stage in _RECORDS.items()
+    }
+    captures = paths.captures(stages.NCU.at(root, gpu=gpu, family=family.name))
     collected = {}
-    for name, variants in chosen.items():
-        stored = {
-            artefact: FamilyRecord.read_if_there(stage.at(root, gpu=gpu, family=name), stage.record).variants
-            for artefact, stage in _RECORDS.items()
-        }
-        captures = paths.captures(stages.NCU.at(root, gpu=gpu, family=name))
-        for variant in variants:
-            records: dict[str, Any] = {a: of[variant.name] for a, of in stored.items() if variant.name in of}
-            build = built(variant)
-            if store.is_file(build):
-                records["build.json"] = door.read(build, Build)
-            report = kept_report(records.get("profile_ncu.json"), families[name].baseline)
-            files = [variant.file, *map(build.with_name, _BUILT), *([captures / report] if report else [])]
-            collected[name, variant.name] = VariantFiles(files, records)
+    for variant in variants:
+        records: dict[str, Any] = {a: of[variant.name] for a, of in stored.items() if variant.name in of}
+        build = built(variant)
+        if store.is_file(build):
+            records["build.json"] = door.read(build, Build)
+        report = kept_report(records.get("profile_ncu.json"), family.baseline)
+        files = [variant.file, *map(build.with_name, _BUILT), *([captures / report] if report else [])]
+        collected[variant.name] = VariantFiles(files, records)
     return collected
 
 

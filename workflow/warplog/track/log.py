@@ -1,14 +1,18 @@
 """The MLflow stage: add the tables, and later the figures, to a tracking store without duplicates."""
 
+import shutil
+import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from warplog.core.columns import Row, number
+from warplog.core import parallel
+from warplog.core.columns import number
 from warplog.core.errors import WarplogError
 from warplog.core.files import temporary_folder
 from warplog.core.paths import own_command
@@ -49,31 +53,41 @@ def log_campaign(
     uri: str,
     progress: Progress = lambda line: None,
     attempt: int = 1,
+    processes: int = 1,
 ) -> LoggedCampaign:
     """Adds the tables to the store at `uri`: one experiment per family, one run per variant, not nested.
 
     Logging the same tables again changes nothing. A variant whose numbers or files changed gets a new run, and the
     former one is marked as superseded. No run is deleted or replaced: one with cases that are not in these tables stays
-    current (`versions.states`). `campaign` is the campaign record; `progress` receives each progress line.
+    current (`versions.states`). `campaign` is the campaign record; `progress` receives each progress line. Up to
+    `processes` processes make what is logged, while this one writes to the store.
 
     Raises:
         WarplogError: the tables do not hold the campaign, or the store does not answer.
     """
     campaign = identity.identified(campaign)
     families = _families(tables, campaign)
-    frames = figure_data.read_all(tables)
-    with connection.connect(uri) as link:
+    frames = figure_data.of_families(figure_data.read_all(tables), tables, families)
+    parts = [
+        _Part(
+            mlflow_runs.of_campaign(frames[family], campaign),
+            replace(campaign, origin=origin),
+            artefacts.get(family, dict),
+        )
+        for family, origin in families.items()
+    ]
+    with (
+        temporary_folder() as folder,
+        parallel.each(partial(_made, folder, _took(tables, campaign)), parts, processes) as made,
+        connection.connect(uri) as link,
+    ):
         store = Store(link)
         places = {family: store.experiment(EXPERIMENT.format(family=family), family) for family in families}
         store.mark_interrupted([place.experiment_id for place in places.values()])
-        took = _took(tables, campaign)
-        logged = []
-        for family, origin in families.items():
-            of_family = replace(campaign, origin=origin)
-            data = mlflow_runs.load(frames, tables, family, of_family)
-            runs = mlflow_runs.runs(data, of_family, _colours(data), took)
-            job = _Family(store, data, runs, of_family, places[family], artefacts, link_base(uri), progress)
-            logged.append(job.log())
+        logged = [
+            _Family(store, part, runs, places[part.data.family], link_base(uri), progress).log()
+            for part, runs in zip(parts, made, strict=True)
+        ]
     if link_base(uri) == LOCAL_UI:
         progress(f"  track   to open the links, run: {own_command('ui')}")
     _, last = max(written for _, written in logged)
@@ -118,37 +132,67 @@ def log_figures(
 
 
 @dataclass(frozen=True)
+class _Part:
+    """The tables of one family of an identified campaign, and what finds the files of its variants."""
+
+    data: FigureTables
+    campaign: Campaign
+    artefacts: Callable[[], Mapping[str, VariantFiles]]
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A run with its note and the folder of its files."""
+
+    run: Run
+    note: str
+    folder: Path
+
+
+def _made(folder: Path, took_s: Mapping[tuple[str, str], float], part: _Part) -> list[_Made]:
+    """Returns the runs of a family, with their files in new folders in `folder`."""
+    data, files = part.data, part.artefacts()
+    runs = mlflow_runs.runs(data, part.campaign, _colours(data), took_s)
+    home, made = mlflow_runs.home(runs), []
+    for run, variant in zip(runs, as_rows(data.variants), strict=True):
+        place = Path(tempfile.mkdtemp(dir=folder))
+        lay_out(place, files.get(run.variant, VariantFiles()), data, run.variant, run is home)
+        made.append(_Made(run, notes.run_note(run, variant, data, part.campaign), place))
+    return made
+
+
+@dataclass(frozen=True)
 class _Family:
-    """What is logged of one family of an identified campaign, and where."""
+    """What is logged of one family, and where."""
 
     store: Store
-    data: FigureTables
-    runs: Sequence[Run]
-    campaign: Campaign
+    part: _Part
+    made: Sequence[_Made]
     experiment: "Experiment"
-    artefacts: Artefacts
     base: str
     progress: Progress
 
+    @property
+    def runs(self) -> list[Run]:
+        """The runs, in ladder order."""
+        return [made.run for made in self.made]
+
     def log(self) -> tuple[LoggedExperiment, tuple[str, str]]:
         """Returns the experiment as it is now in the store; then the time of its newest run, and that run."""
-        place, family = self.experiment.experiment_id, self.data.family
-        before = self.store.lines(place, self.campaign)
+        place, family = self.experiment.experiment_id, self.part.data.family
+        before = self.store.lines(place, self.part.campaign)
 
-        def add(pair: tuple[Run, Row]) -> tuple[str, str]:
-            run, variant = pair
-            note = notes.run_note(run, variant, self.data, self.campaign)
-            files = self.artefacts.get((family, run.variant), VariantFiles())
-            with temporary_folder() as folder:
-                lay_out(folder, files, self.data, run.variant, run is mlflow_runs.home(self.runs))
-                return self.store.add(place, run, note, folder, before.get(run.line, []))
+        def add(made: _Made) -> tuple[str, str]:
+            done = self.store.add(place, made.run, made.note, made.folder, before.get(made.run.line, []))
+            shutil.rmtree(made.folder)
+            return done
 
-        added = self.store.each(add, zip(self.runs, as_rows(self.data.variants), strict=True))
+        added = self.store.each(add, self.made)
         for run, (run_id, change) in zip(self.runs, added, strict=True):
             new = run_id and change != "unchanged"
             link = f"  {self.base}/{mlflow_view.run_path(place, run_id)}" if new else ""
             self.progress(f"  track   {family}/{run.variant}  {run.status}  run {change}{link}")
-        after = self.store.settle(place, self.campaign)
+        after = self.store.settle(place, self.part.campaign)
         stored = {}
         for run in self.runs:
             complete = [made for made in after.get(run.line, []) if versions.is_complete(made)]
@@ -168,7 +212,7 @@ class _Family:
 
     def _put_views(self, ids: Mapping[str, str]) -> str:
         """Writes the experiment's note and its two saved views; returns the key of this campaign's view."""
-        data, campaign, place = self.data, self.campaign, self.experiment.experiment_id
+        data, campaign, place = self.part.data, self.part.campaign, self.experiment.experiment_id
         quantity = data.quantity()
         links = {variant: mlflow_view.run_path(place, run) for variant, run in ids.items()}
         note = notes.experiment_note(data, quantity, self.runs, campaign, links)

@@ -6,18 +6,14 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from warplog import metrics
 from warplog.analysis.verdicts import judge, timed
 from warplog.catalog.claims import counts
 from warplog.core.columns import Row, number, text
-from warplog.core.errors import WarplogError
 from warplog.records import remarks
 from warplog.records.campaign import Campaign
-from warplog.tables import view
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
 from warplog.track import identity, versions
@@ -34,9 +30,6 @@ from warplog.track.points import (
     measured,
     traced,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Worst first. A variant that does not support a case did not run, which is not a failure.
 _FAILURES = ("wrong", "compile_error", "crashed", "error", "out_of_memory", "timeout")
@@ -118,20 +111,13 @@ class Run:
         return next((p.value / factor for p in self.points if p.name == name), math.nan)
 
 
-def load(tables: Mapping[str, "pd.DataFrame"], folder: Path, family: str, campaign: Campaign) -> FigureTables:
-    """Returns the rows of one family and campaign, variants in ladder order; `tables` were read from `folder`.
-
-    Raises:
-        WarplogError: the tables hold no variant of that family in the campaign.
-    """
-    data = view.of_family(tables, folder, family)
+def of_campaign(data: FigureTables, campaign: Campaign) -> FigureTables:
+    """Returns the rows of a campaign, variants in ladder order, from the tables of a family that is in it."""
     cut = {
         name: frame[frame["campaign"] == campaign.campaign].reset_index(drop=True)
         for name, frame in vars(data).items()
         if "campaign" in frame
     }
-    if cut["variants"].empty:
-        raise WarplogError(f"{folder}: {family}: no row of campaign {campaign.campaign}; rebuild the tables")
     cut["variants"] = cut["variants"].sort_values(["order", "variant"], kind="stable")
     return dataclasses.replace(data, **cut)
 

@@ -55,8 +55,9 @@ def write(folders: Sequence[Path], output: Path) -> Path:
         runs[gpu] = folder
         if (folder / manifest.NAME).is_file():  # the tables were written where the campaign was measured
             tables["measurements"]["origin"] = "recorded"
-        for family in map(str, tables["variants"]["family"].drop_duplicates()):
-            families.setdefault(family, {})[gpu] = view.of_family(tables, folder / "tables", family)
+        names = list(map(str, tables["variants"]["family"].drop_duplicates()))
+        for family, of_family in view.of_families(tables, folder / "tables", names).items():
+            families.setdefault(family, {})[gpu] = of_family
     if all(len(campaigns) == 1 for campaigns in families.values()):
         raise WarplogError(f"{', '.join(map(str, folders))}: no family is in two of these runs")
     pictures = {}

@@ -73,7 +73,7 @@ class Site:
         pairs = [(page, ours) for page, ours in self._families if page.family in families]
         if not pairs:
             return
-        theirs = {page.family: view.of_family(read, folder, page.family) for page, _ in pairs}
+        theirs = view.of_families(read, folder, [page.family for page, _ in pairs])
         gpus = [
             str(tables.measurements["gpu"].iloc[0]) for tables in (pairs[0][1], theirs[pairs[0][0].family])
         ]
