@@ -114,7 +114,7 @@ def write_analysis(
     """Writes what is concluded from the tables in `folder`, as Parquet: the tables of `conclusions.ANALYSED`.
 
     Args:
-        families: those in the tables, at least.
+        families: those of `chosen`, at least.
         chosen: the variants of each family in the tables.
         ceilings: tables of other campaigns of this GPU, for those that this one lacks.
         processes: how many families are analysed at a time.

@@ -50,9 +50,8 @@ class VariantFiles:
     records: Mapping[str, Identity] = field(default_factory=dict)
 
 
-Artefacts = Mapping[
-    str, Callable[[], Mapping[str, VariantFiles]]
-]  # by family: what finds those of its variants
+# By family: what finds the files of its variants.
+Artefacts = Mapping[str, Callable[[], Mapping[str, VariantFiles]]]
 
 
 def collect(

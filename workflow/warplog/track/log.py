@@ -195,9 +195,9 @@ class _Family:
         after = self.store.settle(place, self.part.campaign)
         stored = {}
         for run in self.runs:
-            complete = [made for made in after.get(run.line, []) if versions.is_complete(made)]
+            complete = [one for one in after.get(run.line, []) if versions.is_complete(one)]
             # Of equal runs that were written at the same time, that which counts.
-            newest = versions.newest(made for made in complete if made.data.tags[versions.KEY] == run.key)
+            newest = versions.newest(one for one in complete if one.data.tags[versions.KEY] == run.key)
             if newest is not None and versions.is_active(newest):
                 stored[run.variant] = newest
         ids = {variant: str(run.info.run_id) for variant, run in stored.items()}
