@@ -136,8 +136,8 @@ rule log_mlflow:
         "results/logs/track.log",
     # Starts before the figures: both take about equally long and run in parallel.
     priority: 1
-    # One writes to the store, which takes two thirds of the time; others prepare what it writes.
-    threads: 3
+    # One process writes to the store, which takes two thirds of the time; on many cores, others prepare what it writes.
+    threads: max(1, min(3, (workflow.resource_settings.cores or 1) // 4))
     params:
         version=stages.TRACK.version,
         plan=plan.decisions(),

@@ -101,6 +101,28 @@ def test_each_case_runs_in_fresh_processes_that_the_variants_share(tmp_path: Pat
         structs.replace(record.cases[0], status="wrong")
 
 
+def test_one_worker_goes_on_with_the_further_processes_that_its_results_ask_for(tmp_path: Path) -> None:
+    """`other` at 64 is slow in every other process, so that no number of them is enough."""
+    workers, started = tmp_path / "workers", tmp_path / "started"
+    uneven = f"""
+    static int slow = -1;
+    if (slow < 0) {{
+        FILE* parents = fopen("{workers}", "a");
+        fprintf(parents, "%d\\n", (int)getppid());
+        fclose(parents);
+        FILE* file = fopen("{started}", "a");
+        fputc('x', file);
+        slow = ftell(file) % 2;
+        fclose(file);
+    }}
+    if (slow && a->N == 64) usleep(3000);"""
+    place = Place(tmp_path, uneven + RIGHT)
+    workers.unlink()
+    timing.time_family(place.timing(most_processes=8), place.check, make_timer(tmp_path), CASES)
+    assert [one.process for one in place.cases()["other:64"].processes] == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert len(set(workers.read_text().split())) == 1
+
+
 def test_a_crash_ends_the_case_in_the_other_processes_but_no_other_case(tmp_path: Path) -> None:
     place = Place(tmp_path, f"if (a->N == 1000) abort(); {RIGHT}")
     timing.time_family(place.timing(), place.check, make_timer(tmp_path), CASES)

@@ -63,6 +63,12 @@ def note(journal: Path, entry: Note) -> None:
         os.fsync(file.fileno())
 
 
+def results_in(journal: Path) -> list[Result]:
+    """Returns the results in a journal, in the order in which the cases were finished."""
+    entries = map(_parse, journal.read_text(encoding="utf-8", errors="replace").splitlines())
+    return [entry for entry in entries if isinstance(entry, Result)]
+
+
 class Journal:
     """The notes of a task's workers, one per line.
 
@@ -94,8 +100,8 @@ class Journal:
             note(self.path, header)
         self.read()
         self.start_s = 0.0
-        if resumed := sum(run in self.results for run in runs):
-            print(f"  resuming: {resumed} of {len(runs)} cases are done", file=sys.stderr, flush=True)
+        if 0 < (done := sum(run in self.results for run in runs)) < len(runs):
+            print(f"  resuming: {done} of {len(runs)} cases are done", file=sys.stderr, flush=True)
 
     def _first_line(self) -> Note | None:
         with self.path.open(encoding="utf-8", errors="replace") as file:

@@ -25,7 +25,7 @@ def show_results(what: str, job: Job[Any], total: int) -> Callable[[Result], Non
         done += 1
         outcome = result.reason if result.status != "ok" else _headline(job, result)
         line = f"  {what:7} {name}/{result.run.variant}  {result.run.case}  {result.status}  {outcome}"
-        progress(f"{line.rstrip()}  ({done}/{total})", result.status)
+        progress(f"{line.rstrip()}  ({done}/{max(done, total)})", result.status)
 
     return show
 

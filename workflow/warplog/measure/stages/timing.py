@@ -4,23 +4,23 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from random import Random
 from statistics import median
 
 from msgspec.structs import replace
 
+from warplog.measure import rounds
 from warplog.measure.job import Job
-from warplog.measure.pooling import found_at_rest, missing_runs, missing_sustained, pooled
+from warplog.measure.pooling import found_at_rest, missing_sustained, pooled
 from warplog.measure.progress import show_results
 from warplog.measure.results import Result
+from warplog.measure.rounds import Pair
 from warplog.measure.stages.family_stage import AfterCheck, Part, family_task
 from warplog.measure.supervise import BREAKS, discard, run_cases
-from warplog.measure.task import CaseRun, SustainWork, TimeWork
+from warplog.measure.task import SustainWork, TimeWork
 from warplog.records.config import TimeSettings
 from warplog.records.measured import Session
 from warplog.records.time import NoSustained, Time, TimeCase
 
-Pair = tuple[str, str]  # variant and case
 _NEAR_FASTEST = 1.05
 
 
@@ -99,12 +99,11 @@ class _Processes:
     def measure(self) -> dict[Pair, TimeCase]:
         """Returns the times by variant and case."""
         settings, limit_w = self._settings, self._job.gpu.power_limit_w
-        count, most = settings.processes, settings.most_processes
+        count = settings.processes
         self._run(TimeWork, 1, dict.fromkeys(self._rest, count), self._rest)
-        # The spread of a few processes says little about how many are needed, so that it is estimated twice.
-        for first, last in ((count + 1, min(2 * count, most)), (2 * count + 1, most)):
-            further = {pair: min(self._missing(rest), last + 1 - first) for pair, rest in self._rest.items()}
-            self._run(TimeWork, first, further, self._rest)
+        # The worker goes on with the further processes; if it died, another one runs what is left.
+        self._run(TimeWork, *rounds.further(self._rest, settings), self._rest)
+        self._run(TimeWork, *rounds.further(self._rest, settings), self._rest)
         why_not = self._why_not_sustained()
         limited = {pair: count for pair, why in why_not.items() if not why}
         self._run(SustainWork, 1, limited, self._sustained)
@@ -117,12 +116,6 @@ class _Processes:
             pair: pooled(rest, self._sustained[pair], why_not.get(pair, ""), settings, limit_w)
             for pair, rest in self._rest.items()
         }
-
-    def _missing(self, rest: Sequence[Result]) -> int:
-        """Returns in how many more processes a case must be measured at rest, within the time for them."""
-        spent_s = sum(result.seconds or 0.0 for result in rest[self._settings.processes :])
-        left_s = max(self._settings.further_seconds - spent_s, 0.0)
-        return missing_runs(rest, self._settings.run_error, left_s)
 
     def _why_not_sustained(self) -> dict[Pair, NoSustained]:
         """Returns why a case is not measured sustained, "" if it is, for all cases that have times at rest.
@@ -160,7 +153,7 @@ class _Processes:
         seed = zlib.crc32(f"{self._job.campaign}/{self._job.record}".encode())
         # The result of a case does not depend on how long it may take.
         work = kind(settings=replace(self._settings, timeout_s=TimeSettings().timeout_s), seed=seed)
-        runs = self._order(first, counts, f"{seed}/{work.mode}")
+        runs = rounds.in_order(first, counts, list(self._job.family.cases), f"{seed}/{work.mode}")
         if not runs:
             return
         task = family_task(self._parts, work, runs, self._timer)
@@ -169,20 +162,6 @@ class _Processes:
         results, session = run_cases(task, self._settings.timeout_s, show, BREAKS)
         for result in results:
             into[result.run.variant, result.run.case].append(result)
-        start_s = self.session.start_seconds + session.start_seconds
+        share = len({run.variant for run in runs}) / len(self._parts)
+        start_s = self.session.start_seconds + share * session.start_seconds
         self.session = replace(session, start_seconds=start_s, seed=seed)
-
-    def _order(self, first: int, counts: Mapping[Pair, int], seed: str) -> list[CaseRun]:
-        """Returns what to run, by process and case, and within these in random order.
-
-        Variants thus share the inputs of a case.
-        """
-        order = list(self._job.family.cases)
-        runs = [
-            CaseRun(variant=variant, case=case, process=process)
-            for process in range(first, first + max(counts.values(), default=0))
-            for (variant, case), count in counts.items()
-            if process < first + count
-        ]
-        mixed = Random(seed).sample(runs, len(runs))  # noqa: S311 - no secret
-        return sorted(mixed, key=lambda run: (run.process, order.index(run.case)))

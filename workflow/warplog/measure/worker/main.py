@@ -6,7 +6,8 @@ A case that destroys the CUDA context or kills the process ends the worker; the 
 the remaining cases. Standard output and error go to the supervisor's log.
 
 Cases of numbered processes run in one child process for each number. The worker imports the array library before it
-forks, so that a fresh process costs a CUDA context and no imports.
+forks, so that a fresh process costs a CUDA context and no imports. At rest it goes on with the further processes that
+its results ask for.
 """
 
 import contextlib
@@ -28,8 +29,9 @@ from warplog.core.locks import hold
 from warplog.core.process import die_with_parent
 from warplog.machine.clocks import Sampler
 from warplog.machine.nvml import kept_loaded
-from warplog.measure.journal import Begun, Opened, Started, Waiting, note
+from warplog.measure.journal import Begun, Opened, Started, Waiting, note, results_in
 from warplog.measure.results import Accessed, AtRest, LaunchFailed, Result, Sustained
+from warplog.measure.rounds import Pair, further, in_order
 from warplog.measure.task import (
     AccessWork,
     CaptureWork,
@@ -76,12 +78,26 @@ def main(task_file: Path) -> int:
     if task.backend != NumpyBackend.name:
         names = {run.variant for run in task.runs}
         import_languages({variant.language for variant in family.variants if variant.name in names})
+    runs: Sequence[CaseRun] = task.runs
     with _alone(task.gpu_lock, task.journal):
-        for number, group in groupby(task.runs, key=lambda run: run.process):
-            status = (_in_child if number else _work)(task, family, list(group))
-            if status:
-                return status
+        while runs:
+            for number, group in groupby(runs, key=lambda run: run.process):
+                status = (_in_child if number else _work)(task, family, list(group))
+                if status:
+                    return status
+            runs = _further(task, family)
     return 0
+
+
+def _further(task: Task, family: Family) -> list[CaseRun]:
+    """Returns what further processes run at rest: the GPU would be idle while another worker starts for them."""
+    work = task.work
+    if not isinstance(work, TimeWork) or isinstance(work, SustainWork) or task.is_over():
+        return []
+    rest: dict[Pair, list[Result]] = {(run.variant, run.case): [] for run in task.runs}
+    for result in results_in(task.journal):
+        rest.get((result.run.variant, result.run.case), []).append(result)
+    return in_order(*further(rest, work.settings), list(family.cases), f"{work.seed}/{work.mode}")
 
 
 @contextlib.contextmanager
