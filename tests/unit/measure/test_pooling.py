@@ -7,8 +7,9 @@ import pytest
 from msgspec import structs
 
 from warplog.core.statistics import summarise
-from warplog.measure.pooling import missing_runs, missing_sustained, pooled
+from warplog.measure.pooling import missing_sustained, pooled
 from warplog.measure.results import AtRest, Result, Sustained
+from warplog.measure.rounds import missing_runs
 from warplog.measure.task import CaseRun
 from warplog.records import remarks
 from warplog.records.config import TimeSettings

@@ -102,7 +102,7 @@ def test_each_case_runs_in_fresh_processes_that_the_variants_share(tmp_path: Pat
 
 
 def test_one_worker_goes_on_with_the_further_processes_that_its_results_ask_for(tmp_path: Path) -> None:
-    """`other` at 64 is slow in every other process, so that no number of them is enough."""
+    """`other` at 64 is slow in every other process, so that no number of processes is enough."""
     workers, started = tmp_path / "workers", tmp_path / "started"
     uneven = f"""
     static int slow = -1;
@@ -118,7 +118,9 @@ def test_one_worker_goes_on_with_the_further_processes_that_its_results_ask_for(
     if (slow && a->N == 64) usleep(3000);"""
     place = Place(tmp_path, uneven + RIGHT)
     workers.unlink()
-    timing.time_family(place.timing(most_processes=8), place.check, make_timer(tmp_path), CASES)
+    timing.time_family(
+        place.timing(most_processes=8, further_seconds=60.0), place.check, make_timer(tmp_path), CASES
+    )
     assert [one.process for one in place.cases()["other:64"].processes] == [1, 2, 3, 4, 5, 6, 7, 8]
     assert len(set(workers.read_text().split())) == 1
 

@@ -1,14 +1,14 @@
 """Combines the measurements of a case from several processes: the median over processes is the number."""
 
-import math
 from collections.abc import Iterable, Sequence
-from statistics import fmean, median, stdev
+from statistics import fmean, median
 
 from msgspec.structs import replace
 
-from warplog.core.statistics import MEDIAN_EFFICIENCY, summarise
+from warplog.core.statistics import summarise
 from warplog.measure.power_limit import times_at_limit
 from warplog.measure.results import AtRest, Result, Sustained
+from warplog.measure.rounds import found_at_rest, missing
 from warplog.measure.worker.timer import FULL_CLOCK
 from warplog.records import time as records
 from warplog.records.config import TimeSettings
@@ -24,51 +24,14 @@ from warplog.records.remarks import (
 )
 from warplog.records.time import Board, Cold, Hot, NoSustained, Process, SustainedRun, TimeCase
 
-_LEAST_GAP_US = 0.2
-_LEAST_RUN_S = 1e-3
 _POWER_CAP = "sw_power_cap"
-# Expected range of n normal values in standard deviations: L. H. C. Tippett, Biometrika 17 (1925) 364.
-RANGE_OF_NORMAL = {2: 1.128, 3: 1.693, 4: 2.059, 5: 2.326, 6: 2.534, 7: 2.704, 8: 2.847, 9: 2.970, 10: 3.078}
-
-
-def found_at_rest(results: Iterable[Result]) -> list[AtRest]:
-    """Returns what the results at rest with status ok found."""
-    return [result.found for result in results if isinstance(result.found, AtRest)]
-
-
-def missing_runs(rest: Sequence[Result], error: float, most_s: float = math.inf) -> int:
-    """Returns how many more runs at rest the median over runs needs for a relative standard error of `error`.
-
-    There are never so many that they would take longer than `most_s` seconds. A case that failed in a process needs
-    none, since it has no time.
-    """
-    if any(result.status != "ok" for result in rest):
-        return 0
-    wanted = _missing([at_rest.cold.median_us for at_rest in found_at_rest(rest)], error)
-    each_s = min((result.seconds or 0.0 for result in rest), default=0.0)
-    return int(min(wanted, most_s / max(each_s, _LEAST_RUN_S)))
 
 
 def missing_sustained(results: Sequence[Result], error: float, power_limit_w: float | None) -> int:
     """Returns how many more sustained runs the median over runs needs for a relative standard error of `error`."""
     if any(result.status != "ok" for result in results):
         return 0
-    return _missing([run.mean_us for run in _at_limit(results, power_limit_w).values()], error)
-
-
-def _missing(times_us: Sequence[float], error: float) -> int:
-    """Returns how many more times the median needs for a relative standard error of `error`.
-
-    The standard deviation of up to ten is estimated from their range, which for three normal values is 1.69 of them.
-    Times that differ by at most 0.2 us, the resolution of CUDA events, need no further ones.
-    """
-    if len(times_us) < 2 or max(times_us) - min(times_us) <= _LEAST_GAP_US:
-        return 0
-    if len(times_us) in RANGE_OF_NORMAL:
-        deviation = (max(times_us) / min(times_us) - 1) / RANGE_OF_NORMAL[len(times_us)]
-    else:
-        deviation = stdev(times_us) / median(times_us)
-    return max(0, math.ceil((MEDIAN_EFFICIENCY * deviation / error) ** 2) - len(times_us))
+    return missing([run.mean_us for run in _at_limit(results, power_limit_w).values()], error)
 
 
 def pooled(

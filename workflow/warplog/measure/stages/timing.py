@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from warplog.measure import rounds
 from warplog.measure.job import Job
-from warplog.measure.pooling import found_at_rest, missing_sustained, pooled
+from warplog.measure.pooling import missing_sustained, pooled
 from warplog.measure.progress import show_results
 from warplog.measure.results import Result
-from warplog.measure.rounds import Pair
+from warplog.measure.rounds import Pair, found_at_rest
 from warplog.measure.stages.family_stage import AfterCheck, Part, family_task
 from warplog.measure.supervise import BREAKS, discard, run_cases
 from warplog.measure.task import SustainWork, TimeWork
