@@ -119,10 +119,12 @@ def test_one_worker_goes_on_with_the_further_processes_that_its_results_ask_for(
     place = Place(tmp_path, uneven + RIGHT)
     workers.unlink()
     timing.time_family(
-        place.timing(most_processes=8, further_seconds=60.0), place.check, make_timer(tmp_path), CASES
+        place.timing(most_processes=8, further_seconds=2.0), place.check, make_timer(tmp_path), CASES
     )
     assert [one.process for one in place.cases()["other:64"].processes] == [1, 2, 3, 4, 5, 6, 7, 8]
-    assert len(set(workers.read_text().split())) == 1
+    workers_of_processes = workers.read_text().split()
+    assert len(workers_of_processes) == 8
+    assert len(set(workers_of_processes)) == 1
 
 
 def test_a_crash_ends_the_case_in_the_other_processes_but_no_other_case(tmp_path: Path) -> None:
