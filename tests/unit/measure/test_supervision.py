@@ -10,7 +10,7 @@ import pytest
 
 from warplog.core.process import Completed
 from warplog.measure import journal, supervise
-from warplog.measure.journal import Begun, Journal, Note, Waiting, note
+from warplog.measure.journal import Begun, Journal, Note, Waiting, note, results_in
 from warplog.measure.results import Checked, Result
 from warplog.measure.task import CaseRun, CheckWork, Task
 
@@ -92,3 +92,9 @@ def test_an_incomplete_line_is_read_once_it_is_whole(tmp_path: Path) -> None:
     path.write_bytes(whole + line)
     assert [one.run for one in reader.read()] == [TWO]
     assert reader.read() == []
+
+
+def test_a_result_is_one_line_of_the_journal_whatever_its_reason_says(tmp_path):
+    result = Result(run=CaseRun(variant="naive", case="64"), status="crashed", reason="a\u2028b\x85c")
+    note(tmp_path / "journal.jsonl", result)
+    assert results_in(tmp_path / "journal.jsonl") == [result]

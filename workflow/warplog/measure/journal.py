@@ -65,7 +65,7 @@ def note(journal: Path, entry: Note) -> None:
 
 def results_in(journal: Path) -> list[Result]:
     """Returns the results in a journal, in the order in which the cases were finished."""
-    entries = map(_parse, journal.read_text(encoding="utf-8", errors="replace").splitlines())
+    entries = map(_parse, journal.read_text(encoding="utf-8", errors="replace").split("\n"))
     return [entry for entry in entries if isinstance(entry, Result)]
 
 
