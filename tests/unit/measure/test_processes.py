@@ -334,6 +334,20 @@ def test_a_wide_spread_is_left_as_it_is_if_no_further_process_is_allowed(
     assert len(supervised(wide, settings={"most_processes": 3})) == 1
 
 
+def test_the_start_of_a_worker_is_shared_by_all_variants_also_of_one_that_runs_some_of_them(
+    supervised: Callable[..., list[Task]], tmp_path: Path
+) -> None:
+    """Each stand-in says that its start took its variants 0.5 s each: two of them at first, then `other` alone."""
+    wide = Supervisor(lambda name: 105.0 if name == "3/other:1000" else 100.0)
+    first, further = supervised(wide, settings={"most_processes": 4})
+    assert [{run.variant for run in task.runs} for task in (first, further)] == [
+        {"right", "other"},
+        {"other"},
+    ]
+    variants = FamilyRecord.read(tmp_path / "time" / "scale.json", Time).variants
+    assert {variant.session.start_seconds for variant in variants.values()} == {0.75}
+
+
 def test_a_case_that_failed_gets_neither_further_processes_nor_a_sustained_time(
     supervised: Callable[..., list[Task]],
 ) -> None:

@@ -11,7 +11,7 @@ from warplog.analysis.conclude import conclude
 from warplog.analysis.explanation import sources_of
 from warplog.analysis.mechanisms import steps
 from warplog.analysis.mechanisms.campaign import TABLES as ARGUED_FROM
-from warplog.analysis.mechanisms.model import calibration
+from warplog.analysis.mechanisms.model import Calibration, calibration
 from warplog.analysis.quantities import Quantities
 from warplog.catalog.family import Family, Variant
 from warplog.catalog.order import introductions
@@ -129,7 +129,7 @@ def write_analysis(
     others = [row for path in ceilings for row in as_rows(read_file(path))]
     tables = view.of_families(read, folder, chosen)
     parts = [(tables[name], families[name], tuple(variants)) for name, variants in chosen.items()]
-    with parallel.each(partial(_analysed, others), parts, processes) as done:
+    with parallel.each(partial(_analysed, others, calibration()), parts, processes) as done:
         analysed = list(done)
     origins = {
         (row["family"], row["variant"]): {name: row[name] for name in ORIGIN}
@@ -142,7 +142,9 @@ def write_analysis(
 
 
 def _analysed(
-    ceilings: Sequence[Row], of_family: tuple[view.FigureTables, Family, Sequence[Variant]]
+    ceilings: Sequence[Row],
+    fitted: Calibration,
+    of_family: tuple[view.FigureTables, Family, Sequence[Variant]],
 ) -> dict[str, list[Row]]:
     """Returns the rows about a family, by table, from its tables and further ceilings of the GPU."""
     tables, family, variants = of_family
@@ -155,10 +157,7 @@ def _analysed(
     known = {name: as_rows(getattr(tables, name)) for name in set(ARGUED_FROM) - set(rows)}
     all_ceilings = [*ceilings, *known.pop("ceilings")]
     argued = steps.rows(
-        {**known, **rows, "ceilings": all_ceilings},
-        calibration(),
-        {family.name: sources},
-        {family.name: family},
+        {**known, **rows, "ceilings": all_ceilings}, fitted, {family.name: sources}, {family.name: family}
     )
     for kind, of_kind in argued.items():
         rows[kind.TABLE] = [conclusions.cells(row) for row in of_kind]
